@@ -1,0 +1,47 @@
+//! The documented maximum of everything that can grow, in one place.
+//!
+//! Doors check these and name them in their errors; nothing inside needs to check them again.
+
+/// Bytes in a name: of a job, worker, tenant, type, pool, resource, hint, key or value.
+pub const NAME_BYTES_MAX: usize = 256;
+/// Bytes in a snapshot.
+pub const SNAPSHOT_BYTES_MAX: usize = 4 << 30;
+/// Jobs in one world, queued and running.
+pub const JOBS_MAX: usize = 20_000_000;
+/// Workers in one world.
+pub const WORKERS_MAX: usize = 200_000;
+/// Tenants in one world.
+pub const TENANTS_MAX: usize = 100_000;
+/// Named resources in one world.
+pub const RESOURCES_MAX: usize = 1_000_000;
+/// Job types with settings of their own.
+pub const TYPES_MAX: usize = 10_000;
+/// Types that one worker lists.
+pub const WORKER_TYPES_MAX: usize = 1_000;
+/// Keys in one job's needs, and in what one worker has.
+pub const KEYS_MAX: usize = 64;
+/// Alternatives for one key in a job's needs, and values of one key of a worker.
+pub const VALUES_MAX: usize = 64;
+/// Consumable amounts named by one job or worker.
+pub const AMOUNTS_MAX: usize = 16;
+/// Hints that one worker holds.
+pub const HINTS_MAX: usize = 1_000;
+/// Pools in which one tenant has a quota.
+pub const QUOTAS_MAX: usize = 1_000;
+/// Slots of one worker, and slots that one job may ask for.
+pub const SLOTS_MAX: u32 = 100_000;
+/// A priority is between minus this and this.
+pub const PRIORITY_MAX: i32 = 1_000;
+/// Where a score multiplies a priority, it is clamped to ± this, so that no priority can stand
+/// for more than about seventeen minutes of waiting.
+pub const PRIORITY_SCORED_MAX: i32 = 16;
+/// A rank is between minus this and this.
+pub const RANK_MAX: i32 = 1_000_000;
+/// The latest moment, in milliseconds: the year 5138.
+pub const TIMESTAMP_MS_MAX: i64 = 100_000_000_000_000;
+/// The longest duration, in milliseconds: about 317 years.
+pub const DURATION_MS_MAX: i64 = 10_000_000_000_000;
+/// The largest cost, weight, average, metric or amount.
+pub const NUMBER_MAX: i64 = 1_000_000_000_000;
+/// Evictions that are remembered.
+pub const EVICTIONS_MAX: usize = 1_000_000;

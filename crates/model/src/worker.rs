@@ -1,0 +1,88 @@
+//! What a worker is.
+
+use std::collections::BTreeMap;
+
+use crate::job::Amounts;
+use crate::{Fixed, Name, WorkerId};
+
+/// The pool of workers and types that name none.
+pub const POOL_DEFAULT: &str = "default";
+
+/// A connected process that runs jobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Worker {
+    /// Its id.
+    pub id: WorkerId,
+    /// The pool it belongs to.
+    pub pool: Name,
+    /// The types it runs, sorted; empty means any, and counts as the least specialised.
+    pub types: Vec<Name>,
+    /// At most so many jobs of a type at once, as the worker itself declared.
+    pub type_max: BTreeMap<Name, u32>,
+    /// What it offers: for each key, every value it has, sorted.
+    pub has: BTreeMap<Name, Vec<Name>>,
+    /// Room for so many slots.
+    pub slots: u32,
+    /// Slots it says are free; `None` means all that its attempts leave.
+    pub slots_free: Option<u32>,
+    /// The whole of each amount it has.
+    pub amounts: Amounts,
+    /// The operator's order: lower is preferred.
+    pub rank: i32,
+    /// Whether it is well enough to take work.
+    pub healthy: bool,
+    /// Whether it takes no more work and goes once it is empty.
+    pub draining: bool,
+    /// Locality labels that it has, sorted.
+    pub hints: Vec<Name>,
+    /// What it measures of itself.
+    pub metrics: Metrics,
+}
+
+impl Worker {
+    /// A healthy worker with one slot that runs any type.
+    pub fn new(id: WorkerId) -> Self {
+        Self {
+            id,
+            pool: Name::new(POOL_DEFAULT),
+            types: Vec::new(),
+            type_max: BTreeMap::new(),
+            has: BTreeMap::new(),
+            slots: 1,
+            slots_free: None,
+            amounts: Amounts::new(),
+            rank: 0,
+            healthy: true,
+            draining: false,
+            hints: Vec::new(),
+            metrics: Metrics::default(),
+        }
+    }
+
+    /// Whether it takes new work at all.
+    pub const fn is_serving(&self) -> bool {
+        self.healthy && !self.draining
+    }
+
+    /// Whether it has `value` for `key`.
+    pub fn has(&self, key: &str, value: &str) -> bool {
+        self.has.get(&Name::new(key)).is_some_and(|values| values.contains(&Name::new(value)))
+    }
+}
+
+/// What a worker measures of itself. `None` means that it did not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Metrics {
+    /// CPU in use, in percent.
+    pub cpu_pct: Option<Fixed>,
+    /// Free memory.
+    pub ram_free_mb: Option<u64>,
+    /// All memory.
+    pub ram_total_mb: Option<u64>,
+    /// Speed of one core, by a fixed loop.
+    pub cpu_score: Option<Fixed>,
+    /// Network speed seen in real transfers.
+    pub net_mbps: Option<Fixed>,
+    /// Disk speed seen in real runs.
+    pub disk_mbps: Option<Fixed>,
+}

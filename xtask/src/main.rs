@@ -1,0 +1,2 @@
+//! Build.
+fn main() {}
