@@ -1,2 +1,61 @@
-//! Build.
-fn main() {}
+//! The build system of Maitre: `cargo xtask <command>`.
+//!
+//! **Invariant:** each check is a function over text that has been read already. Reading files and
+//! starting programs is left to the `run` of each command.
+
+#![expect(clippy::print_stdout, reason = "a build tool talks to the terminal")]
+#![expect(clippy::print_stderr, reason = "a build tool talks to the terminal")]
+
+mod ci;
+mod layers;
+mod tidy;
+mod docs;
+mod shell;
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  ci              everything below, with the linters and the tests; fails fast
+  layers          each crate depends only on the crates it may depend on
+  tidy            the habits that no linter checks
+  docs [--check]  write the generated pages, or fail when they are stale";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let root = root();
+    let outcome = match arguments.as_slice() {
+        ["ci"] => ci::run(&root),
+        ["layers"] => layers::run(&root),
+        ["tidy"] => tidy::run(&root),
+        ["docs"] => docs::write(&root),
+        ["docs", "--check"] => docs::check(&root),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    exit_code(&outcome)
+}
+
+fn exit_code(outcome: &Result<()>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("Error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The root of the workspace: the folder above this package, which `cargo run` names.
+fn root() -> PathBuf {
+    let package = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    package.as_deref().and_then(Path::parent).map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}

@@ -1,1 +1,50 @@
-//! The mind.
+//! Decides which waiting job goes to which worker, and why the others wait.
+//!
+//! ```text
+//! limits ─► whose turn ─► which job ─► which worker ─► action (+ why)
+//! limits    turn          order        seat            round, explain
+//! ```
+//!
+//! A [`World`] takes in events ([`World::apply`]) and the time, and returns actions
+//! ([`World::decide`], [`World::fetch`]). [`decide`] does all of it once, for a snapshot.
+//!
+//! **Invariant:** no clock, no I/O, no chance but a seed that is passed in. The same world gives
+//! the same actions on every machine, in whatever order it was built.
+//!
+//! **Invariant:** the cost of a decision does not depend on how many jobs wait, only on how many
+//! kinds of jobs wait and how many workers could take them.
+
+mod table;
+mod bits;
+mod index;
+
+mod world;
+mod apply;
+mod snapshot;
+mod fits;
+mod fleet;
+mod inputs;
+mod queue;
+mod tenants;
+
+mod round;
+mod pull;
+mod limits;
+mod turn;
+mod order;
+mod seat;
+mod chance;
+mod guard;
+mod reserve;
+mod preempt;
+mod rule;
+pub mod rules;
+mod search;
+
+mod explain;
+mod detail;
+pub mod check;
+
+pub use explain::decide;
+pub use rule::Sheet;
+pub use world::World;

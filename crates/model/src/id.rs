@@ -99,6 +99,11 @@ macro_rules! id {
             pub const fn number(number: u64) -> Self {
                 Self(Name::number(number))
             }
+
+            /// The id as a name.
+            pub const fn name(&self) -> &Name {
+                &self.0
+            }
         }
 
         impl fmt::Display for $id {

@@ -1,1 +1,75 @@
-//! The paper.
+//! The paper of Maitre: worlds and decisions written down as JSON.
+//!
+//! [`parse`] turns a text into a checked [`Snapshot`], [`write`] turns one back, and what was
+//! written parses to the same snapshot. [`decision`] writes what was decided. [`policy`] reads a
+//! policy alone, and [`schema`] describes all that may be written.
+//!
+//! **Invariant:** nobody else knows the names of JSON fields, and nothing that breaks a rule of
+//! [`model::Snapshot`] gets past [`parse`].
+
+mod error;
+mod nearest;
+mod json;
+mod document;
+mod policy;
+mod read;
+mod check;
+mod resources;
+mod write;
+mod decision;
+
+use model::{Decision, Policy, Snapshot, maxima};
+use serde_json::Value;
+
+use document::Document;
+use error::Problem;
+
+pub use error::SnapshotError;
+
+/// The snapshot that `text` says, checked, with every list sorted; or the first thing wrong.
+pub fn parse(text: &str) -> Result<Snapshot, SnapshotError> {
+    if text.len() > maxima::SNAPSHOT_BYTES_MAX {
+        let (n_bytes, bytes_max) = (text.len(), maxima::SNAPSHOT_BYTES_MAX);
+        let problem = Problem::new(format!("has {n_bytes} bytes, more than {bytes_max}"));
+        return Err(problem.into_error());
+    }
+    let document: Document = json::object(text).map_err(json::Failure::into_error)?;
+    read::snapshot(document).map_err(Problem::into_error)
+}
+
+/// A snapshot as JSON. What is as it would be if left out is left out.
+pub fn write(snapshot: &Snapshot) -> Value {
+    serde_json::to_value(write::document(snapshot)).expect("a document has no failing parts")
+}
+
+/// The same as [`write`], as text with fields in the order of the documentation.
+pub fn write_text(snapshot: &Snapshot) -> String {
+    pretty(&write::document(snapshot))
+}
+
+/// A decision as JSON.
+pub fn decision(decision: &Decision) -> Value {
+    serde_json::to_value(decision::document(decision)).expect("a decision has no failing parts")
+}
+
+/// The same as [`decision`], as text with fields in the order of the documentation.
+pub fn decision_text(decision: &Decision) -> String {
+    pretty(&decision::document(decision))
+}
+
+/// The policy that `text` says: the name of a preset, or a JSON object with a preset's name and
+/// what to change of it.
+pub fn policy(text: &str) -> Result<Policy, SnapshotError> {
+    policy::parse(text).map_err(|failure| failure.at("policy").into_error())
+}
+
+/// The JSON Schema of a snapshot.
+pub fn schema() -> Value {
+    schemars::schema_for!(Document).to_value()
+}
+
+fn pretty(document: &impl serde::Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(document).expect("a document has no failing parts");
+    text.push('\n');
+    text
+}

@@ -1,0 +1,327 @@
+//! Events in: each keeps the world and its indexes up to date.
+
+use std::sync::Arc;
+
+use model::job::Amounts;
+use model::{
+    Ask, Attempt, Ended, Event, Fixed, Inputs, Job, JobId, JobType, Resource, TenantId, WorkerId,
+};
+
+use crate::fits::FitKey;
+use crate::order::Standing;
+use crate::queue::{AskIx, Waiting};
+use crate::table::{AttemptIx, ClassIx, JobIx, NameIx, TenantIx, WorkerIx};
+use crate::world::{Place, Running, World};
+
+impl World {
+    /// Takes in one event. An event about something unknown changes nothing.
+    pub fn apply(&mut self, event: Event) {
+        match event {
+            Event::Policy(policy) => self.set_policy(*policy),
+            Event::Budget(budget) => self.budget = budget,
+            Event::Tenant(tenant) => {
+                self.tenants.set(tenant, &mut self.names);
+            }
+            Event::Resource(resource) => self.set_resource(resource),
+            Event::Type(kind) => self.set_type(kind),
+            Event::Cluster(cluster) => self.cluster = *cluster,
+            Event::Usage { tenant, used, completed } => self.set_usage(&tenant, used, completed),
+            Event::Evicted(eviction) => {
+                self.evictions.insert(eviction);
+            }
+            Event::Joined(worker) => {
+                self.fleet.join(&worker, &mut self.names);
+            }
+            Event::Heartbeat(heartbeat) => {
+                if let Some(ix) = self.fleet.find(&heartbeat.worker) {
+                    self.fleet.heartbeat(ix, heartbeat, &mut self.names);
+                }
+            }
+            Event::Left(worker) => self.leave(&worker),
+            Event::Inputs { worker, job, inputs } => self.set_inputs(&worker, &job, inputs),
+            Event::Queued(job) => {
+                self.enqueue(&job);
+            }
+            Event::Withdrawn(job) => self.withdraw(&job),
+            Event::Started(attempt) => self.start_reported(&attempt),
+            Event::Ended(ended) => self.end(&ended),
+            Event::Stopping { victim, preemptor } => self.stop(&victim, &preemptor),
+        }
+    }
+
+    fn set_usage(&mut self, tenant: &TenantId, used: Fixed, completed: u64) {
+        let ix = self.tenants.find_or_default(tenant, &mut self.names);
+        self.tenants.change(ix, |sharer| {
+            sharer.tenant.used = used;
+            sharer.tenant.completed = completed;
+        });
+    }
+
+    fn set_resource(&mut self, resource: Resource) {
+        let name = self.names.intern(&resource.name);
+        if let Some(old) = self.resources.insert(name, resource) {
+            self.index_resource(&old, false);
+        }
+        let resource = self.resources[&name].clone();
+        self.index_resource(&resource, resource.holder.is_none());
+    }
+
+    fn index_resource(&mut self, resource: &Resource, is_free: bool) {
+        let Some(tenant) = &resource.tenant else { return };
+        let tenant = self.tenants.find_or_default(tenant, &mut self.names);
+        let free = self.resources_free.entry(tenant).or_default();
+        if is_free {
+            free.insert(resource.name.clone());
+        } else {
+            free.remove(&resource.name);
+        }
+    }
+
+    fn set_holder(&mut self, name: NameIx, holder: Option<JobId>) {
+        let text = self.names.name(name).clone();
+        let known = self.resources.get(&name).cloned();
+        let known = known.unwrap_or(Resource { name: text, tenant: None, holder: None });
+        self.set_resource(Resource { holder, ..known });
+    }
+
+    fn set_type(&mut self, settings: JobType) {
+        let name = self.names.intern(&settings.name);
+        let kind = self.kind(name);
+        let moves = kind.settings.pool != settings.pool;
+        kind.settings = settings;
+        if moves {
+            let jobs = self.queue.jobs.iter();
+            let jobs = jobs.filter(|(_, waiting)| {
+                !waiting.has_own_pool
+                    && self.fleet.fits.fit_of(waiting.class).key.kind == Some(name)
+            });
+            let moved: Vec<Job> = jobs.map(|(ix, _)| self.job(ix)).collect();
+            for job in moved {
+                self.enqueue(&job);
+            }
+        }
+    }
+
+    fn leave(&mut self, worker: &WorkerId) {
+        let Some(ix) = self.fleet.find(worker) else { return };
+        self.fleet.change(ix, |seated| seated.is_gone = true);
+        self.forget_if_empty(ix);
+    }
+
+    fn forget_if_empty(&mut self, ix: WorkerIx) {
+        let seated = &self.fleet.workers[ix];
+        if seated.is_gone && seated.attempts.is_empty() {
+            self.promised.retain(|_, worker| *worker != ix);
+            self.fleet.forget(ix);
+        }
+    }
+
+    fn set_inputs(&mut self, worker: &WorkerId, job: &JobId, inputs: Inputs) {
+        let (Some(worker), Some(Place::Waiting(job))) =
+            (self.fleet.find(worker), self.places.get(job))
+        else {
+            return;
+        };
+        self.queue.jobs[job].has_inputs = true;
+        self.fleet.workers[worker].inputs.set(job, inputs);
+    }
+
+    /// Takes in a waiting job, in place of one of the same id.
+    fn enqueue(&mut self, job: &Job) -> JobIx {
+        match self.places.get(&job.id) {
+            Some(Place::Waiting(ix)) => drop(self.unqueue(ix)),
+            Some(Place::Running(ix)) => drop(self.release(ix)),
+            None => {}
+        }
+        let tenant = self.tenants.find_or_default(&job.tenant, &mut self.names);
+        let class = self.class_of(job);
+        let standing = Standing {
+            priority: job.priority,
+            on_demand: job.on_demand,
+            created: job.created,
+            ready: job.ready,
+            estimate: job.estimate,
+        };
+        let ask = job.resource.as_ref().map(|ask| self.intern_ask(ask));
+        let waiting = Waiting {
+            not_before: job.not_before,
+            backoff_until: job.backoff_until,
+            cost: job.cost,
+            last_worker: job.last_worker.clone(),
+            hint: job.hint.as_ref().map(|hint| self.names.intern(hint)),
+            ask,
+            evictions: job.evictions,
+            dependents: job.dependents,
+            rescore_count: job.rescore_count,
+            traits: job.traits,
+            has_own_pool: job.pool.is_some(),
+            history: job.history.map(Box::new),
+            ..Waiting::new(job.id.clone(), tenant, class, standing)
+        };
+        let ix = self.queue.push(waiting, &mut self.fleet.fits, &self.policy, self.now);
+        self.places.insert(job.id.clone(), Place::Waiting(ix));
+        self.tenants.change(tenant, |sharer| sharer.n_queued += 1);
+        for (worker, inputs) in &job.inputs {
+            self.set_inputs(worker, &job.id, *inputs);
+        }
+        ix
+    }
+
+    fn class_of(&mut self, job: &Job) -> ClassIx {
+        let kind = job.kind.as_ref().map(|kind| self.names.intern(kind));
+        let pool = match (&job.pool, kind) {
+            (Some(pool), _) => Some(pool.clone()),
+            (None, Some(kind)) => self.kind(kind).settings.pool.clone(),
+            (None, None) => None,
+        };
+        let pool = pool.map(|pool| self.names.intern(&pool));
+        let amounts = self.intern_amounts(&job.amounts);
+        self.fleet.class(
+            FitKey { pool, kind, needs: Arc::new(job.needs.clone()) },
+            job.slots,
+            amounts,
+        )
+    }
+
+    fn intern_amounts(&mut self, amounts: &Amounts) -> Vec<(NameIx, u64)> {
+        let amounts = amounts.iter().filter(|(_, amount)| **amount > 0);
+        amounts.map(|(name, amount)| (self.names.intern(name), *amount)).collect()
+    }
+
+    fn intern_ask(&mut self, ask: &Ask) -> AskIx {
+        match ask {
+            Ask::Named(name) => AskIx::Named(self.names.intern(name)),
+            Ask::Any => AskIx::Any,
+        }
+    }
+
+    fn withdraw(&mut self, job: &JobId) {
+        if let Some(Place::Waiting(ix)) = self.places.get(job) {
+            self.unqueue(ix);
+            self.promised.remove(job);
+        }
+    }
+
+    pub(crate) fn unqueue(&mut self, ix: JobIx) -> Waiting {
+        let waiting = self.queue.take(ix, &mut self.fleet.fits);
+        self.places.remove(&waiting.id);
+        self.tenants.change(waiting.tenant, |sharer| sharer.n_queued -= 1);
+        waiting
+    }
+
+    /// Takes in an attempt that somebody else says is running.
+    fn start_reported(&mut self, attempt: &Attempt) {
+        match self.places.get(&attempt.job) {
+            Some(Place::Waiting(ix)) => drop(self.unqueue(ix)),
+            Some(Place::Running(ix)) => drop(self.release(ix)),
+            None => {}
+        }
+        let Some(worker) = self.fleet.find(&attempt.worker) else { return };
+        let running = Running {
+            job: attempt.job.clone(),
+            tenant: self.tenants.find_or_default(&attempt.tenant, &mut self.names),
+            worker,
+            pool: self.fleet.workers[worker].pool,
+            kind: attempt.kind.as_ref().map(|kind| self.names.intern(kind)),
+            needs: Arc::new(attempt.needs.clone()),
+            slots: attempt.slots,
+            amounts: self.intern_amounts(&attempt.amounts),
+            priority: attempt.priority,
+            ready: attempt.ready,
+            started: attempt.started,
+            cost: attempt.cost,
+            estimate: attempt.estimate,
+            evictions: attempt.evictions,
+            traits: attempt.traits,
+            holds: attempt.holds.as_ref().map(|ask| self.intern_ask(ask)),
+            stopping_for: None,
+            placed_in: 0,
+        };
+        self.start(running);
+        if let Some(preemptor) = &attempt.stopping_for {
+            self.stop(&attempt.job, preemptor);
+        }
+    }
+
+    /// Counts an attempt in.
+    pub(crate) fn start(&mut self, running: Running) -> AttemptIx {
+        let Running { tenant, worker, kind, slots, cost, pool, holds, .. } = running;
+        let job = running.job.clone();
+        self.fleet.change(worker, |seated| seated.take(slots, &running.amounts, kind));
+        self.tenants.change(tenant, |sharer| {
+            sharer.start(pool, slots, cost);
+            sharer.workspaces_used += u32::from(holds == Some(AskIx::Any));
+        });
+        self.in_flight += cost;
+        if let Some(kind) = kind {
+            self.kind(kind).n_running += 1;
+        }
+        if let Some(AskIx::Named(name)) = holds {
+            self.set_holder(name, Some(job.clone()));
+        }
+        let ix = self.attempts.insert(running);
+        self.fleet.workers[worker].attempts.push(ix);
+        self.places.insert(job, Place::Running(ix));
+        ix
+    }
+
+    /// Counts an attempt out again.
+    fn release(&mut self, ix: AttemptIx) -> Running {
+        let running = self.attempts.remove(ix);
+        let Running { tenant, worker, kind, slots, cost, pool, holds, .. } = running;
+        self.places.remove(&running.job);
+        self.fleet.workers[worker].attempts.retain(|other| *other != ix);
+        self.fleet.change(worker, |seated| seated.give_back(slots, &running.amounts, kind));
+        self.tenants.change(tenant, |sharer| {
+            sharer.end(pool, slots, cost);
+            sharer.workspaces_used -= u32::from(holds == Some(AskIx::Any));
+        });
+        self.in_flight -= cost;
+        if let Some(kind) = kind {
+            self.kind(kind).n_running -= 1;
+        }
+        if let Some(AskIx::Named(name)) = holds {
+            self.set_holder(name, None);
+        }
+        if let Some(preemptor) = &running.stopping_for {
+            self.keep_promise(preemptor, ix, worker);
+        }
+        self.forget_if_empty(worker);
+        running
+    }
+
+    /// A victim stopped: once all of them have, their room waits for the job that needed it.
+    fn keep_promise(&mut self, preemptor: &JobId, victim: AttemptIx, worker: WorkerIx) {
+        let Some(victims) = self.stopping.get_mut(preemptor) else { return };
+        victims.remove(&victim);
+        if victims.is_empty() {
+            self.stopping.remove(preemptor);
+            if let Some(Place::Waiting(_)) = self.places.get(preemptor) {
+                self.promised.insert(preemptor.clone(), worker);
+            }
+        }
+    }
+
+    fn end(&mut self, ended: &Ended) {
+        let Some(Place::Running(ix)) = self.places.get(&ended.job) else { return };
+        let running = self.release(ix);
+        self.settle(running.tenant, ended.cost, u64::from(ended.completed));
+    }
+
+    fn settle(&mut self, tenant: TenantIx, cost: Fixed, completed: u64) {
+        self.tenants.change(tenant, |sharer| {
+            sharer.tenant.used += cost;
+            sharer.tenant.completed += completed;
+        });
+        if let Some(budget) = &mut self.budget {
+            budget.used += cost;
+        }
+    }
+
+    /// An attempt was told to stop to make room for `preemptor`.
+    pub(crate) fn stop(&mut self, victim: &JobId, preemptor: &JobId) {
+        let Some(Place::Running(ix)) = self.places.get(victim) else { return };
+        self.attempts[ix].stopping_for = Some(preemptor.clone());
+        self.stopping.entry(preemptor.clone()).or_default().insert(ix);
+    }
+}

@@ -1,0 +1,184 @@
+//! Every job that waits has a true reason, the first that applies, and no worker idles for it.
+
+use model::policy::{Guard, Order};
+use model::{Hold, Job, Reason, Snapshot, Worker};
+
+use super::delay::delay;
+use super::fit::could_ever_run;
+use super::ledger::Ledger;
+use super::limits::{self, Meter};
+use super::placements::placed_on;
+use super::{Delay, Violation, resources};
+
+/// What is wrong with the holds.
+pub(super) fn check(ledger: &Ledger<'_>) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for hold in &ledger.decision.holds {
+        if let Some(job) = ledger.job(&hold.job) {
+            violations.extend(check_reason(ledger, hold, job));
+            violations.extend(check_policy(ledger.before, hold, job));
+            violations.extend(check_idle(ledger, hold, job));
+        }
+    }
+    violations
+}
+
+/// Whether a hold's reason is the first that applies, as far as limits tell.
+///
+/// What the policy does on purpose is not decided again here: for those reasons, only that none
+/// of the limits before them applies.
+fn check_reason(ledger: &Ledger<'_>, hold: &Hold, job: &Job) -> Option<Violation> {
+    let (said, first) = (hold.reason, first_reason(ledger, job));
+    let is_right = if is_on_purpose(said) { first > said } else { first == said };
+    (!is_right).then(|| Violation::WrongReason { job: job.id.clone(), said, first })
+}
+
+/// Whether it is the policy that holds a job for this reason, not a limit.
+const fn is_on_purpose(reason: Reason) -> bool {
+    matches!(reason, Reason::Guarded | Reason::Reserved | Reason::Vetoed | Reason::BelowZero)
+}
+
+/// The first limit that keeps `job` waiting once the placements have started; `Outranked` if
+/// none does.
+fn first_reason(ledger: &Ledger<'_>, job: &Job) -> Reason {
+    if let Some(delay) = delay(ledger.before, job) {
+        return delay.reason();
+    }
+    let mut workers: Vec<&Worker> = ledger.before.workers.iter().collect();
+    workers.retain(|worker| could_ever_run(ledger, job, worker));
+    if workers.is_empty() {
+        return Reason::NoWorkerEver;
+    }
+    let some_are_healthy = workers.iter().any(|worker| worker.healthy);
+    workers.retain(|worker| worker.is_serving());
+    if workers.is_empty() {
+        return if some_are_healthy { Reason::NoWorkerNow } else { Reason::WorkerUnhealthy };
+    }
+    let is_preempting = ledger.preempting.contains(&job.id);
+    workers.retain(|worker| has_room(ledger, job, worker));
+    if workers.is_empty() {
+        return if is_preempting { Reason::Preempting } else { Reason::WorkersFull };
+    }
+    if is_paused(ledger, job) {
+        return Reason::TenantPaused;
+    }
+    if is_preempting {
+        return Reason::Preempting;
+    }
+    workers.retain(|worker| is_within_quota(ledger, job, worker));
+    if workers.is_empty() {
+        return Reason::TenantAtMax;
+    }
+    workers.retain(|worker| is_within_type_max(ledger, job, worker));
+    let full = workers.is_empty().then_some(Reason::TypeAtMax);
+    full.into_iter().chain(first_limit(ledger, job)).min().unwrap_or(Reason::Outranked)
+}
+
+/// The first limit that is reached for `job`, of those that count the same on every worker.
+fn first_limit(ledger: &Ledger<'_>, job: &Job) -> Option<Reason> {
+    let is_reached = |meter: Option<Meter>| meter.is_some_and(|meter| !meter.allows_one_more());
+    let reached = [
+        (is_reached(limits::tenant_jobs(ledger, job)), Reason::TenantAtJobsMax),
+        (is_reached(limits::type_jobs(ledger, job)), Reason::TypeAtMax),
+        (is_reached(limits::budget(ledger, job)), Reason::BudgetSpent),
+        (is_reached(limits::budget_global(ledger, job)), Reason::BudgetSpentGlobal),
+        (!resources::is_free(ledger, job), Reason::ResourceHeld),
+    ];
+    reached.into_iter().find_map(|(is_so, reason)| is_so.then_some(reason))
+}
+
+/// The first reason why `job` could not start on any worker, however much room there were.
+pub(super) fn first_reason_anywhere(ledger: &Ledger<'_>, job: &Job) -> Option<Reason> {
+    let delayed = delay(ledger.before, job).map(Delay::reason);
+    let paused = is_paused(ledger, job).then_some(Reason::TenantPaused);
+    delayed.or(paused).or_else(|| first_limit(ledger, job))
+}
+
+/// Whether `worker` could take `job` once the placements have started: it fits, it serves, it has
+/// room, and no limit that counts by pool or by worker forbids it.
+pub(super) fn is_open(ledger: &Ledger<'_>, job: &Job, worker: &Worker) -> bool {
+    could_ever_run(ledger, job, worker)
+        && worker.is_serving()
+        && has_room(ledger, job, worker)
+        && is_within_quota(ledger, job, worker)
+        && is_within_type_max(ledger, job, worker)
+}
+
+fn is_paused(ledger: &Ledger<'_>, job: &Job) -> bool {
+    ledger.tenant(&job.tenant).is_some_and(|tenant| !tenant.active)
+}
+
+fn has_room(ledger: &Ledger<'_>, job: &Job, worker: &Worker) -> bool {
+    limits::room(ledger, job, worker).iter().all(Meter::allows_one_more)
+}
+
+fn is_within_quota(ledger: &Ledger<'_>, job: &Job, worker: &Worker) -> bool {
+    limits::quota(ledger, job, &worker.pool).is_none_or(|meter| meter.allows_one_more())
+}
+
+fn is_within_type_max(ledger: &Ledger<'_>, job: &Job, worker: &Worker) -> bool {
+    limits::type_worker_jobs(ledger, job, worker).iter().all(Meter::allows_one_more)
+}
+
+/// Whether this policy holds jobs for this reason, and for so long.
+fn check_policy(before: &Snapshot, hold: &Hold, job: &Job) -> Option<Violation> {
+    let policy = &before.policy;
+    let is_known = match hold.reason {
+        Reason::Guarded => policy.guard.is_some(),
+        Reason::Reserved => policy.reserve,
+        Reason::Vetoed | Reason::BelowZero => policy.order == Order::Rules,
+        Reason::NotReady
+        | Reason::NotBefore
+        | Reason::NoWorkerEver
+        | Reason::NoWorkerNow
+        | Reason::WorkersFull
+        | Reason::WorkerUnhealthy
+        | Reason::TenantPaused
+        | Reason::TenantAtMax
+        | Reason::Preempting
+        | Reason::TenantAtJobsMax
+        | Reason::TypeAtMax
+        | Reason::BudgetSpent
+        | Reason::BudgetSpentGlobal
+        | Reason::ResourceHeld
+        | Reason::Outranked => true,
+    };
+    if !is_known {
+        return Some(Violation::NotThisPolicy { job: job.id.clone(), reason: hold.reason });
+    }
+    let Guard { hold_max, .. } = policy.guard.filter(|_| hold.reason == Reason::Guarded)?;
+    let waited = before.now.since(job.ready);
+    (waited >= hold_max).then(|| Violation::GuardedTooLong {
+        job: job.id.clone(),
+        waited,
+        hold_max,
+    })
+}
+
+/// Whether a job is said to wait for room although a worker is open for it and nothing forbids it.
+fn check_idle(ledger: &Ledger<'_>, hold: &Hold, job: &Job) -> Option<Violation> {
+    let reason = hold.reason;
+    let is_for_room = matches!(
+        reason,
+        Reason::NoWorkerEver
+            | Reason::NoWorkerNow
+            | Reason::WorkersFull
+            | Reason::WorkerUnhealthy
+            | Reason::Outranked
+    );
+    if !is_for_room || first_reason_anywhere(ledger, job).is_some() {
+        return None;
+    }
+    let mut workers = ledger.before.workers.iter();
+    let idle =
+        workers.find(|worker| may_get_more(ledger, worker) && is_open(ledger, job, worker))?;
+    Some(Violation::IdleWorker { job: job.id.clone(), worker: idle.id.clone(), reason })
+}
+
+/// Whether this decision could have placed one more job on `worker`, room apart.
+fn may_get_more(ledger: &Ledger<'_>, worker: &Worker) -> bool {
+    ledger.before.freed.as_ref().is_none_or(|freed| {
+        let is_due = placed_on(ledger, &worker.id) < u64::from(freed.completed);
+        worker.id == freed.worker && (is_due || ledger.before.policy.proactive_fetch_to_capacity)
+    })
+}

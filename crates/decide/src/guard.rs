@@ -1,0 +1,39 @@
+//! Keeping the last free slot for rare work that is expected.
+//!
+//! A slot that can run rare work is worth more than one that cannot. While rare work keeps coming,
+//! a job of other work takes the last free slot for it only once it has waited for a while itself.
+//! So nothing is kept from anybody for longer than that while.
+
+use model::Millis;
+use model::policy::Guard;
+
+use crate::fits::Fit;
+use crate::queue::Waiting;
+use crate::table::WorkerIx;
+use crate::world::World;
+
+/// Rare work is expected if some of it became ready within this time.
+const EXPECTED_FOR: Millis = Millis::from_secs(600);
+
+impl World {
+    /// Whether the worker is kept from this job for rarer work.
+    pub(crate) fn is_guarded(&self, worker: WorkerIx, waiting: &Waiting) -> bool {
+        let Some(guard) = &self.policy.guard else { return false };
+        if self.now.since(waiting.standing.ready) >= guard.hold_max {
+            return false;
+        }
+        let class = &self.fleet.fits.classes[waiting.class].key;
+        let own = self.fleet.fits.fits[class.fit].key.kind;
+        self.fleet.workers[worker].fits().iter().any(|fit| {
+            let fit = &self.fleet.fits.fits[*fit];
+            fit.key.kind != own
+                && fit.slots_free <= u64::from(class.slots)
+                && self.is_rare(fit, guard)
+                && fit.seen.is_some_and(|seen| self.now.since(seen) < EXPECTED_FOR)
+        })
+    }
+
+    fn is_rare(&self, fit: &Fit, guard: &Guard) -> bool {
+        fit.key.kind.is_some() && fit.slots * u64::from(guard.rare_one_in) <= self.fleet.slots
+    }
+}

@@ -1,0 +1,70 @@
+//! A worker looks for its best job.
+
+use model::policy::Order;
+use model::{Action, Freed, Timestamp};
+
+use crate::table::{JobIx, WorkerIx};
+use crate::turn::Scope;
+use crate::world::World;
+
+impl World {
+    /// A worker finished jobs and asks for more: as many as it finished, or as many as it has
+    /// room for, as the policy says.
+    pub fn fetch(&mut self, freed: &Freed, now: Timestamp) -> Vec<Action> {
+        self.begin(now);
+        let mut actions = Vec::new();
+        let Some(worker) = self.fleet.find(&freed.worker) else { return actions };
+        let most = if self.policy.proactive_fetch_to_capacity {
+            usize::MAX
+        } else {
+            usize::try_from(freed.completed).unwrap_or(usize::MAX)
+        };
+        self.keep_promises(Some(worker), &mut actions);
+        while actions.len() < most {
+            let Some(job) = self.best_for(worker, true) else { break };
+            actions.push(self.place(job, worker, Vec::new()));
+        }
+        actions
+    }
+
+    /// Workers in seating order take one job each, again and again until none finds any.
+    pub(crate) fn worker_first(&mut self, actions: &mut Vec<Action>) {
+        let mut asking: Vec<WorkerIx> = self.fleet.with_slot().collect();
+        while !asking.is_empty() {
+            asking.retain(|worker| {
+                // What one worker may not take, for its pool or its rules, another may.
+                self.pass += 1;
+                let job = self.best_for(*worker, false);
+                if let Some(job) = job {
+                    actions.push(self.place(job, *worker, Vec::new()));
+                }
+                job.is_some()
+            });
+        }
+    }
+
+    /// The best job for a worker with room, if any may go there.
+    fn best_for(&mut self, worker: WorkerIx, fetch: bool) -> Option<JobIx> {
+        if self.fleet.workers[worker].slots_open() == 0 {
+            return None;
+        }
+        let scope = Scope { worker: Some(worker), fetch, ..Scope::default() };
+        if self.policy.order == Order::Rules {
+            self.fleet.workers[worker].inputs.settle();
+            return self.search(worker, scope);
+        }
+        loop {
+            let pick = self.next_turn(scope)?;
+            let waiting = &self.queue.jobs[pick.job];
+            if !self.is_guarded(worker, waiting) && !self.is_reserved(worker, waiting) {
+                return Some(pick.job);
+            }
+            let oldest = self.oldest(&self.queue.lines[pick.line], scope);
+            if let Some(job) = oldest.filter(|job| !self.is_guarded(worker, &self.queue.jobs[*job]))
+            {
+                return Some(job);
+            }
+            self.block(pick.line);
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! The waiting jobs, each in the line of its like, in order.
+//!
+//! A *line* holds jobs that only their order tells apart: one class, tenant, mode, stage and
+//! resource. A decision looks at the heads of lines, so its cost depends on how many kinds of jobs
+//! wait, not on how many jobs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::policy::Policy;
+use model::{Fixed, History, JobId, Timestamp, Traits, WorkerId};
+
+use crate::fits::Fits;
+use crate::index::Lookup;
+use crate::order::{Mode, OrderKey, Standing};
+use crate::table::{ClassIx, JobIx, LineIx, NameIx, Table, TenantIx};
+
+/// A job that waits, as small as it can be: there may be millions.
+#[derive(Clone, Debug)]
+pub(crate) struct Waiting {
+    pub(crate) id: JobId,
+    pub(crate) tenant: TenantIx,
+    pub(crate) class: ClassIx,
+    /// `None` while its moment has not come.
+    pub(crate) line: Option<LineIx>,
+    pub(crate) standing: Standing,
+    pub(crate) not_before: Option<Timestamp>,
+    pub(crate) backoff_until: Option<Timestamp>,
+    pub(crate) cost: Fixed,
+    pub(crate) last_worker: Option<WorkerId>,
+    pub(crate) hint: Option<NameIx>,
+    pub(crate) ask: Option<AskIx>,
+    pub(crate) evictions: u32,
+    pub(crate) dependents: Option<u32>,
+    pub(crate) rescore_count: u32,
+    pub(crate) traits: Traits,
+    /// Whether the pool of its class is its own, not its type's.
+    pub(crate) has_own_pool: bool,
+    /// Whether some worker said what it lacks of its inputs.
+    pub(crate) has_inputs: bool,
+    /// When it is to be looked at again.
+    pub(crate) timer: Option<Timestamp>,
+    /// The key that it stands in line by.
+    pub(crate) major: i64,
+    pub(crate) history: Option<Box<History>>,
+}
+
+/// What a job asks to hold alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum AskIx {
+    Named(NameIx),
+    Any,
+}
+
+/// How a job stands to its backoff.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Stage {
+    /// It never needed one.
+    Fresh,
+    /// It ends later.
+    Inside,
+    /// It ends at this very moment.
+    Ending,
+    /// It ended.
+    Over,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct LineKey {
+    pub(crate) class: ClassIx,
+    pub(crate) tenant: TenantIx,
+    pub(crate) mode: Mode,
+    pub(crate) stage: Stage,
+    pub(crate) ask: Option<AskIx>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    pub(crate) key: LineKey,
+    pub(crate) jobs: BTreeMap<OrderKey, JobIx>,
+    /// The same jobs by age alone, where the policy asks for it.
+    pub(crate) by_age: BTreeMap<(Timestamp, JobId), JobIx>,
+    /// No job of the line costs less than this.
+    pub(crate) cost_min: Fixed,
+    /// Its place among the lines of its class.
+    place: usize,
+    /// The last round in which nothing more of it could be placed.
+    pub(crate) blocked_in: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Queue {
+    pub(crate) jobs: Table<JobIx, Waiting>,
+    pub(crate) lines: Table<LineIx, Line>,
+    line_of: Lookup<LineKey, LineIx>,
+    /// Classes with lines.
+    pub(crate) active: BTreeSet<ClassIx>,
+    timers: BTreeSet<(Timestamp, JobIx)>,
+    /// Places of jobs that are gone, used again once no worker knows facts about them.
+    retired: Vec<JobIx>,
+}
+
+/// So many places wait at most before they are used again.
+const RETIRED_MAX: usize = 4_096;
+
+impl Waiting {
+    pub(crate) fn new(id: JobId, tenant: TenantIx, class: ClassIx, standing: Standing) -> Self {
+        Self {
+            id,
+            tenant,
+            class,
+            line: None,
+            standing,
+            not_before: None,
+            backoff_until: None,
+            cost: Fixed::ONE,
+            last_worker: None,
+            hint: None,
+            ask: None,
+            evictions: 0,
+            dependents: None,
+            rescore_count: 0,
+            traits: Traits::default(),
+            has_own_pool: false,
+            has_inputs: false,
+            timer: None,
+            major: 0,
+            history: None,
+        }
+    }
+
+    fn order_key(&self) -> OrderKey {
+        OrderKey { major: self.major, ready: self.standing.ready, id: self.id.clone() }
+    }
+
+    /// When it can run at the earliest, backoff apart.
+    pub(crate) fn starts(&self) -> Timestamp {
+        self.not_before.map_or(self.standing.ready, |moment| moment.max(self.standing.ready))
+    }
+
+    pub(crate) fn stage(&self, now: Timestamp) -> Stage {
+        match self.backoff_until {
+            None => Stage::Fresh,
+            Some(until) if until > now => Stage::Inside,
+            Some(until) if until == now => Stage::Ending,
+            Some(_) => Stage::Over,
+        }
+    }
+
+    /// The next moment at which it belongs in another line.
+    fn next_change(&self, policy: &Policy, now: Timestamp) -> Option<Timestamp> {
+        if self.starts() > now {
+            return Some(self.starts());
+        }
+        let after = |moment: Timestamp| Timestamp(moment.0 + 1);
+        let backoff = match self.stage(now) {
+            Stage::Fresh | Stage::Over => None,
+            Stage::Inside => self.backoff_until,
+            Stage::Ending => self.backoff_until.map(after),
+        };
+        [backoff, self.standing.mode_ends(policy, now)].into_iter().flatten().min()
+    }
+}
+
+/// Whether lines must also be sorted by age alone: to choose by age now and then, or to find the
+/// job that has been kept from a guarded slot for long enough.
+fn needs_age_order(policy: &Policy) -> bool {
+    policy.priority_percentage < 100 || policy.guard.is_some()
+}
+
+impl Queue {
+    /// Takes in a job and puts it where it belongs at `now`.
+    pub(crate) fn push(
+        &mut self,
+        waiting: Waiting,
+        fits: &mut Fits,
+        policy: &Policy,
+        now: Timestamp,
+    ) -> JobIx {
+        let class = waiting.class;
+        fits.classes[class].n_jobs += 1;
+        let ready = waiting.standing.ready;
+        let fit = fits.classes[class].key.fit;
+        let seen = &mut fits.fits[fit].seen;
+        *seen = (*seen).max(Some(ready));
+        let ix = self.jobs.insert(waiting);
+        self.line_up(ix, fits, policy, now);
+        ix
+    }
+
+    /// Takes a job out.
+    pub(crate) fn take(&mut self, ix: JobIx, fits: &mut Fits) -> Waiting {
+        self.step_out(ix, fits);
+        let waiting = self.jobs.take(ix);
+        fits.classes[waiting.class].n_jobs -= 1;
+        if waiting.has_inputs {
+            self.retired.push(ix);
+        } else {
+            self.jobs.reuse(ix);
+        }
+        waiting
+    }
+
+    /// Whether so many jobs with facts are gone that the facts should go too.
+    pub(crate) fn wants_reuse(&self) -> bool {
+        self.retired.len() >= RETIRED_MAX
+    }
+
+    /// Uses the places of gone jobs again: no worker knows facts about them any more.
+    pub(crate) fn reuse(&mut self) {
+        for ix in std::mem::take(&mut self.retired) {
+            self.jobs.reuse(ix);
+        }
+    }
+
+    /// Moves every job whose moment came by `now` to its new line.
+    pub(crate) fn advance(&mut self, fits: &mut Fits, policy: &Policy, now: Timestamp) {
+        while let Some(&(moment, ix)) = self.timers.first() {
+            if moment > now {
+                break;
+            }
+            self.step_out(ix, fits);
+            self.line_up(ix, fits, policy, now);
+        }
+    }
+
+    /// Puts every job in its line again, because the policy changed.
+    pub(crate) fn rebuild(&mut self, fits: &mut Fits, policy: &Policy, now: Timestamp) {
+        for ix in self.jobs.indices() {
+            self.step_out(ix, fits);
+        }
+        for ix in self.jobs.indices() {
+            self.line_up(ix, fits, policy, now);
+        }
+    }
+
+    fn line_up(&mut self, ix: JobIx, fits: &mut Fits, policy: &Policy, now: Timestamp) {
+        let waiting = &mut self.jobs[ix];
+        waiting.timer = waiting.next_change(policy, now);
+        if let Some(moment) = waiting.timer {
+            self.timers.insert((moment, ix));
+        }
+        if waiting.starts() > now {
+            return;
+        }
+        let mode = waiting.standing.mode(policy, now);
+        let key = LineKey {
+            class: waiting.class,
+            tenant: waiting.tenant,
+            mode,
+            stage: waiting.stage(now),
+            ask: waiting.ask,
+        };
+        waiting.major = waiting.standing.major(policy, mode);
+        let order = waiting.order_key();
+        let by_age = needs_age_order(policy).then(|| (order.ready, order.id.clone()));
+        let cost = waiting.cost;
+        let line_ix = self.open_line(key, fits);
+        self.jobs[ix].line = Some(line_ix);
+        let line = &mut self.lines[line_ix];
+        line.cost_min = if line.jobs.is_empty() { cost } else { line.cost_min.min(cost) };
+        line.jobs.insert(order, ix);
+        if let Some(by_age) = by_age {
+            line.by_age.insert(by_age, ix);
+        }
+    }
+
+    fn step_out(&mut self, ix: JobIx, fits: &mut Fits) {
+        let waiting = &mut self.jobs[ix];
+        if let Some(moment) = waiting.timer.take() {
+            self.timers.remove(&(moment, ix));
+        }
+        let Some(line_ix) = waiting.line.take() else { return };
+        let line = &mut self.lines[line_ix];
+        let key = waiting.order_key();
+        line.jobs.remove(&key);
+        line.by_age.remove(&(key.ready, key.id));
+        if line.jobs.is_empty() {
+            self.close_line(line_ix, fits);
+        }
+    }
+
+    fn open_line(&mut self, key: LineKey, fits: &mut Fits) -> LineIx {
+        if let Some(ix) = self.line_of.get(&key) {
+            return ix;
+        }
+        let lines = &mut fits.classes[key.class].lines;
+        let ix = self.lines.insert(Line {
+            key,
+            jobs: BTreeMap::new(),
+            by_age: BTreeMap::new(),
+            cost_min: Fixed::ZERO,
+            place: lines.len(),
+            blocked_in: 0,
+        });
+        lines.push(ix);
+        self.line_of.insert(key, ix);
+        self.active.insert(key.class);
+        ix
+    }
+
+    fn close_line(&mut self, ix: LineIx, fits: &mut Fits) {
+        let line = self.lines.remove(ix);
+        self.line_of.remove(&line.key);
+        let lines = &mut fits.classes[line.key.class].lines;
+        lines.swap_remove(line.place);
+        if let Some(moved) = lines.get(line.place) {
+            self.lines[*moved].place = line.place;
+        }
+        if lines.is_empty() {
+            self.active.remove(&line.key.class);
+        }
+    }
+}

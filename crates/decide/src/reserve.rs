@@ -1,0 +1,138 @@
+//! Keeping a worker for a wide job until all the slots it asks for are free.
+//!
+//! Without this, narrow jobs would take each slot as it frees and a wide job would wait for ever.
+//! A job that comes after the wide one may still use the free slots if it will be done before they
+//! are needed, or if it takes only what the wide job leaves.
+
+use model::{JobId, Millis, Timestamp};
+
+use crate::fits::ClassKey;
+use crate::queue::Waiting;
+use crate::table::{JobIx, NameIx, WorkerIx};
+use crate::world::{Running, World};
+
+/// A worker kept for a wide job.
+#[derive(Clone, Debug)]
+pub(crate) struct Reservation {
+    pub(crate) worker: WorkerIx,
+    pub(crate) job: JobId,
+    /// When the wide job is expected to start.
+    pub(crate) until: Timestamp,
+    /// What it will leave then.
+    slots_left: u32,
+    amounts_left: Vec<(NameIx, u64)>,
+}
+
+/// At most so many workers are looked at for one reservation.
+const LOOKED_AT_MAX: usize = 256;
+/// At most so many wide jobs have a worker kept for them in one round.
+const RESERVATIONS_MAX: usize = 64;
+
+impl Reservation {
+    /// Whether a job can run beside it without delaying the wide job.
+    fn leaves_room(&self, class: &ClassKey, waiting: &Waiting, now: Timestamp) -> bool {
+        let ends = waiting.standing.estimate.map(|estimate| now + estimate);
+        ends.is_some_and(|ends| ends <= self.until) || self.has_left(class)
+    }
+
+    fn has_left(&self, class: &ClassKey) -> bool {
+        class.slots <= self.slots_left
+            && class.amounts.iter().all(|(name, amount)| {
+                let left = self.amounts_left.iter().find(|(own, _)| own == name);
+                left.is_none_or(|(_, left)| amount <= left)
+            })
+    }
+}
+
+impl World {
+    /// Whether the worker is kept from this job for a wider one.
+    pub(crate) fn is_reserved(&self, worker: WorkerIx, waiting: &Waiting) -> bool {
+        let Some(reservation) = self.reservations.iter().find(|own| own.worker == worker) else {
+            return false;
+        };
+        let class = &self.fleet.fits.classes[waiting.class].key;
+        !reservation.leaves_room(class, waiting, self.now)
+    }
+
+    /// Counts a job that was placed on a kept worker against what the wide job leaves.
+    pub(crate) fn use_left(&mut self, worker: WorkerIx, job: JobIx) {
+        let Some(at) = self.reservations.iter().position(|own| own.worker == worker) else {
+            return;
+        };
+        let waiting = &self.queue.jobs[job];
+        let ends = waiting.standing.estimate.map(|estimate| self.now + estimate);
+        let reservation = &mut self.reservations[at];
+        if ends.is_some_and(|ends| ends <= reservation.until) {
+            return;
+        }
+        let class = &self.fleet.fits.classes[waiting.class].key;
+        reservation.slots_left = reservation.slots_left.saturating_sub(class.slots);
+        for (name, left) in &mut reservation.amounts_left {
+            let own = class.amounts.iter().find(|(own, _)| own == name);
+            *left = left.saturating_sub(own.map_or(0, |(_, amount)| *amount));
+        }
+    }
+
+    /// Keeps the worker that will have room for the job first, if any will.
+    pub(crate) fn reserve(&mut self, job: JobIx) {
+        if self.reservations.len() >= RESERVATIONS_MAX {
+            return;
+        }
+        let waiting = &self.queue.jobs[job];
+        let class = &self.fleet.fits.classes[waiting.class];
+        let serving = self.fleet.matching(class.key.fit).filter(|ix| {
+            self.fleet.workers[*ix].is_serving()
+                && self.reservations.iter().all(|own| own.worker != *ix)
+                && self.worker_allows(*ix, class, waiting.tenant)
+        });
+        let starts = serving.take(LOOKED_AT_MAX).filter_map(|ix| self.starts_at(ix, job));
+        if let Some(first) = starts.min_by_key(|reservation| reservation.until) {
+            self.reservations.push(first);
+        }
+    }
+
+    /// When the worker will have room for the job, by the predicted ends of its attempts.
+    fn starts_at(&self, worker: WorkerIx, job: JobIx) -> Option<Reservation> {
+        let waiting = &self.queue.jobs[job];
+        let class = &self.fleet.fits.classes[waiting.class].key;
+        let seated = &self.fleet.workers[worker];
+        let mut slots = seated.slots_free();
+        let mut amounts: Vec<(NameIx, u64)> =
+            class.amounts.iter().map(|(name, _)| (*name, seated.amount_free(*name))).collect();
+        let running = seated.attempts.iter().map(|ix| &self.attempts[*ix]);
+        let mut ends: Vec<(Timestamp, &Running)> =
+            running.map(|running| (self.predicted_end(running), running)).collect();
+        ends.sort_by(|one, two| (one.0, &one.1.job).cmp(&(two.0, &two.1.job)));
+        for (at, (end, running)) in ends.iter().enumerate() {
+            slots += running.slots;
+            for (name, free) in &mut amounts {
+                let own = running.amounts.iter().find(|(own, _)| own == name);
+                *free += own.map_or(0, |(_, amount)| *amount);
+            }
+            let all_at_once = ends.get(at + 1).is_none_or(|(next, _)| next > end);
+            let has_room = slots >= class.slots
+                && amounts.iter().zip(&class.amounts).all(|((_, free), (_, need))| free >= need);
+            if all_at_once && has_room {
+                let left = amounts.iter().zip(&class.amounts);
+                return Some(Reservation {
+                    worker,
+                    job: waiting.id.clone(),
+                    until: *end,
+                    slots_left: slots - class.slots,
+                    amounts_left: left
+                        .map(|((name, free), (_, need))| (*name, free - need))
+                        .collect(),
+                });
+            }
+        }
+        None
+    }
+
+    /// When an attempt is expected to end. One that nobody predicted is expected to run for as
+    /// long again as it has; one that overran its prediction is expected to end now.
+    fn predicted_end(&self, running: &Running) -> Timestamp {
+        let elapsed = self.now.since(running.started);
+        let length = running.estimate.unwrap_or(Millis(2 * elapsed.0));
+        (running.started + length).max(self.now)
+    }
+}

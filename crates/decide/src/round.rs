@@ -1,0 +1,208 @@
+//! One decision: whose turn, which job, which worker, again and again until nothing more fits.
+//!
+//! What a round decides, it assumes: a placed job runs, as far as this world is concerned, from
+//! then on, so each choice is seen by the next and no round over-commits anything. If it does not
+//! come true, an event says so.
+
+use std::sync::Arc;
+
+use model::policy::{Entry, Order, Turn};
+use model::{Action, Fixed, Name, Placement, Points, Timestamp};
+
+use crate::queue::AskIx;
+use crate::seat::Seating;
+use crate::table::{JobIx, NameIx, WorkerIx};
+use crate::turn::{Pick, Scope};
+use crate::world::{Place, Running, World};
+
+impl World {
+    /// Decides at `now`: a full round over all jobs and workers.
+    pub fn decide(&mut self, now: Timestamp) -> Vec<Action> {
+        self.begin(now);
+        let mut actions = Vec::new();
+        self.keep_promises(None, &mut actions);
+        match (self.policy.entry, self.policy.turn) {
+            (Entry::WorkerFirst, _) => self.worker_first(&mut actions),
+            (Entry::JobFirst, Turn::QuotaFirst) => {
+                for pool in self.pools() {
+                    self.job_first(Some(pool), &mut actions);
+                }
+            }
+            (
+                Entry::JobFirst,
+                Turn::FirstCome | Turn::Deficit | Turn::Guaranteed | Turn::TypeGroups,
+            ) => self.job_first(None, &mut actions),
+        }
+        if self.policy.preemption.enabled {
+            self.preempt(&mut actions);
+        }
+        actions
+    }
+
+    /// A new round at `now`.
+    pub(crate) fn begin(&mut self, now: Timestamp) {
+        self.advance(now);
+        self.round += 1;
+        self.pass += 1;
+        self.reservations.clear();
+    }
+
+    /// Jobs in turn look for their best worker, in one pool or in all.
+    fn job_first(&mut self, pool: Option<NameIx>, actions: &mut Vec<Action>) {
+        self.pass += 1;
+        loop {
+            let scope = Scope { pool, by_age: self.draws_age(), ..Scope::default() };
+            let Some(pick) = self.next_turn(scope) else { break };
+            match self.seat(pick.job, pool) {
+                Seating::At(worker, points) => actions.push(self.place(pick.job, worker, points)),
+                Seating::Guarded => self.place_oldest(pick, scope, actions),
+                Seating::Reserved => self.block(pick.line),
+                Seating::Nowhere => {
+                    if self.policy.reserve && self.class_of_job(pick.job).is_wide() {
+                        self.reserve(pick.job);
+                    }
+                    self.block(pick.line);
+                }
+            }
+        }
+    }
+
+    /// The slots are kept from the head of a line for rarer work, but perhaps not from the job of
+    /// the line that has waited longest.
+    fn place_oldest(&mut self, pick: Pick, scope: Scope, actions: &mut Vec<Action>) {
+        let oldest = self.oldest(&self.queue.lines[pick.line], scope);
+        let seating = oldest.map(|job| (job, self.seat(job, scope.pool)));
+        match seating {
+            Some((job, Seating::At(worker, points))) => {
+                actions.push(self.place(job, worker, points));
+            }
+            Some((_, Seating::Guarded | Seating::Reserved | Seating::Nowhere)) | None => {
+                self.block(pick.line);
+            }
+        }
+    }
+
+    /// Whether this choice goes by age alone, which chance decides.
+    fn draws_age(&mut self) -> bool {
+        let percentage = self.policy.priority_percentage;
+        self.policy.order == Order::PriorityAge
+            && percentage < 100
+            && self.chance.below(100) >= u64::from(percentage)
+    }
+
+    /// Room that was made for a job is given to it before anything else is decided.
+    pub(crate) fn keep_promises(&mut self, only: Option<WorkerIx>, actions: &mut Vec<Action>) {
+        let promised = std::mem::take(&mut self.promised);
+        for (job, worker) in promised {
+            if only.is_some_and(|only| only != worker) {
+                self.promised.insert(job, worker);
+                continue;
+            }
+            let Some(Place::Waiting(ix)) = self.places.get(&job) else { continue };
+            if self.may_start_on(ix, worker) {
+                actions.push(self.place(ix, worker, Vec::new()));
+            }
+        }
+    }
+
+    /// Whether every limit lets the job start on the worker, which has room.
+    fn may_start_on(&self, ix: JobIx, worker: WorkerIx) -> bool {
+        let waiting = &self.queue.jobs[ix];
+        let Some(line) = waiting.line else { return false };
+        let class = &self.fleet.fits.classes[waiting.class];
+        let seated = &self.fleet.workers[worker];
+        seated.is_serving()
+            && seated.runs(class.key.fit)
+            && seated.has_room(&class.key)
+            && self.worker_allows(worker, class, waiting.tenant)
+            && self.line_limit(&self.queue.lines[line].key).is_none()
+            && self.cost_max(waiting.tenant).is_none_or(|max| waiting.cost <= max)
+    }
+
+    /// Places a job: from here on it runs, as far as this world is concerned.
+    pub(crate) fn place(
+        &mut self,
+        job: JobIx,
+        worker: WorkerIx,
+        seat_points: Vec<Points>,
+    ) -> Action {
+        let points = self.placement_points(job, worker, seat_points);
+        self.use_left(worker, job);
+        let waiting = self.unqueue(job);
+        let (holds, given) = self.held(waiting.ask, waiting.tenant);
+        let class = &self.fleet.fits.classes[waiting.class].key;
+        let fit = &self.fleet.fits.fits[class.fit].key;
+        let running = Running {
+            job: waiting.id.clone(),
+            tenant: waiting.tenant,
+            worker,
+            pool: self.fleet.workers[worker].pool,
+            kind: fit.kind,
+            needs: Arc::clone(&fit.needs),
+            slots: class.slots,
+            amounts: class.amounts.clone(),
+            priority: waiting.standing.priority,
+            ready: waiting.standing.ready,
+            started: self.now,
+            cost: waiting.cost,
+            estimate: waiting.standing.estimate,
+            evictions: waiting.evictions,
+            traits: waiting.traits,
+            holds,
+            stopping_for: None,
+            placed_in: self.round,
+        };
+        self.start(running);
+        Action::Place(Placement {
+            job: waiting.id,
+            worker: self.fleet.id(worker).clone(),
+            score: points.iter().map(|said| said.points).sum(),
+            points,
+            resource: given,
+        })
+    }
+
+    /// What the rules say about a job on the worker that it gets.
+    fn placement_points(
+        &self,
+        job: JobIx,
+        worker: WorkerIx,
+        seat_points: Vec<Points>,
+    ) -> Vec<Points> {
+        match self.policy.order {
+            Order::Aging => {
+                let waiting = &self.queue.jobs[job];
+                let slots_free = self.fleet.fits.fit_of(waiting.class).slots_free;
+                let standing = &waiting.standing;
+                let said = standing.points(&self.policy.aging, self.now, slots_free);
+                let said = said.into_iter().filter(|said| said.points != Fixed::ZERO);
+                said.chain(seat_points).collect()
+            }
+            Order::Rules => crate::rule::Asker::new(self, worker).candidate(job).points(),
+            Order::PriorityAge | Order::Proposal => seat_points,
+        }
+    }
+
+    /// What a job that asks for `ask` gets to hold, and its name if it asked for any.
+    fn held(
+        &self,
+        ask: Option<AskIx>,
+        tenant: crate::table::TenantIx,
+    ) -> (Option<AskIx>, Option<Name>) {
+        let Some(AskIx::Any) = ask else { return (ask, None) };
+        let free = self.resources_free.get(&tenant).and_then(|free| free.first());
+        match free.and_then(|name| Some((self.names.find(name)?, name.clone()))) {
+            Some((ix, name)) => (Some(AskIx::Named(ix)), Some(name)),
+            None => (Some(AskIx::Any), None),
+        }
+    }
+
+    /// Pools with workers, in the order of their names.
+    pub(crate) fn pools(&self) -> Vec<NameIx> {
+        let pools = self.fleet.workers.iter().map(|(_, seated)| seated.pool);
+        let mut pools: Vec<NameIx> = pools.collect();
+        pools.sort_unstable_by(|one, two| self.names.name(*one).cmp(self.names.name(*two)));
+        pools.dedup();
+        pools
+    }
+}

@@ -1,0 +1,29 @@
+//! Substitute-only jobs leave workers of an architecture to real builds.
+
+use model::policy::Rule;
+use model::{Fixed, Trait};
+
+use crate::rule::{Candidate, Judge, Sheet, Verdict};
+
+const POINTS_BUILD: Fixed = Fixed::whole(50);
+const POINTS_LIGHT_AT_HOME: Fixed = Fixed::whole(100);
+
+pub(super) const SHEET: Sheet = Sheet {
+    rule: Rule::Light,
+    rewards: "Builds over light jobs; light jobs on workers that report no architecture",
+    range: "0, 50 or 100",
+    judge: Judge::Pair { judge, most: |_| POINTS_LIGHT_AT_HOME },
+};
+
+fn judge(candidate: &Candidate<'_>) -> Verdict {
+    let points = if candidate.is(Trait::Evaluation) {
+        Fixed::ZERO
+    } else if !candidate.is(Trait::Light) {
+        POINTS_BUILD
+    } else if candidate.asker.worker.has_no_arch {
+        POINTS_LIGHT_AT_HOME
+    } else {
+        Fixed::ZERO
+    };
+    Verdict::Points(points)
+}

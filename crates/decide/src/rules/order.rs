@@ -1,0 +1,41 @@
+//! Rules about the job alone. They make the order of jobs; `crate::order` computes them, as a key
+//! that does not change with time.
+
+use model::policy::Rule;
+
+use crate::rule::{Judge, Sheet};
+
+pub(super) const PRIORITY: Sheet = Sheet {
+    rule: Rule::Priority,
+    rewards: "The submitter's priority, clamped to ±16: 1024 for each step",
+    range: "-16384 … 16384",
+    judge: Judge::Order,
+};
+
+pub(super) const AGE: Sheet = Sheet {
+    rule: Rule::Age,
+    rewards: "A job that has been ready for long: 16 for each second, without end",
+    range: "0 …",
+    judge: Judge::Order,
+};
+
+pub(super) const RARITY: Sheet = Sheet {
+    rule: Rule::Rarity,
+    rewards: "A job that few free slots could run: 500 divided by their number",
+    range: "0 … 500",
+    judge: Judge::Order,
+};
+
+pub(super) const ON_DEMAND: Sheet = Sheet {
+    rule: Rule::OnDemand,
+    rewards: "A job that a person waits for: 4096, and 32 for each second up to a bound",
+    range: "0 … 4096 + 32 × bound (1 h in `aging`, 1 min in `balanced`)",
+    judge: Judge::Order,
+};
+
+pub(super) const LENGTH: Sheet = Sheet {
+    rule: Rule::Length,
+    rewards: "Short jobs: a job ages as if it had become ready later by 4 times its length",
+    range: "… 0",
+    judge: Judge::Order,
+};

@@ -1,0 +1,23 @@
+//! A job whose inputs nobody has reported yet waits a few rounds for the report.
+
+use model::policy::Rule;
+use model::{Fixed, Trait};
+
+use crate::rule::{Candidate, Judge, Sheet, Verdict};
+
+/// After so many rounds it waits no longer.
+const ROUNDS_MAX: u32 = 4;
+
+pub(super) const SHEET: Sheet = Sheet {
+    rule: Rule::RescoreWait,
+    rewards: "Nothing: holds a job for up to 4 rounds until its inputs are known. Not evaluations",
+    range: "veto",
+    judge: Judge::Pair { judge, most: |_| Fixed::ZERO },
+};
+
+fn judge(candidate: &Candidate<'_>) -> Verdict {
+    let waits = !candidate.is(Trait::Evaluation)
+        && candidate.job.rescore_count < ROUNDS_MAX
+        && candidate.inputs().missing_bytes.is_none();
+    if waits { Verdict::Veto } else { Verdict::Points(Fixed::ZERO) }
+}

@@ -1,0 +1,36 @@
+//! A job that has waited long should run, whatever else speaks against it.
+
+use model::policy::Rule;
+use model::{Fixed, Millis};
+
+use crate::rule::{Asker, Candidate, Judge, Sheet, Verdict, fraction};
+
+/// For each average wait that it waited.
+const POINTS_PER_AVERAGE: i128 = 60;
+/// More than all other bonuses together, so that age wins in the end.
+const POINTS_MAX: Fixed = Fixed::whole(4_000);
+/// The average wait, while nobody has measured it.
+const AVERAGE_UNKNOWN: Fixed = Fixed::whole(60);
+
+pub(super) const SHEET: Sheet = Sheet {
+    rule: Rule::Wait,
+    rewards: "A job that has been ready for long: 60 for each time the average wait",
+    range: "0 … 4000",
+    judge: Judge::Pair { judge, most: |_| POINTS_MAX },
+};
+
+fn judge(candidate: &Candidate<'_>) -> Verdict {
+    let waited = candidate.asker.now().since(candidate.job.standing.ready);
+    Verdict::Points(points(candidate.asker, waited))
+}
+
+/// Points for a job that has been ready for so long.
+pub(crate) fn points(asker: &Asker<'_>, waited: Millis) -> Fixed {
+    let average = asker.avg_1h().wait_s.unwrap_or(AVERAGE_UNKNOWN);
+    if average == Fixed::ZERO {
+        return if waited > Millis::ZERO { POINTS_MAX } else { Fixed::ZERO };
+    }
+    let most_in_averages = i128::from(POINTS_MAX.in_thousandths()) / 1_000;
+    let all_at = i128::from(average.in_thousandths()) * most_in_averages;
+    fraction(POINTS_MAX, POINTS_PER_AVERAGE * i128::from(waited.0), all_at)
+}

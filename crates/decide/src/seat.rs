@@ -1,0 +1,225 @@
+//! Which worker a job gets.
+
+use model::policy::{Rule, Sampling, Seat};
+use model::{Fixed, Points};
+
+use crate::fits::Class;
+use crate::queue::Waiting;
+use crate::rule::{Asker, fraction};
+use crate::rules::missing_bytes;
+use crate::table::{JobIx, NameIx, WorkerIx};
+use crate::world::World;
+
+/// Where a job could go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Seating {
+    /// There, with what the rules of the seat said.
+    At(WorkerIx, Vec<Points>),
+    /// Workers have room, but it is kept for rarer work.
+    Guarded,
+    /// Workers have room, but it is kept for a wider job.
+    Reserved,
+    /// No worker has room.
+    Nowhere,
+}
+
+/// Under [`Seat::Fit`], at most so many workers of one level of specialisation are compared, so
+/// that an idle fleet of thousands does not slow decisions down.
+const COMPARED_MAX: usize = 64;
+
+const POINTS_HINT: Fixed = Fixed::whole(300);
+const POINTS_HEADROOM: Fixed = Fixed::whole(100);
+const POINTS_LOAD: Fixed = Fixed::whole(45);
+/// For each type that the worker runs. More than all other points of a seat together.
+const POINTS_TYPE: Fixed = Fixed::whole(-1_000);
+const TYPES_SCORED_MAX: i64 = 64;
+
+impl World {
+    /// The best worker for a job, in `pool` if given.
+    pub(crate) fn seat(&mut self, job: JobIx, pool: Option<NameIx>) -> Seating {
+        if let Seat::FirstMatch(Some(sampling)) = self.policy.seat {
+            return self.sampled(job, pool, &sampling);
+        }
+        match self.policy.seat {
+            Seat::FirstMatch(_) | Seat::FewestTypes | Seat::Asking => self.first(job, pool),
+            Seat::MostFree => self.most_free(job, pool),
+            Seat::Fit => self.best_fit(job, pool),
+        }
+    }
+
+    /// Workers that the job may go to, in seating order; on-purpose holds apart.
+    fn allowed<'a>(
+        &'a self,
+        waiting: &'a Waiting,
+        pool: Option<NameIx>,
+    ) -> impl Iterator<Item = WorkerIx> + 'a {
+        let class = &self.fleet.fits.classes[waiting.class];
+        self.fleet
+            .with_room(class)
+            .filter(move |ix| pool.is_none_or(|pool| self.fleet.workers[*ix].pool == pool))
+            .filter(move |ix| self.worker_allows(*ix, class, waiting.tenant))
+    }
+
+    /// Why no worker is left, when all that are allowed were kept from the job on purpose.
+    pub(crate) fn kept_from(&self, waiting: &Waiting, pool: Option<NameIx>) -> Seating {
+        let mut kept = Seating::Nowhere;
+        for ix in self.allowed(waiting, pool) {
+            if self.is_guarded(ix, waiting) {
+                return Seating::Guarded;
+            }
+            if self.is_reserved(ix, waiting) {
+                kept = Seating::Reserved;
+            }
+        }
+        kept
+    }
+
+    /// Workers that the job may go to, in seating order.
+    fn open<'a>(
+        &'a self,
+        waiting: &'a Waiting,
+        pool: Option<NameIx>,
+    ) -> impl Iterator<Item = WorkerIx> + 'a {
+        self.allowed(waiting, pool)
+            .filter(|ix| !self.is_guarded(*ix, waiting) && !self.is_reserved(*ix, waiting))
+    }
+
+    /// Whether this is where the job's last attempt ran: another worker is preferred.
+    fn is_last(&self, ix: WorkerIx, waiting: &Waiting) -> bool {
+        waiting.last_worker.as_ref().is_some_and(|last| last == self.fleet.id(ix))
+    }
+
+    fn first(&self, job: JobIx, pool: Option<NameIx>) -> Seating {
+        let waiting = &self.queue.jobs[job];
+        let another = self.open(waiting, pool).find(|ix| !self.is_last(*ix, waiting));
+        match another.or_else(|| self.open(waiting, pool).next()) {
+            Some(ix) => Seating::At(ix, Vec::new()),
+            None => self.kept_from(waiting, pool),
+        }
+    }
+
+    /// The best of a few drawn by chance; after some attempts, the first that matches.
+    fn sampled(&mut self, job: JobIx, pool: Option<NameIx>, sampling: &Sampling) -> Seating {
+        let waiting = &self.queue.jobs[job];
+        let all: Vec<WorkerIx> = self.open(waiting, pool).collect();
+        let Some(any) = all.first().copied() else { return self.kept_from(waiting, pool) };
+        let size = usize::try_from(sampling.sample_size).unwrap_or(usize::MAX);
+        for _ in 0..sampling.max_attempts {
+            let mut sample = all.clone();
+            self.chance.sample(&mut sample, size);
+            let waiting = &self.queue.jobs[job];
+            let best = sample.iter().copied().max_by_key(|ix| {
+                let score: Fixed =
+                    self.sample_points(*ix, waiting, sampling).iter().map(|said| said.points).sum();
+                let is_another = !self.is_last(*ix, waiting);
+                (is_another, score, std::cmp::Reverse(self.fleet.id(*ix)))
+            });
+            if let Some(ix) = best {
+                return Seating::At(ix, self.sample_points(ix, waiting, sampling));
+            }
+        }
+        Seating::At(any, Vec::new())
+    }
+
+    fn sample_points(&self, ix: WorkerIx, waiting: &Waiting, sampling: &Sampling) -> Vec<Points> {
+        let seated = &self.fleet.workers[ix];
+        let has_hint = waiting.hint.is_some_and(|hint| seated.hints.contains(&hint));
+        let said = [
+            (Rule::Rank, sampling.rank.scale(i64::from(seated.worker.rank), 1)),
+            (Rule::Free, sampling.free.scale(i64::from(seated.slots_free()), 1)),
+            (Rule::Hint, if has_hint { sampling.hint } else { Fixed::ZERO }),
+        ];
+        self.weighed(&said)
+    }
+
+    /// Points times the weight that the policy gives their rule, without those that are zero.
+    fn weighed(&self, said: &[(Rule, Fixed)]) -> Vec<Points> {
+        let said = said.iter().filter_map(|(rule, points)| {
+            let weight = self.policy.rules.get(rule)?;
+            let points = points.times(*weight);
+            (points != Fixed::ZERO).then_some(Points { rule: *rule, points })
+        });
+        said.collect()
+    }
+
+    /// The worker with most free slots; the type's rotation breaks ties.
+    fn most_free(&mut self, job: JobIx, pool: Option<NameIx>) -> Seating {
+        let waiting = &self.queue.jobs[job];
+        let kind = self.fleet.fits.fit_of(waiting.class).key.kind;
+        let mut seats: Vec<WorkerIx> = self.open(waiting, pool).collect();
+        if seats.iter().any(|ix| !self.is_last(*ix, waiting)) {
+            seats.retain(|ix| !self.is_last(*ix, waiting));
+        }
+        let free = |ix: &WorkerIx| self.fleet.workers[*ix].slots_free();
+        let Some(most) = seats.iter().map(free).max() else {
+            return self.kept_from(waiting, pool);
+        };
+        seats.retain(|ix| free(ix) == most);
+        let Some(kind) = kind else { return Seating::At(seats[0], Vec::new()) };
+        let rotation = &mut self.kind(kind).settings.rotation;
+        let turn = *rotation % u64::try_from(seats.len()).expect("a u64 holds a usize");
+        *rotation = rotation.wrapping_add(1);
+        let turn = usize::try_from(turn).expect("it is below a usize");
+        Seating::At(seats[turn], Vec::new())
+    }
+
+    /// The most specialised worker; of those, the one with the best sum of locality, headroom and
+    /// load.
+    fn best_fit(&self, job: JobIx, pool: Option<NameIx>) -> Seating {
+        let waiting = &self.queue.jobs[job];
+        let another = || self.open(waiting, pool).filter(|ix| !self.is_last(*ix, waiting));
+        let Some(first) = another().next().or_else(|| self.open(waiting, pool).next()) else {
+            return self.kept_from(waiting, pool);
+        };
+        let level = self.fleet.workers[first].n_types();
+        let rivals = another().take_while(|ix| self.fleet.workers[*ix].n_types() == level);
+        let mut best = first;
+        let mut best_score = self.fit_score(first, job);
+        for rival in rivals.take(COMPARED_MAX) {
+            let score = self.fit_score(rival, job);
+            if score > best_score {
+                (best, best_score) = (rival, score);
+            }
+        }
+        Seating::At(best, self.fit_points(best, job))
+    }
+
+    fn fit_score(&self, ix: WorkerIx, job: JobIx) -> Fixed {
+        self.fit_points(ix, job).iter().map(|said| said.points).sum()
+    }
+
+    /// What the rules of [`Seat::Fit`] say about a worker for a job.
+    fn fit_points(&self, ix: WorkerIx, job: JobIx) -> Vec<Points> {
+        let waiting = &self.queue.jobs[job];
+        let seated = &self.fleet.workers[ix];
+        let has_hint = waiting.hint.is_some_and(|hint| seated.hints.contains(&hint));
+        let n_types = i64::try_from(seated.n_types()).unwrap_or(i64::MAX).min(TYPES_SCORED_MAX);
+        let missing = waiting.has_inputs.then(|| seated.inputs.get(job)).flatten();
+        let missing = missing.and_then(|inputs| inputs.missing_bytes);
+        let (free, slots) = (seated.slots_free(), seated.worker.slots);
+        self.weighed(&[
+            (Rule::Specialist, POINTS_TYPE.scale(n_types, 1)),
+            (Rule::Hint, if has_hint { POINTS_HINT } else { Fixed::ZERO }),
+            (Rule::MissingBytes, missing_bytes::points(&Asker::new(self, ix), missing)),
+            (Rule::Headroom, fraction(POINTS_HEADROOM, i128::from(free), i128::from(slots))),
+            (Rule::Load, load_points(&seated.worker.metrics)),
+        ])
+    }
+
+    /// The class of a waiting job.
+    pub(crate) fn class_of_job(&self, job: JobIx) -> &Class {
+        &self.fleet.fits.classes[self.queue.jobs[job].class]
+    }
+}
+
+/// Points for CPU and memory that are not in use; without a measurement, none.
+fn load_points(metrics: &model::Metrics) -> Fixed {
+    let cpu = metrics.cpu_pct.map_or(Fixed::ZERO, |cpu_pct| {
+        fraction(POINTS_LOAD, 100_000 - i128::from(cpu_pct.in_thousandths()), 100_000)
+    });
+    let ram = match (metrics.ram_free_mb, metrics.ram_total_mb) {
+        (Some(free), Some(total)) => fraction(POINTS_LOAD, i128::from(free), i128::from(total)),
+        (Some(_) | None, None) | (None, Some(_)) => Fixed::ZERO,
+    };
+    cpu + ram
+}

@@ -1,0 +1,172 @@
+//! A world from a snapshot, and a snapshot from a world.
+
+use std::collections::BTreeMap;
+
+use model::job::Amounts;
+use model::{Ask, Attempt, Event, Heartbeat, Job, Name, Resource, Snapshot, Timestamp, Worker};
+
+use crate::queue::AskIx;
+use crate::table::{AttemptIx, JobIx, NameIx};
+use crate::world::World;
+
+impl World {
+    /// The world that `snapshot` describes.
+    pub fn from_snapshot(snapshot: &Snapshot) -> Self {
+        let mut world = Self::new(snapshot.policy.clone(), snapshot.seed);
+        world.now = snapshot.now;
+        world.budget = snapshot.budget;
+        world.cluster = snapshot.cluster.clone();
+        let settings = snapshot.types.iter().cloned().map(Event::Type);
+        let tenants = snapshot.tenants.iter().cloned().map(Event::Tenant);
+        let resources = snapshot.resources.iter().cloned().map(Event::Resource);
+        let evictions = snapshot.evictions.iter().cloned().map(Event::Evicted);
+        let workers = snapshot
+            .workers
+            .iter()
+            .map(|worker| Event::Joined(Box::new(Worker { slots_free: None, ..worker.clone() })));
+        let attempts =
+            snapshot.attempts.iter().map(|attempt| Event::Started(Box::new(attempt.clone())));
+        // Free slots are judged beside the attempts, so they are told after them.
+        let reports = snapshot.workers.iter().map(|worker| heartbeat(worker, snapshot.now));
+        let jobs = snapshot.jobs.iter().map(|job| Event::Queued(Box::new(job.clone())));
+        settings
+            .chain(tenants)
+            .chain(resources)
+            .chain(evictions)
+            .chain(workers)
+            .chain(attempts)
+            .chain(reports)
+            .chain(jobs)
+            .for_each(|event| world.apply(event));
+        world
+    }
+
+    /// This world, written down; everything sorted by id.
+    pub fn snapshot(&self) -> Snapshot {
+        let mut resources: Vec<Resource> = self.resources.values().cloned().collect();
+        resources.sort_by(|one, two| one.name.cmp(&two.name));
+        let mut types: Vec<_> = self.kinds.values().map(|kind| kind.settings.clone()).collect();
+        types.sort_by(|one, two| one.name.cmp(&two.name));
+        let mut tenants: Vec<_> =
+            self.tenants.iter().map(|(_, sharer)| sharer.tenant.clone()).collect();
+        tenants.sort_by(|one, two| one.id.cmp(&two.id));
+        let mut workers: Vec<_> =
+            self.fleet.workers.iter().map(|(_, seated)| seated.told()).collect();
+        workers.sort_by(|one, two| one.id.cmp(&two.id));
+        let mut attempts: Vec<_> = self.attempts.iter().map(|(ix, _)| self.attempt(ix)).collect();
+        attempts.sort_by(|one, two| one.job.cmp(&two.job));
+        Snapshot {
+            now: self.now,
+            seed: self.seed,
+            policy: self.given.clone(),
+            budget: self.budget,
+            tenants,
+            resources,
+            types,
+            workers,
+            jobs: self.jobs_with_inputs(),
+            attempts,
+            evictions: self.evictions.iter().cloned().collect(),
+            freed: None,
+            cluster: self.cluster.clone(),
+        }
+    }
+
+    fn jobs_with_inputs(&self) -> Vec<Job> {
+        let mut jobs: BTreeMap<JobIx, Job> =
+            self.queue.jobs.iter().map(|(ix, _)| (ix, self.job(ix))).collect();
+        for (_, seated) in self.fleet.workers.iter() {
+            for (job, inputs) in seated.inputs.iter() {
+                if let Some(job) = jobs.get_mut(&job) {
+                    job.inputs.insert(seated.worker.id.clone(), inputs);
+                }
+            }
+        }
+        let mut jobs: Vec<Job> = jobs.into_values().collect();
+        jobs.sort_by(|one, two| one.id.cmp(&two.id));
+        jobs
+    }
+
+    /// A waiting job in words, without its inputs.
+    pub(crate) fn job(&self, ix: JobIx) -> Job {
+        let waiting = &self.queue.jobs[ix];
+        let class = &self.fleet.fits.classes[waiting.class].key;
+        let fit = &self.fleet.fits.fits[class.fit].key;
+        let pool = fit.pool.filter(|_| waiting.has_own_pool);
+        Job {
+            id: waiting.id.clone(),
+            tenant: self.tenants[waiting.tenant].tenant.id.clone(),
+            kind: self.name_of(fit.kind),
+            pool: self.name_of(pool),
+            needs: (*fit.needs).clone(),
+            slots: class.slots,
+            amounts: self.amounts(&class.amounts),
+            priority: waiting.standing.priority,
+            on_demand: waiting.standing.on_demand,
+            created: waiting.standing.created,
+            ready: waiting.standing.ready,
+            not_before: waiting.not_before,
+            backoff_until: waiting.backoff_until,
+            evictions: waiting.evictions,
+            estimate: waiting.standing.estimate,
+            last_worker: waiting.last_worker.clone(),
+            traits: waiting.traits,
+            hint: self.name_of(waiting.hint),
+            resource: waiting.ask.map(|ask| self.ask(ask)),
+            cost: waiting.cost,
+            dependents: waiting.dependents,
+            inputs: BTreeMap::new(),
+            rescore_count: waiting.rescore_count,
+            history: waiting.history.as_deref().copied(),
+        }
+    }
+
+    fn attempt(&self, ix: AttemptIx) -> Attempt {
+        let running = &self.attempts[ix];
+        Attempt {
+            job: running.job.clone(),
+            tenant: self.tenants[running.tenant].tenant.id.clone(),
+            worker: self.fleet.id(running.worker).clone(),
+            kind: self.name_of(running.kind),
+            needs: (*running.needs).clone(),
+            slots: running.slots,
+            amounts: self.amounts(&running.amounts),
+            priority: running.priority,
+            ready: running.ready,
+            started: running.started,
+            cost: running.cost,
+            estimate: running.estimate,
+            evictions: running.evictions,
+            traits: running.traits,
+            holds: running.holds.map(|ask| self.ask(ask)),
+            stopping_for: running.stopping_for.clone(),
+        }
+    }
+
+    fn ask(&self, ask: AskIx) -> Ask {
+        match ask {
+            AskIx::Named(name) => Ask::Named(self.names.name(name).clone()),
+            AskIx::Any => Ask::Any,
+        }
+    }
+
+    fn name_of(&self, name: Option<NameIx>) -> Option<Name> {
+        name.map(|name| self.names.name(name).clone())
+    }
+
+    fn amounts(&self, amounts: &[(NameIx, u64)]) -> Amounts {
+        amounts.iter().map(|(name, amount)| (self.names.name(*name).clone(), *amount)).collect()
+    }
+}
+
+fn heartbeat(worker: &Worker, at: Timestamp) -> Event {
+    Event::Heartbeat(Heartbeat {
+        worker: worker.id.clone(),
+        slots_free: worker.slots_free,
+        healthy: worker.healthy,
+        draining: worker.draining,
+        hints: worker.hints.clone(),
+        metrics: worker.metrics,
+        at,
+    })
+}

@@ -1,0 +1,166 @@
+//! Tenants and what they use right now.
+
+use std::collections::BTreeMap;
+use std::ops::Index;
+
+use model::{Fixed, Tenant, TenantId};
+
+use crate::index::{Lookup, Names};
+use crate::table::{NameIx, Table, TenantIx};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Sharer {
+    pub(crate) tenant: Tenant,
+    /// Minimum and maximum by pool.
+    quotas: BTreeMap<NameIx, (u32, Option<u32>)>,
+    /// Slots in use by pool.
+    slots: BTreeMap<NameIx, u32>,
+    /// Attempts.
+    pub(crate) n_running: u32,
+    /// Jobs that wait.
+    pub(crate) n_queued: u32,
+    /// Cost of attempts.
+    pub(crate) in_flight: Fixed,
+    /// Workspaces without a name in use.
+    pub(crate) workspaces_used: u32,
+}
+
+impl Sharer {
+    pub(crate) fn slots(&self, pool: NameIx) -> u32 {
+        self.slots.get(&pool).copied().unwrap_or(0)
+    }
+
+    /// Minimum and maximum in `pool`.
+    pub(crate) fn quota(&self, pool: NameIx) -> (u32, Option<u32>) {
+        self.quotas.get(&pool).copied().unwrap_or((0, None))
+    }
+
+    pub(crate) fn is_below_min(&self, pool: NameIx) -> bool {
+        self.slots(pool) < self.quota(pool).0
+    }
+
+    pub(crate) fn is_below_any_min(&self) -> bool {
+        self.quotas.keys().any(|pool| self.is_below_min(*pool))
+    }
+
+    /// Pools in which it is below its minimum.
+    pub(crate) fn pools_below_min(&self) -> impl Iterator<Item = NameIx> {
+        self.quotas.keys().copied().filter(|pool| self.is_below_min(*pool))
+    }
+
+    /// Settled cost and that of attempts.
+    pub(crate) fn usage(&self) -> Fixed {
+        self.tenant.used + self.in_flight
+    }
+
+    /// Whether it has a part in the sums of a deficit.
+    pub(crate) fn counts(&self) -> bool {
+        self.n_queued > 0 || self.n_running > 0
+    }
+
+    /// What is left of its budget; `None` means that there is no limit.
+    pub(crate) fn budget_left(&self) -> Option<Fixed> {
+        self.tenant.budget.map(|budget| budget - self.usage())
+    }
+
+    pub(crate) fn start(&mut self, pool: NameIx, slots: u32, cost: Fixed) {
+        *self.slots.entry(pool).or_default() += slots;
+        self.n_running += 1;
+        self.in_flight += cost;
+    }
+
+    pub(crate) fn end(&mut self, pool: NameIx, slots: u32, cost: Fixed) {
+        *self.slots.entry(pool).or_default() -= slots;
+        self.n_running -= 1;
+        self.in_flight -= cost;
+    }
+}
+
+/// All tenants. The sums cover those with queued or running jobs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tenants {
+    table: Table<TenantIx, Sharer>,
+    by_id: Lookup<TenantId, TenantIx>,
+    weight_sum: Fixed,
+    usage_sum: Fixed,
+    n_counted: i64,
+}
+
+impl Index<TenantIx> for Tenants {
+    type Output = Sharer;
+    fn index(&self, ix: TenantIx) -> &Sharer {
+        &self.table[ix]
+    }
+}
+
+impl Tenants {
+    pub(crate) fn find(&self, id: &TenantId) -> Option<TenantIx> {
+        self.by_id.get(id)
+    }
+
+    pub(crate) fn find_or_default(&mut self, id: &TenantId, names: &mut Names) -> TenantIx {
+        self.find(id).unwrap_or_else(|| self.set(Tenant::new(id.clone()), names))
+    }
+
+    pub(crate) fn set(&mut self, tenant: Tenant, names: &mut Names) -> TenantIx {
+        let quotas = tenant.quotas.iter();
+        let quotas =
+            quotas.map(|quota| (names.intern(&quota.pool), (quota.min, quota.max))).collect();
+        if let Some(ix) = self.find(&tenant.id) {
+            self.change(ix, |sharer| {
+                sharer.tenant = tenant;
+                sharer.quotas = quotas;
+            });
+            return ix;
+        }
+        let id = tenant.id.clone();
+        let ix = self.table.insert(Sharer {
+            tenant,
+            quotas,
+            slots: BTreeMap::new(),
+            n_running: 0,
+            n_queued: 0,
+            in_flight: Fixed::ZERO,
+            workspaces_used: 0,
+        });
+        self.by_id.insert(id, ix);
+        ix
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (TenantIx, &Sharer)> {
+        self.table.iter()
+    }
+
+    /// Changes a tenant and keeps the sums in step.
+    pub(crate) fn change(&mut self, ix: TenantIx, with: impl FnOnce(&mut Sharer)) {
+        let sharer = &mut self.table[ix];
+        if sharer.counts() {
+            self.weight_sum -= sharer.tenant.weight;
+            self.usage_sum -= sharer.usage();
+            self.n_counted -= 1;
+        }
+        with(sharer);
+        if sharer.counts() {
+            self.weight_sum += sharer.tenant.weight;
+            self.usage_sum += sharer.usage();
+            self.n_counted += 1;
+        }
+    }
+
+    /// How far a tenant is ahead of its share; the most negative is furthest behind.
+    ///
+    /// It is `usage / all usage − weight / all weights`, times both sums: they are the same for
+    /// all tenants, so the order stays and nothing is rounded.
+    pub(crate) fn deficit(&self, ix: TenantIx) -> i128 {
+        let sharer = &self.table[ix];
+        let wide = |number: Fixed| i128::from(number.in_thousandths());
+        let is_weightless = self.weight_sum == Fixed::ZERO;
+        let (weight, weights) = if is_weightless {
+            (1, i128::from(self.n_counted.max(1)))
+        } else {
+            (wide(sharer.tenant.weight), wide(self.weight_sum))
+        };
+        let usages = if self.usage_sum == Fixed::ZERO { Fixed::ONE } else { self.usage_sum };
+        wide(sharer.usage()) * weights - weight * wide(usages)
+    }
+}

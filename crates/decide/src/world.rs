@@ -1,0 +1,202 @@
+//! Everything a decision may depend on, with the indexes that make it quick.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use model::job::Needs;
+use model::policy::{Aging, Policy, Rule};
+use model::{
+    Budget, Cluster, Eviction, Fixed, JobId, JobType, Millis, Name, Resource, Timestamp, Traits,
+};
+
+use crate::chance::Chance;
+use crate::fleet::Fleet;
+use crate::index::{Lookup, Names};
+use crate::queue::{AskIx, Queue};
+use crate::reserve::Reservation;
+use crate::table::{AttemptIx, JobIx, NameIx, Table, TenantIx, WorkerIx};
+use crate::tenants::Tenants;
+
+/// Jobs, workers, tenants, attempts, resources and history, kept up to date by events.
+///
+/// **Invariant:** the same events give the same world, in whatever order they could have happened,
+/// and the same world gives the same actions on every machine.
+#[derive(Clone, Debug)]
+pub struct World {
+    /// As it was given.
+    pub(crate) given: Policy,
+    /// With the weights of rules multiplied in.
+    pub(crate) policy: Policy,
+    pub(crate) seed: u64,
+    pub(crate) chance: Chance,
+    /// The latest moment this world was told.
+    pub(crate) now: Timestamp,
+    /// Counts decisions, to tell this round's placements from older attempts.
+    pub(crate) round: u64,
+    pub(crate) names: Names,
+    pub(crate) tenants: Tenants,
+    pub(crate) fleet: Fleet,
+    pub(crate) queue: Queue,
+    pub(crate) attempts: Table<AttemptIx, Running>,
+    pub(crate) places: Lookup<JobId, Place>,
+    pub(crate) budget: Option<Budget>,
+    /// Cost of all attempts.
+    pub(crate) in_flight: Fixed,
+    pub(crate) cluster: Cluster,
+    pub(crate) kinds: BTreeMap<NameIx, Kind>,
+    pub(crate) resources: BTreeMap<NameIx, Resource>,
+    /// Free resources of each tenant, for jobs that ask for any.
+    pub(crate) resources_free: BTreeMap<TenantIx, BTreeSet<Name>>,
+    pub(crate) evictions: BTreeSet<Eviction>,
+    /// Attempts that were told to stop, by the job that needs their room.
+    pub(crate) stopping: BTreeMap<JobId, BTreeSet<AttemptIx>>,
+    /// Room that was made for a job and waits for it.
+    pub(crate) promised: BTreeMap<JobId, WorkerIx>,
+    /// Counts passes over the lines, to tell which are blocked in this one.
+    pub(crate) pass: u64,
+    /// Workers kept for wide jobs in this round.
+    pub(crate) reservations: Vec<Reservation>,
+}
+
+/// Where a job is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place {
+    Waiting(JobIx),
+    Running(AttemptIx),
+}
+
+/// A job type and how many of its jobs run.
+#[derive(Clone, Debug)]
+pub(crate) struct Kind {
+    pub(crate) settings: JobType,
+    pub(crate) n_running: u32,
+}
+
+/// One try to run a job, now on a worker.
+#[derive(Clone, Debug)]
+pub(crate) struct Running {
+    pub(crate) job: JobId,
+    pub(crate) tenant: TenantIx,
+    pub(crate) worker: WorkerIx,
+    /// The pool that is charged. A worker that comes back in another pool does not move it.
+    pub(crate) pool: NameIx,
+    pub(crate) kind: Option<NameIx>,
+    pub(crate) needs: Arc<Needs>,
+    pub(crate) slots: u32,
+    pub(crate) amounts: Vec<(NameIx, u64)>,
+    pub(crate) priority: i32,
+    pub(crate) ready: Timestamp,
+    pub(crate) started: Timestamp,
+    pub(crate) cost: Fixed,
+    pub(crate) estimate: Option<Millis>,
+    pub(crate) evictions: u32,
+    pub(crate) traits: Traits,
+    pub(crate) holds: Option<AskIx>,
+    pub(crate) stopping_for: Option<JobId>,
+    /// The round that placed it; zero if it was there before.
+    pub(crate) placed_in: u64,
+}
+
+impl World {
+    /// A world with nothing in it.
+    pub fn new(policy: Policy, seed: u64) -> Self {
+        Self {
+            policy: effective(&policy),
+            given: policy,
+            seed,
+            chance: Chance::new(seed),
+            now: Timestamp::default(),
+            round: 0,
+            names: Names::default(),
+            tenants: Tenants::default(),
+            fleet: Fleet::default(),
+            queue: Queue::default(),
+            attempts: Table::default(),
+            places: Lookup::default(),
+            budget: None,
+            in_flight: Fixed::ZERO,
+            cluster: Cluster::default(),
+            kinds: BTreeMap::new(),
+            resources: BTreeMap::new(),
+            resources_free: BTreeMap::new(),
+            evictions: BTreeSet::new(),
+            stopping: BTreeMap::new(),
+            promised: BTreeMap::new(),
+            pass: 0,
+            reservations: Vec::new(),
+        }
+    }
+
+    /// How many jobs wait.
+    pub fn n_queued(&self) -> usize {
+        self.queue.jobs.len()
+    }
+
+    /// How many attempts run.
+    pub fn n_running(&self) -> usize {
+        self.attempts.len()
+    }
+
+    /// What is left of the budget of all tenants together; `None` means that there is no limit.
+    pub(crate) fn budget_left(&self) -> Option<Fixed> {
+        self.budget.map(|budget| budget.limit - budget.used - self.in_flight)
+    }
+
+    pub(crate) fn set_policy(&mut self, policy: Policy) {
+        self.policy = effective(&policy);
+        self.given = policy;
+        self.fleet.reseat();
+        self.queue.rebuild(&mut self.fleet.fits, &self.policy, self.now);
+    }
+
+    /// Takes in a moment: jobs whose time has come stand in line, and workers in order.
+    pub(crate) fn advance(&mut self, now: Timestamp) {
+        self.now = self.now.max(now);
+        self.queue.advance(&mut self.fleet.fits, &self.policy, self.now);
+        self.fleet.settle(&self.policy);
+        self.forget_evictions();
+        if self.queue.wants_reuse() {
+            let jobs = &self.queue.jobs;
+            self.fleet.forget_inputs(|job| jobs.get(job).is_none());
+            self.queue.reuse();
+        }
+    }
+
+    /// Evictions older than the cooldown lower no maximum any more.
+    fn forget_evictions(&mut self) {
+        while let Some(eviction) = self.evictions.first() {
+            if self.now.since(eviction.at) < self.policy.eviction_cooldown {
+                break;
+            }
+            self.evictions.pop_first();
+        }
+    }
+
+    /// The settings of a type and how many of it run; made on first sight.
+    pub(crate) fn kind(&mut self, name: NameIx) -> &mut Kind {
+        let names = &self.names;
+        self.kinds.entry(name).or_insert_with(|| Kind {
+            settings: JobType::new(names.name(name).clone()),
+            n_running: 0,
+        })
+    }
+}
+
+/// The policy with the weights of rules multiplied into the magnitudes they stand for.
+fn effective(policy: &Policy) -> Policy {
+    let weigh = |rule: Rule, magnitude: i64| {
+        let weight = policy.rules.get(&rule).copied().unwrap_or(Fixed::ZERO);
+        Fixed::thousandths(magnitude).times(weight).in_thousandths()
+    };
+    let aging = policy.aging;
+    let aging = Aging {
+        priority: weigh(Rule::Priority, aging.priority),
+        age: weigh(Rule::Age, aging.age),
+        rarity: weigh(Rule::Rarity, aging.rarity),
+        on_demand: weigh(Rule::OnDemand, aging.on_demand),
+        on_demand_age: weigh(Rule::OnDemand, aging.on_demand_age),
+        on_demand_age_max: aging.on_demand_age_max,
+        length: aging.length.times(policy.rules.get(&Rule::Length).copied().unwrap_or(Fixed::ZERO)),
+    };
+    Policy { aging, ..policy.clone() }
+}

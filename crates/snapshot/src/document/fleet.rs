@@ -1,0 +1,147 @@
+//! What the fleet is doing: resources, types, evictions, events.
+
+use model::worker::POOL_DEFAULT;
+use model::{JobId, Name, TenantId, Timestamp, WorkerId};
+
+use super::list::Object;
+use super::name::{ANY, Id, Label};
+use super::number::{Count, Moment, Natural};
+use super::tenant::{read_tenant, write_tenant};
+use super::{or, unless};
+use crate::error::Problem;
+
+/// Jobs that a worker completed, if an event does not say.
+const COMPLETED_DEFAULT: u32 = 1;
+
+record! {
+    /// Something named that one job at a time may hold.
+    Resource {
+        /// Its name. `*` is taken: it stands for any.
+        name: Label,
+        /// Whose it is. Anybody's, if left out.
+        tenant: Option<Id<TenantId>>,
+        /// The job that holds it. Nobody, if left out and no attempt does.
+        holder: Option<Id<JobId>>,
+    }
+}
+
+record! {
+    /// Settings of a job type.
+    JobType {
+        /// Its name.
+        name: Label,
+        /// The pool of its jobs that name none. Any whose workers fit, if left out.
+        pool: Option<Label>,
+        /// The most jobs of it at once. No limit if left out.
+        jobs_max: Option<Count>,
+        /// The most jobs of it at once on one worker. No limit if left out.
+        worker_max: Option<Count>,
+        /// How often a tie between workers was broken for it. 0 if left out.
+        rotation: Option<Natural>,
+    }
+}
+
+record! {
+    /// A job of a tenant was preempted.
+    Eviction {
+        /// Whose job it was. `default` if left out.
+        tenant: Option<Id<TenantId>>,
+        /// Where it ran. `default` if left out.
+        pool: Option<Label>,
+        /// When. `now_ms` if left out.
+        at_ms: Option<Moment>,
+    }
+}
+
+record! {
+    /// What just happened.
+    Event {
+        /// A worker finished jobs and asks for more.
+        freed: Option<Object<Freed>>,
+    }
+}
+
+record! {
+    /// A worker finished jobs and asks for more.
+    Freed {
+        /// Who asks.
+        worker: Id<WorkerId>,
+        /// How many jobs it just completed. 1 if left out.
+        completed: Option<Count>,
+    }
+}
+
+impl Resource {
+    pub(crate) fn read(self) -> Result<model::Resource, Problem> {
+        let Label(name) = self.name;
+        if name == Name::new(ANY) {
+            let problem = Problem::new(format!("is `{ANY}`, which stands for any resource"));
+            return Err(problem.with_hint("give it a name of its own").at("name"));
+        }
+        let (tenant, holder) = (self.tenant.map(TenantId::from), self.holder.map(JobId::from));
+        Ok(model::Resource { name, tenant, holder })
+    }
+
+    pub(crate) fn write(resource: &model::Resource) -> Self {
+        Self {
+            name: Label(resource.name.clone()),
+            tenant: resource.tenant.clone().map(Id),
+            holder: resource.holder.clone().map(Id),
+        }
+    }
+}
+
+impl JobType {
+    #[expect(clippy::unnecessary_wraps, reason = "read as all others that are listed")]
+    pub(crate) fn read(self) -> Result<model::JobType, Problem> {
+        let default = model::JobType::new(self.name.0);
+        Ok(model::JobType {
+            pool: self.pool.map(Name::from),
+            jobs_max: self.jobs_max.map(u32::from),
+            worker_max: self.worker_max.map(u32::from),
+            rotation: or(self.rotation, default.rotation),
+            ..default
+        })
+    }
+
+    pub(crate) fn write(kind: &model::JobType) -> Self {
+        let default = model::JobType::new(kind.name.clone());
+        Self {
+            name: Label(kind.name.clone()),
+            pool: kind.pool.clone().map(Label),
+            jobs_max: kind.jobs_max.map(Count),
+            worker_max: kind.worker_max.map(Count),
+            rotation: unless(kind.rotation, &default.rotation).map(Natural),
+        }
+    }
+}
+
+impl Eviction {
+    #[expect(clippy::unnecessary_wraps, reason = "read as all others that are listed")]
+    pub(crate) fn read(self, now: Timestamp) -> Result<model::Eviction, Problem> {
+        let pool = self.pool.map_or_else(|| Name::new(POOL_DEFAULT), Name::from);
+        Ok(model::Eviction { at: or(self.at_ms, now), tenant: read_tenant(self.tenant), pool })
+    }
+
+    pub(crate) fn write(eviction: &model::Eviction, now: Timestamp) -> Self {
+        Self {
+            tenant: write_tenant(&eviction.tenant),
+            pool: unless(eviction.pool.clone(), &Name::new(POOL_DEFAULT)).map(Label),
+            at_ms: unless(eviction.at, &now).map(Moment::from),
+        }
+    }
+}
+
+impl Event {
+    pub(crate) fn read(self) -> Option<model::Freed> {
+        self.freed.map(|Object(freed)| model::Freed {
+            worker: freed.worker.into(),
+            completed: or(freed.completed, COMPLETED_DEFAULT),
+        })
+    }
+
+    pub(crate) fn write(freed: &model::Freed) -> Self {
+        let completed = unless(freed.completed, &COMPLETED_DEFAULT).map(Count);
+        Self { freed: Some(Object(Freed { worker: Id(freed.worker.clone()), completed })) }
+    }
+}

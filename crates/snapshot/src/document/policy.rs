@@ -1,0 +1,206 @@
+//! Policies: the name of a preset, or a preset with changes.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use model::{Preset, maxima};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::list::{Object, Table};
+use super::name::Label;
+use super::number::{
+    AtLeastOne, Attempts, Count, Magnitude, Number, Percentage, SignedNumber, Span,
+};
+
+/// A policy as it is written.
+#[derive(Debug)]
+pub(crate) enum PolicyChoice {
+    /// As the preset of this name.
+    Named(PresetName),
+    /// A preset with changes.
+    Changed(Box<PolicyObject>),
+}
+
+/// What should be the name of a preset; whether it is one is checked when it is read.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(transparent)]
+pub(crate) struct PresetName(pub(crate) String);
+
+record! {
+    /// A preset with changes. A setting that the preset does not use is refused.
+    #[derive(Default)]
+    #[schemars(rename = "Policy")]
+    PolicyObject {
+        /// The preset to start from. `balanced` if left out.
+        preset: Option<PresetName>,
+        /// Score a few workers drawn by chance instead of taking the first that matches
+        /// (`priority-age`, `cohort`).
+        sampling: Option<Object<Sampling>>,
+        /// Of a hundred choices, how many go by priority; the others go by age alone
+        /// (`priority-age`, `cohort`).
+        priority_percentage: Option<Percentage>,
+        /// How long a job that found no worker is left alone (`priority-age`, `cohort`).
+        failure_backoff_ms: Option<Span>,
+        /// Whether a worker that finished a job is filled up, instead of given as many as it
+        /// finished.
+        proactive_fetch_to_capacity: Option<bool>,
+        /// Whether a worker that finished a job passes over jobs that never needed a backoff.
+        proactive_fetch_literal: Option<bool>,
+        /// Taking slots back for tenants below their minimum.
+        preemption: Option<Object<Preemption>>,
+        /// For so long an eviction lowers its tenant's maximum by one slot.
+        eviction_cooldown_ms: Option<Span>,
+        /// The magnitudes of an ageing score (`aging`, `balanced`).
+        aging: Option<Object<Aging>>,
+        /// Weights of rules by name; 0 switches one off (`simple`, `resource-aware`, `aging`,
+        /// `balanced`).
+        rules: Option<Table<Label, Number, { maxima::KEYS_MAX }>>,
+        /// Keeping slots for rare work (`balanced`). Here `null` means never.
+        #[serde(default, deserialize_with = "given")]
+        #[schemars(with = "Option<Object<Guard>>")]
+        guard: Option<Option<Object<Guard>>>,
+        /// Whether slots are kept for a wide job until all of them are free (`balanced`).
+        reserve: Option<bool>,
+    }
+}
+
+record! {
+    /// Score a few workers drawn by chance.
+    Sampling {
+        /// How many are drawn.
+        sample_size: AtLeastOne,
+        /// How often to draw before taking any that matches. 1 if left out.
+        max_attempts: Option<Attempts>,
+        /// Points.
+        weights: Option<Object<SamplingWeights>>,
+    }
+}
+
+record! {
+    /// Points of a sampled worker.
+    #[derive(Default)]
+    SamplingWeights {
+        /// For each step of rank. -10 if left out.
+        rank: Option<SignedNumber>,
+        /// For having the job's hint. 5 if left out.
+        hint: Option<SignedNumber>,
+        /// For each free slot. 1 if left out.
+        free: Option<SignedNumber>,
+    }
+}
+
+record! {
+    /// Taking slots back for tenants below their minimum.
+    Preemption {
+        /// Whether it happens at all. False if left out.
+        enabled: Option<bool>,
+        /// How long a job must have been ready first. 20000 if left out.
+        delay_ms: Option<Span>,
+        /// How long a victim must have run first. 0 if left out.
+        min_run_ms: Option<Span>,
+        /// How often one job may be a victim. 3 if left out.
+        evictions_max: Option<Count>,
+    }
+}
+
+record! {
+    /// The magnitudes of an ageing score. The preset's own if left out.
+    Aging {
+        /// Points for each step of priority.
+        priority: Option<Magnitude>,
+        /// Points for each second of age.
+        age: Option<Magnitude>,
+        /// Points shared by the free slots that could run the job.
+        rarity: Option<Magnitude>,
+        /// Points for a job that a person waits for.
+        on_demand: Option<Magnitude>,
+        /// More points for each second that person waits, up to `on_demand_age_max_ms`.
+        on_demand_age: Option<Magnitude>,
+        /// The age at which `on_demand_age` stops adding.
+        on_demand_age_max_ms: Option<Span>,
+        /// A job ages as if it had become ready later by this much of its predicted length.
+        length: Option<Number>,
+    }
+}
+
+record! {
+    /// Keeping slots that can run rare work. The preset's own numbers if left out.
+    Guard {
+        /// Work is rare if at most one in so many slots can run it.
+        rare_one_in: Option<AtLeastOne>,
+        /// Other work may take the last free slot for rare work once it is this old.
+        hold_max_ms: Option<Span>,
+    }
+}
+
+/// Tells `null` from left out.
+fn given<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    T::deserialize(deserializer).map(Some)
+}
+
+impl<'de> Deserialize<'de> for PolicyChoice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(PolicyVisitor)
+    }
+}
+
+struct PolicyVisitor;
+
+impl<'de> Visitor<'de> for PolicyVisitor {
+    type Value = PolicyChoice;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a preset or an object")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<PolicyChoice, E> {
+        Ok(PolicyChoice::Named(PresetName(name.to_owned())))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<PolicyChoice, A::Error> {
+        let object = PolicyObject::deserialize(MapAccessDeserializer::new(fields))?;
+        Ok(PolicyChoice::Changed(Box::new(object)))
+    }
+}
+
+impl Serialize for PolicyChoice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Named(name) => name.serialize(serializer),
+            Self::Changed(object) => object.serialize(serializer),
+        }
+    }
+}
+
+impl JsonSchema for PresetName {
+    fn schema_name() -> Cow<'static, str> {
+        "Preset".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "enum": Preset::ALL.map(Preset::name) })
+    }
+}
+
+impl JsonSchema for PolicyChoice {
+    fn schema_name() -> Cow<'static, str> {
+        "PolicyChoice".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let preset = generator.subschema_for::<PresetName>();
+        let object = generator.subschema_for::<PolicyObject>();
+        json_schema!({ "anyOf": [preset, object] })
+    }
+}

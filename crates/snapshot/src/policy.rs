@@ -1,0 +1,302 @@
+//! Policies: a preset by name, with what is to be changed of it; and back.
+
+use model::policy::{Rule, Seat};
+use model::{Fixed, Name, Policy, Preset};
+
+use crate::document::{
+    Aging, AtLeastOne, Attempts, Count, Guard, Label, Magnitude, Number, Object, Percentage,
+    PolicyChoice, PolicyObject, Preemption, PresetName, Sampling, SamplingWeights, SignedNumber,
+    Span, Table, or, unless,
+};
+use crate::error::{At as _, Problem, shortened};
+use crate::json::{self, Failure};
+use crate::nearest::{did_you_mean, listed, nearest};
+
+/// Presets that choose a worker by the first match or a sample.
+const ASSIGNERS: &[Preset] = &[Preset::PriorityAge, Preset::Cohort];
+/// Presets that order jobs by an ageing score.
+const AGING: &[Preset] = &[Preset::Aging, Preset::Balanced];
+/// Presets that weigh rules.
+const WEIGHING: &[Preset] =
+    &[Preset::Simple, Preset::ResourceAware, Preset::Aging, Preset::Balanced];
+/// The one that looks ahead.
+const BALANCED: &[Preset] = &[Preset::Balanced];
+
+/// The rules that `simple` and `resource-aware` may have; each counts without the others.
+const SUMMED: &[Rule] = &[
+    Rule::MissingPaths,
+    Rule::MissingBytes,
+    Rule::Dependents,
+    Rule::Wait,
+    Rule::RescoreWait,
+    Rule::Light,
+    Rule::ReserveFetch,
+    Rule::ResourceFit,
+    Rule::Saturation,
+    Rule::PreferLocal,
+    Rule::OrgShare,
+    Rule::Network,
+    Rule::Disk,
+];
+
+/// The policy that `text` says: a bare name, or JSON.
+pub(crate) fn parse(text: &str) -> Result<Policy, Failure> {
+    let text = text.trim();
+    let choice = if text.starts_with('{') {
+        PolicyChoice::Changed(Box::new(json::object(text)?))
+    } else {
+        PolicyChoice::Named(PresetName(text.trim_matches('"').to_owned()))
+    };
+    read(Some(choice)).map_err(Failure::Value)
+}
+
+/// The policy of a document. None is the default.
+pub(crate) fn read(choice: Option<PolicyChoice>) -> Result<Policy, Problem> {
+    match choice {
+        None => Ok(Preset::Balanced.policy()),
+        Some(PolicyChoice::Named(name)) => preset(&name).map(Preset::policy),
+        Some(PolicyChoice::Changed(object)) => changed(*object),
+    }
+}
+
+fn preset(PresetName(name): &PresetName) -> Result<Preset, Problem> {
+    Preset::from_name(name).ok_or_else(|| {
+        let known = Preset::ALL.map(Preset::name);
+        let shown = shortened(name);
+        let problem =
+            Problem::new(format!("is {shown:?}, not a preset; there is {}", listed(&known)));
+        match nearest(name, known) {
+            Some(meant) => problem.with_hint(format!("did you mean `{meant}`?")),
+            None => problem,
+        }
+    })
+}
+
+fn changed(object: PolicyObject) -> Result<Policy, Problem> {
+    let preset = match &object.preset {
+        Some(name) => preset(name).at("preset")?,
+        None => Preset::Balanced,
+    };
+    refuse_unused(preset, &object)?;
+    let mut policy = preset.policy();
+    if let Some(Object(sampling)) = object.sampling {
+        policy.seat = Seat::FirstMatch(Some(sampling.read()));
+    }
+    if let Some(Object(preemption)) = object.preemption {
+        policy.preemption = preemption.read(policy.preemption);
+    }
+    if let Some(Object(aging)) = object.aging {
+        policy.aging = aging.read(policy.aging);
+    }
+    if let Some(rules) = object.rules {
+        weigh(&mut policy, rules).at("rules")?;
+    }
+    if let Some(guard) = object.guard {
+        policy.guard = guard.and_then(|Object(guard)| policy.guard.map(|own| guard.read(own)));
+    }
+    Ok(Policy {
+        priority_percentage: or(object.priority_percentage, policy.priority_percentage),
+        failure_backoff: or(object.failure_backoff_ms, policy.failure_backoff),
+        proactive_fetch_to_capacity: or(
+            object.proactive_fetch_to_capacity,
+            policy.proactive_fetch_to_capacity,
+        ),
+        proactive_fetch_literal: or(object.proactive_fetch_literal, policy.proactive_fetch_literal),
+        eviction_cooldown: or(object.eviction_cooldown_ms, policy.eviction_cooldown),
+        reserve: or(object.reserve, policy.reserve),
+        ..policy
+    })
+}
+
+/// A setting that has no effect is a mistake of its author, who must hear of it.
+fn refuse_unused(preset: Preset, object: &PolicyObject) -> Result<(), Problem> {
+    let has_guard = matches!(object.guard, Some(Some(_)));
+    let settings = [
+        ("sampling", object.sampling.is_some(), ASSIGNERS),
+        ("priority_percentage", object.priority_percentage.is_some(), ASSIGNERS),
+        ("failure_backoff_ms", object.failure_backoff_ms.is_some(), ASSIGNERS),
+        ("aging", object.aging.is_some(), AGING),
+        ("rules", object.rules.is_some(), WEIGHING),
+        ("guard", has_guard, BALANCED),
+        ("reserve", object.reserve.is_some(), BALANCED),
+    ];
+    let unused =
+        |(_, is_given, users): &(_, bool, &[Preset])| *is_given && !users.contains(&preset);
+    match settings.into_iter().find(unused) {
+        Some((setting, _, users)) => {
+            let users: Vec<&str> = users.iter().map(|user| user.name()).collect();
+            let what = format!("is not used by `{}`, only by {}", preset.name(), listed(&users));
+            Err(Problem::new(what).with_hint("leave it out, or take another preset").at(setting))
+        }
+        None => Ok(()),
+    }
+}
+
+fn weigh<const MAX: usize>(
+    policy: &mut Policy,
+    rules: Table<Label, Number, MAX>,
+) -> Result<(), Problem> {
+    let usable = match policy.preset {
+        Preset::Simple | Preset::ResourceAware => SUMMED.to_vec(),
+        Preset::PriorityAge
+        | Preset::Cohort
+        | Preset::FairShare
+        | Preset::Aging
+        | Preset::Detected
+        | Preset::Balanced => policy.preset.rules(),
+    };
+    for (Label(name), Number(weight)) in rules.0 {
+        let name = name.to_string();
+        let Some(rule) = Rule::from_name(&name).filter(|rule| usable.contains(rule)) else {
+            let usable: Vec<&str> = usable.iter().map(|rule| rule.name()).collect();
+            let problem = Problem::new(format!("is not a rule of `{}`", policy.preset.name()));
+            return Err(problem.with_hint(did_you_mean(&name, &usable))).at(name);
+        };
+        if weight == Fixed::ZERO {
+            policy.rules.remove(&rule);
+        } else {
+            policy.rules.insert(rule, weight);
+        }
+    }
+    Ok(())
+}
+
+/// What says `policy`, as short as it can be.
+pub(crate) fn write(policy: &Policy) -> PolicyChoice {
+    let own = policy.preset.policy();
+    let preset = PresetName(policy.preset.name().to_owned());
+    if *policy == own {
+        return PolicyChoice::Named(preset);
+    }
+    let sampling = match policy.seat {
+        Seat::FirstMatch(sampling) => sampling.map(|each| Object(Sampling::write(each))),
+        Seat::FewestTypes | Seat::MostFree | Seat::Fit | Seat::Asking => None,
+    };
+    PolicyChoice::Changed(Box::new(PolicyObject {
+        preset: Some(preset),
+        sampling,
+        priority_percentage: unless(policy.priority_percentage, &own.priority_percentage)
+            .map(Percentage),
+        failure_backoff_ms: unless(policy.failure_backoff, &own.failure_backoff).map(Span::from),
+        proactive_fetch_to_capacity: unless(
+            policy.proactive_fetch_to_capacity,
+            &own.proactive_fetch_to_capacity,
+        ),
+        proactive_fetch_literal: unless(
+            policy.proactive_fetch_literal,
+            &own.proactive_fetch_literal,
+        ),
+        preemption: unless(policy.preemption, &own.preemption)
+            .map(|preemption| Object(Preemption::write(preemption))),
+        eviction_cooldown_ms: unless(policy.eviction_cooldown, &own.eviction_cooldown)
+            .map(Span::from),
+        aging: unless(policy.aging, &own.aging).map(|aging| Object(Aging::write(aging))),
+        rules: write_rules(policy, &own),
+        guard: unless(policy.guard, &own.guard)
+            .map(|guard| guard.map(|guard| Object(Guard::write(guard)))),
+        reserve: unless(policy.reserve, &own.reserve),
+    }))
+}
+
+fn write_rules<const MAX: usize>(
+    policy: &Policy,
+    own: &Policy,
+) -> Option<Table<Label, Number, MAX>> {
+    let changed = Rule::ALL.into_iter().filter_map(|rule| {
+        let weight = |policy: &Policy| policy.rules.get(&rule).copied().unwrap_or(Fixed::ZERO);
+        let weight = unless(weight(policy), &weight(own))?;
+        Some((Label(Name::new(rule.name())), Number(weight)))
+    });
+    let changed = Table(changed.collect());
+    (!changed.0.is_empty()).then_some(changed)
+}
+
+impl Sampling {
+    fn read(self) -> model::policy::Sampling {
+        let default = model::policy::Sampling::new(self.sample_size.0);
+        let weights = self.weights.map(|Object(weights)| weights).unwrap_or_default();
+        model::policy::Sampling {
+            max_attempts: or(self.max_attempts, default.max_attempts),
+            rank: or(weights.rank, default.rank),
+            hint: or(weights.hint, default.hint),
+            free: or(weights.free, default.free),
+            ..default
+        }
+    }
+
+    fn write(sampling: model::policy::Sampling) -> Self {
+        let default = model::policy::Sampling::new(sampling.sample_size);
+        let weights = SamplingWeights {
+            rank: Some(SignedNumber(sampling.rank)),
+            hint: Some(SignedNumber(sampling.hint)),
+            free: Some(SignedNumber(sampling.free)),
+        };
+        Self {
+            sample_size: AtLeastOne(sampling.sample_size),
+            max_attempts: unless(sampling.max_attempts, &default.max_attempts).map(Attempts),
+            weights: Some(Object(weights)),
+        }
+    }
+}
+
+impl Preemption {
+    fn read(self, own: model::policy::Preemption) -> model::policy::Preemption {
+        model::policy::Preemption {
+            enabled: or(self.enabled, own.enabled),
+            delay: or(self.delay_ms, own.delay),
+            min_run: or(self.min_run_ms, own.min_run),
+            evictions_max: or(self.evictions_max, own.evictions_max),
+        }
+    }
+
+    fn write(preemption: model::policy::Preemption) -> Self {
+        Self {
+            enabled: Some(preemption.enabled),
+            delay_ms: Some(preemption.delay.into()),
+            min_run_ms: Some(preemption.min_run.into()),
+            evictions_max: Some(Count(preemption.evictions_max)),
+        }
+    }
+}
+
+impl Aging {
+    fn read(self, own: model::policy::Aging) -> model::policy::Aging {
+        model::policy::Aging {
+            priority: or(self.priority, own.priority),
+            age: or(self.age, own.age),
+            rarity: or(self.rarity, own.rarity),
+            on_demand: or(self.on_demand, own.on_demand),
+            on_demand_age: or(self.on_demand_age, own.on_demand_age),
+            on_demand_age_max: or(self.on_demand_age_max_ms, own.on_demand_age_max),
+            length: or(self.length, own.length),
+        }
+    }
+
+    fn write(aging: model::policy::Aging) -> Self {
+        Self {
+            priority: Some(Magnitude(aging.priority)),
+            age: Some(Magnitude(aging.age)),
+            rarity: Some(Magnitude(aging.rarity)),
+            on_demand: Some(Magnitude(aging.on_demand)),
+            on_demand_age: Some(Magnitude(aging.on_demand_age)),
+            on_demand_age_max_ms: Some(aging.on_demand_age_max.into()),
+            length: Some(Number(aging.length)),
+        }
+    }
+}
+
+impl Guard {
+    fn read(self, own: model::policy::Guard) -> model::policy::Guard {
+        model::policy::Guard {
+            rare_one_in: or(self.rare_one_in, own.rare_one_in),
+            hold_max: or(self.hold_max_ms, own.hold_max),
+        }
+    }
+
+    fn write(guard: model::policy::Guard) -> Self {
+        Self {
+            rare_one_in: Some(AtLeastOne(guard.rare_one_in)),
+            hold_max_ms: Some(guard.hold_max.into()),
+        }
+    }
+}
