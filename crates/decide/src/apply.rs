@@ -202,9 +202,15 @@ impl World {
         }
     }
 
-    pub(crate) fn unqueue(&mut self, ix: JobIx) -> Waiting {
-        let waiting = self.queue.take(ix, &mut self.fleet.fits);
+    fn unqueue(&mut self, ix: JobIx) -> Waiting {
+        let waiting = self.dequeue(ix);
         self.places.remove(&waiting.id);
+        waiting
+    }
+
+    /// Takes a job out of the queue; where it is then is for the caller to say.
+    pub(crate) fn dequeue(&mut self, ix: JobIx) -> Waiting {
+        let waiting = self.queue.take(ix, &mut self.fleet.fits);
         self.tenants.change(waiting.tenant, |sharer| sharer.n_queued -= 1);
         waiting
     }

@@ -78,12 +78,19 @@ impl Standing {
 
     /// Its score under [`Order::Aging`] at `now`, when `slots_free` free slots could run it.
     pub(crate) fn score(&self, aging: &Aging, now: Timestamp, slots_free: u64) -> Fixed {
-        let points = self.points(aging, now, slots_free);
-        points.into_iter().map(|points| points.points).sum()
+        Fixed::thousandths(self.parts(aging, now, slots_free).into_iter().sum())
     }
 
     /// What each part of its score says.
-    pub(crate) fn points(&self, aging: &Aging, now: Timestamp, slots_free: u64) -> [Points; 5] {
+    pub(crate) fn points(&self, aging: &Aging, now: Timestamp, slots_free: u64) -> Vec<Points> {
+        let rules = [Rule::Priority, Rule::Age, Rule::Rarity, Rule::OnDemand, Rule::Length];
+        let said = rules.into_iter().zip(self.parts(aging, now, slots_free));
+        let said = said.filter(|(_, points)| *points != 0);
+        said.map(|(rule, points)| Points { rule, points: Fixed::thousandths(points) }).collect()
+    }
+
+    /// Priority, age, rarity, on-demand and length, in thousandths of points.
+    fn parts(&self, aging: &Aging, now: Timestamp, slots_free: u64) -> [i64; 5] {
         let age = now.since(self.ready).0;
         let rarity = match i64::try_from(slots_free) {
             Ok(slots) if slots > 0 => 1_000 * (aging.rarity / slots),
@@ -94,14 +101,8 @@ impl Standing {
         } else {
             0
         };
-        [
-            (Rule::Priority, self.priority_points(aging)),
-            (Rule::Age, aging.age * age),
-            (Rule::Rarity, rarity),
-            (Rule::OnDemand, on_demand),
-            (Rule::Length, self.length_points(aging)),
-        ]
-        .map(|(rule, points)| Points { rule, points: Fixed::thousandths(points) })
+        let (priority, length) = (self.priority_points(aging), self.length_points(aging));
+        [priority, aging.age * age, rarity, on_demand, length]
     }
 
     fn priority_points(&self, aging: &Aging) -> i64 {

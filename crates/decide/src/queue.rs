@@ -102,6 +102,14 @@ pub(crate) struct Queue {
 /// So many places wait at most before they are used again.
 const RETIRED_MAX: usize = 4_096;
 
+impl Line {
+    /// Its first job, by age alone or by its order.
+    pub(crate) fn first(&self, by_age: bool) -> Option<JobIx> {
+        let first = if by_age { self.by_age.values().next() } else { self.jobs.values().next() };
+        first.copied()
+    }
+}
+
 impl Waiting {
     pub(crate) fn new(id: JobId, tenant: TenantIx, class: ClassIx, standing: Standing) -> Self {
         Self {

@@ -7,11 +7,11 @@
 use std::sync::Arc;
 
 use model::policy::{Entry, Order, Turn};
-use model::{Action, Fixed, Name, Placement, Points, Timestamp};
+use model::{Action, Name, Placement, Points, Timestamp};
 
 use crate::queue::AskIx;
 use crate::seat::Seating;
-use crate::table::{JobIx, NameIx, WorkerIx};
+use crate::table::{JobIx, NameIx, TenantIx, WorkerIx};
 use crate::turn::{Pick, Scope};
 use crate::world::{Place, Running, World};
 
@@ -128,7 +128,7 @@ impl World {
     ) -> Action {
         let points = self.placement_points(job, worker, seat_points);
         self.use_left(worker, job);
-        let waiting = self.unqueue(job);
+        let waiting = self.dequeue(job);
         let (holds, given) = self.held(waiting.ask, waiting.tenant);
         let class = &self.fleet.fits.classes[waiting.class].key;
         let fit = &self.fleet.fits.fits[class.fit].key;
@@ -173,10 +173,9 @@ impl World {
             Order::Aging => {
                 let waiting = &self.queue.jobs[job];
                 let slots_free = self.fleet.fits.fit_of(waiting.class).slots_free;
-                let standing = &waiting.standing;
-                let said = standing.points(&self.policy.aging, self.now, slots_free);
-                let said = said.into_iter().filter(|said| said.points != Fixed::ZERO);
-                said.chain(seat_points).collect()
+                let mut said = waiting.standing.points(&self.policy.aging, self.now, slots_free);
+                said.extend(seat_points);
+                said
             }
             Order::Rules => crate::rule::Asker::new(self, worker).candidate(job).points(),
             Order::PriorityAge | Order::Proposal => seat_points,
@@ -184,11 +183,7 @@ impl World {
     }
 
     /// What a job that asks for `ask` gets to hold, and its name if it asked for any.
-    fn held(
-        &self,
-        ask: Option<AskIx>,
-        tenant: crate::table::TenantIx,
-    ) -> (Option<AskIx>, Option<Name>) {
+    fn held(&self, ask: Option<AskIx>, tenant: TenantIx) -> (Option<AskIx>, Option<Name>) {
         let Some(AskIx::Any) = ask else { return (ask, None) };
         let free = self.resources_free.get(&tenant).and_then(|free| free.first());
         match free.and_then(|name| Some((self.names.find(name)?, name.clone()))) {

@@ -30,9 +30,9 @@ const COMPARED_MAX: usize = 64;
 const POINTS_HINT: Fixed = Fixed::whole(300);
 const POINTS_HEADROOM: Fixed = Fixed::whole(100);
 const POINTS_LOAD: Fixed = Fixed::whole(45);
-/// For each type that the worker runs. More than all other points of a seat together.
-const POINTS_TYPE: Fixed = Fixed::whole(-1_000);
-const TYPES_SCORED_MAX: i64 = 64;
+/// For a worker that runs one type, shared by the types of one that runs more. It only tells what
+/// was decided: workers of different specialisation are never compared by points.
+const POINTS_SPECIALIST: Fixed = Fixed::whole(400);
 
 impl World {
     /// The best worker for a job, in `pool` if given.
@@ -193,12 +193,12 @@ impl World {
         let waiting = &self.queue.jobs[job];
         let seated = &self.fleet.workers[ix];
         let has_hint = waiting.hint.is_some_and(|hint| seated.hints.contains(&hint));
-        let n_types = i64::try_from(seated.n_types()).unwrap_or(i64::MAX).min(TYPES_SCORED_MAX);
+        let n_types = i128::try_from(seated.n_types()).unwrap_or(i128::MAX);
         let missing = waiting.has_inputs.then(|| seated.inputs.get(job)).flatten();
         let missing = missing.and_then(|inputs| inputs.missing_bytes);
         let (free, slots) = (seated.slots_free(), seated.worker.slots);
         self.weighed(&[
-            (Rule::Specialist, POINTS_TYPE.scale(n_types, 1)),
+            (Rule::Specialist, fraction(POINTS_SPECIALIST, 1, n_types)),
             (Rule::Hint, if has_hint { POINTS_HINT } else { Fixed::ZERO }),
             (Rule::MissingBytes, missing_bytes::points(&Asker::new(self, ix), missing)),
             (Rule::Headroom, fraction(POINTS_HEADROOM, i128::from(free), i128::from(slots))),

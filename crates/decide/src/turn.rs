@@ -70,12 +70,19 @@ impl World {
                 if line.blocked_in == self.pass || !self.takes(scope, line.key.stage) {
                     continue;
                 }
+                let is_better = |job: JobIx| {
+                    let rank = self.rank(line, &self.queue.jobs[job], scope);
+                    best.as_ref().is_none_or(|(best, _)| rank < *best).then_some(rank)
+                };
+                // Most lines lose by their first job already, before any limit is asked.
+                if line.first(scope.by_age).and_then(is_better).is_none() {
+                    continue;
+                }
                 let Some(job) = self.head(line, scope) else {
                     closed.push(*line_ix);
                     continue;
                 };
-                let rank = self.rank(line, &self.queue.jobs[job], scope);
-                if best.as_ref().is_none_or(|(best, _)| rank < *best) {
+                if let Some(rank) = is_better(job) {
                     best = Some((rank, Pick { line: *line_ix, job }));
                 }
             }

@@ -26,8 +26,8 @@ pub(crate) use fleet::{Event, Eviction, JobType, Resource};
 pub(crate) use job::Job;
 pub(crate) use list::{List, Object, Table};
 pub(crate) use name::Label;
-pub(crate) use number::{AtLeastOne, Attempts, Count, Magnitude, Moment, Natural, Number};
-pub(crate) use number::{Percentage, SignedNumber, Span};
+pub(crate) use number::{AgingPoints, AtLeastOne, Attempts, Count, Factor, Moment, Natural};
+pub(crate) use number::{Percentage, SignedNumber, Slope, Span};
 pub(crate) use policy::{
     Aging, Guard, PolicyChoice, PolicyObject, Preemption, PresetName, Sampling, SamplingWeights,
 };

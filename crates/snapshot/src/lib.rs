@@ -1,6 +1,6 @@
 //! The paper of Maitre: worlds and decisions written down as JSON.
 //!
-//! [`parse`] turns a text into a checked [`Snapshot`], [`write`] turns one back, and what was
+//! [`parse`] turns a text into a checked [`Snapshot`], [`write()`] turns one back, and what was
 //! written parses to the same snapshot. [`decision`] writes what was decided. [`policy`] reads a
 //! policy alone, and [`schema`] describes all that may be written.
 //!
@@ -42,7 +42,7 @@ pub fn write(snapshot: &Snapshot) -> Value {
     serde_json::to_value(write::document(snapshot)).expect("a document has no failing parts")
 }
 
-/// The same as [`write`], as text with fields in the order of the documentation.
+/// The same as [`write()`], as text with fields in the order of the documentation.
 pub fn write_text(snapshot: &Snapshot) -> String {
     pretty(&write::document(snapshot))
 }

@@ -4,9 +4,9 @@ use model::policy::{Rule, Seat};
 use model::{Fixed, Name, Policy, Preset};
 
 use crate::document::{
-    Aging, AtLeastOne, Attempts, Count, Guard, Label, Magnitude, Number, Object, Percentage,
+    Aging, AgingPoints, AtLeastOne, Attempts, Count, Factor, Guard, Label, Object, Percentage,
     PolicyChoice, PolicyObject, Preemption, PresetName, Sampling, SamplingWeights, SignedNumber,
-    Span, Table, or, unless,
+    Slope, Span, Table, or, unless,
 };
 use crate::error::{At as _, Problem, shortened};
 use crate::json::{self, Failure};
@@ -134,7 +134,7 @@ fn refuse_unused(preset: Preset, object: &PolicyObject) -> Result<(), Problem> {
 
 fn weigh<const MAX: usize>(
     policy: &mut Policy,
-    rules: Table<Label, Number, MAX>,
+    rules: Table<Label, Factor, MAX>,
 ) -> Result<(), Problem> {
     let usable = match policy.preset {
         Preset::Simple | Preset::ResourceAware => SUMMED.to_vec(),
@@ -145,7 +145,7 @@ fn weigh<const MAX: usize>(
         | Preset::Detected
         | Preset::Balanced => policy.preset.rules(),
     };
-    for (Label(name), Number(weight)) in rules.0 {
+    for (Label(name), Factor(weight)) in rules.0 {
         let name = name.to_string();
         let Some(rule) = Rule::from_name(&name).filter(|rule| usable.contains(rule)) else {
             let usable: Vec<&str> = usable.iter().map(|rule| rule.name()).collect();
@@ -201,11 +201,11 @@ pub(crate) fn write(policy: &Policy) -> PolicyChoice {
 fn write_rules<const MAX: usize>(
     policy: &Policy,
     own: &Policy,
-) -> Option<Table<Label, Number, MAX>> {
+) -> Option<Table<Label, Factor, MAX>> {
     let changed = Rule::ALL.into_iter().filter_map(|rule| {
         let weight = |policy: &Policy| policy.rules.get(&rule).copied().unwrap_or(Fixed::ZERO);
         let weight = unless(weight(policy), &weight(own))?;
-        Some((Label(Name::new(rule.name())), Number(weight)))
+        Some((Label(Name::new(rule.name())), Factor(weight)))
     });
     let changed = Table(changed.collect());
     (!changed.0.is_empty()).then_some(changed)
@@ -274,13 +274,13 @@ impl Aging {
 
     fn write(aging: model::policy::Aging) -> Self {
         Self {
-            priority: Some(Magnitude(aging.priority)),
-            age: Some(Magnitude(aging.age)),
-            rarity: Some(Magnitude(aging.rarity)),
-            on_demand: Some(Magnitude(aging.on_demand)),
-            on_demand_age: Some(Magnitude(aging.on_demand_age)),
+            priority: Some(AgingPoints(aging.priority)),
+            age: Some(Slope(aging.age)),
+            rarity: Some(AgingPoints(aging.rarity)),
+            on_demand: Some(AgingPoints(aging.on_demand)),
+            on_demand_age: Some(Slope(aging.on_demand_age)),
             on_demand_age_max_ms: Some(aging.on_demand_age_max.into()),
-            length: Some(Number(aging.length)),
+            length: Some(Factor(aging.length)),
         }
     }
 }

@@ -27,8 +27,8 @@ pub(super) const HINT: Sheet = Sheet {
 
 pub(super) const SPECIALIST: Sheet = Sheet {
     rule: Rule::Specialist,
-    rewards: "A worker that runs few types, so that versatile ones stay free: -1000 for each",
-    range: "-64000 … -1000",
+    rewards: "A worker that runs few types, so that versatile ones stay free: 400 shared by them",
+    range: "0 … 400",
     judge: Judge::Seat,
 };
 

@@ -7,6 +7,14 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
 use serde::ser::{Serialize, Serializer};
 
+/// The most points that an ageing score has for anything but time.
+const POINTS_MAX: i64 = 1_000_000;
+/// The most points for each second. Two slopes with their rule at its heaviest, times the latest
+/// moment, plus all else that an ageing score has, must stay within 64 bits.
+const SLOPE_MAX: i64 = 400;
+/// The most that a rule may weigh, and the most of its predicted length that a job may age less.
+const FACTOR_MAX: i64 = 100;
+
 /// Types of whole numbers, each from its least to its greatest.
 macro_rules! whole {
     ($($(#[$doc:meta])* $name:ident($type:ty) = $min:expr, $max:expr;)*) => {$(
@@ -117,8 +125,10 @@ whole! {
     Moment(i64) = -maxima::TIMESTAMP_MS_MAX, maxima::TIMESTAMP_MS_MAX;
     /// A length of time in milliseconds.
     Span(i64) = 0, maxima::DURATION_MS_MAX;
-    /// Points.
-    Magnitude(i64) = 0, maxima::NUMBER_MAX;
+    /// Points of an ageing score.
+    AgingPoints(i64) = 0, POINTS_MAX;
+    /// Points of an ageing score for each second.
+    Slope(i64) = 0, SLOPE_MAX;
     /// A large number of something.
     Quantity(u64) = 0, maxima::NUMBER_MAX.unsigned_abs();
     /// Any number of 64 bits.
@@ -132,6 +142,8 @@ decimal! {
     SignedNumber = -maxima::NUMBER_MAX, maxima::NUMBER_MAX;
     /// A fraction of all cases.
     Rate = 0, 1;
+    /// How much of something counts.
+    Factor = 0, FACTOR_MAX;
     /// A part of a hundred.
     Percent = 0, 100;
     /// A length of time in seconds.
@@ -254,5 +266,22 @@ impl Visitor<'_> for Decimals {
         let (min, max) = (Fixed::whole(self.min).to_f64(), Fixed::whole(self.max).to_f64());
         let within = (min..=max).contains(&number).then(|| Fixed::from_f64(number)).flatten();
         within.ok_or_else(|| E::invalid_value(Unexpected::Float(number), &self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_ageing_score_stays_within_64_bits() {
+        /// Where a prediction stops to count, in milliseconds: about eleven days.
+        const ESTIMATE_MAX: i64 = 1_000_000_000;
+        let slope = SLOPE_MAX * FACTOR_MAX;
+        let priority = 1_000 * POINTS_MAX * FACTOR_MAX * i64::from(maxima::PRIORITY_SCORED_MAX);
+        let length = slope.checked_mul(ESTIMATE_MAX * FACTOR_MAX * FACTOR_MAX);
+        let age = (2 * slope).checked_mul(maxima::TIMESTAMP_MS_MAX);
+        let sum = age.zip(length).and_then(|(age, length)| age.checked_add(length + priority));
+        assert!(sum.is_some(), "{age:?} + {length:?} + {priority}");
     }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::list::{Object, Table};
 use super::name::Label;
 use super::number::{
-    AtLeastOne, Attempts, Count, Magnitude, Number, Percentage, SignedNumber, Span,
+    AgingPoints, AtLeastOne, Attempts, Count, Factor, Percentage, SignedNumber, Slope, Span,
 };
 
 /// A policy as it is written.
@@ -57,7 +57,7 @@ record! {
         aging: Option<Object<Aging>>,
         /// Weights of rules by name; 0 switches one off (`simple`, `resource-aware`, `aging`,
         /// `balanced`).
-        rules: Option<Table<Label, Number, { maxima::KEYS_MAX }>>,
+        rules: Option<Table<Label, Factor, { maxima::KEYS_MAX }>>,
         /// Keeping slots for rare work (`balanced`). Here `null` means never.
         #[serde(default, deserialize_with = "given")]
         #[schemars(with = "Option<Object<Guard>>")]
@@ -110,19 +110,19 @@ record! {
     /// The magnitudes of an ageing score. The preset's own if left out.
     Aging {
         /// Points for each step of priority.
-        priority: Option<Magnitude>,
+        priority: Option<AgingPoints>,
         /// Points for each second of age.
-        age: Option<Magnitude>,
+        age: Option<Slope>,
         /// Points shared by the free slots that could run the job.
-        rarity: Option<Magnitude>,
+        rarity: Option<AgingPoints>,
         /// Points for a job that a person waits for.
-        on_demand: Option<Magnitude>,
+        on_demand: Option<AgingPoints>,
         /// More points for each second that person waits, up to `on_demand_age_max_ms`.
-        on_demand_age: Option<Magnitude>,
+        on_demand_age: Option<Slope>,
         /// The age at which `on_demand_age` stops adding.
         on_demand_age_max_ms: Option<Span>,
         /// A job ages as if it had become ready later by this much of its predicted length.
-        length: Option<Number>,
+        length: Option<Factor>,
     }
 }
 

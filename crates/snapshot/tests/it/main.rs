@@ -1,13 +1,15 @@
 //! The paper, from the outside: what is refused and how, what is assumed, what comes back.
 
 mod refused;
-// mod defaults;
-// mod decision;
-// mod policy;
-// mod schema;
-// mod round_trip;
-// mod fuzz;
-// mod speed;
+mod defaults;
+mod decision;
+mod policy;
+mod schema;
+mod worlds;
+mod mutations;
+mod round_trip;
+mod fuzz;
+mod maxima;
 
 use model::Snapshot;
 use snapshot::SnapshotError;

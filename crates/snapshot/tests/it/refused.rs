@@ -21,18 +21,13 @@ fn what_is_wrong_with_a_policy_is_said_in_one_line() {
 }
 
 fn check(cases: &str, refusal: impl Fn(&str) -> String) {
-    let mut actual = String::new();
-    for case in cases.split_terminator("\n\n") {
+    let mut actual: Vec<String> = Vec::new();
+    for case in cases.split("\n\n") {
         let text = case.lines().next().expect("a case starts with a text");
-        actual.push_str(&format!("{text}\n{}\n\n", refusal(text)));
+        let said = format!("{text}\n{}", refusal(text));
+        if said != case.trim_end() {
+            actual.push(said);
+        }
     }
-    let n_cases = cases.split_terminator("\n\n").count();
-    assert!(n_cases > 20, "{n_cases} cases");
-    if actual.trim_end() != cases.trim_end() {
-        let both = cases.split("\n\n").zip(actual.split("\n\n"));
-        let differing = both.filter(|(expected, actual)| expected.trim() != actual.trim());
-        let shown: Vec<String> =
-            differing.map(|(expected, actual)| format!("{expected}\nbut\n{actual}")).collect();
-        panic!("{}\n\nall:\n{actual}", shown.join("\n\n"));
-    }
+    assert!(actual.is_empty(), "said now:\n\n{}", actual.join("\n\n"));
 }

@@ -1,0 +1,90 @@
+//! The one place that talks to the terminal: data to stdout, the rest to stderr.
+
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+
+/// What a command could not do.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The input is wrong; nothing was changed. Exit code 2.
+    Input { error: String, hint: Option<String> },
+    /// Something else went wrong. Exit code 1.
+    Other(anyhow::Error),
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input { error, hint: Some(hint) } => write!(f, "{error}\n\nhint: {hint}"),
+            Self::Input { error, hint: None } => f.write_str(error),
+            Self::Other(error) => write!(f, "{error:#}"),
+        }
+    }
+}
+
+/// Tells what went wrong, and whose fault it is by the exit code.
+pub(crate) fn exit_code(outcome: Result<(), Failure>) -> ExitCode {
+    let Err(failure) = outcome else { return ExitCode::SUCCESS };
+    if let Failure::Other(error) = &failure {
+        let cause = error.downcast_ref::<io::Error>();
+        if cause.is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe) {
+            // Whoever read our output has seen enough.
+            return ExitCode::SUCCESS;
+        }
+    }
+    note(&format!("error: {failure}"));
+    match failure {
+        Failure::Input { .. } => ExitCode::from(2),
+        Failure::Other(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Writes data.
+pub(crate) fn data(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    let written = out
+        .write_all(text.as_bytes())
+        .and_then(|()| if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") });
+    written.and_then(|()| out.flush()).map_err(|error| Failure::Other(error.into()))
+}
+
+/// Tells a person something that is not data.
+pub(crate) fn note(text: &str) {
+    // If even stderr is gone, there is nobody to tell.
+    let _unheard = writeln!(io::stderr(), "{text}");
+}
+
+/// Whether a person watches stderr.
+pub(crate) fn is_watched() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// A table that fits the terminal; columns in `numbers` are aligned to the right.
+pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>, numbers: &[usize]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    if table.width().is_none() {
+        table.set_width(WIDTH_WITHOUT_TERMINAL);
+    }
+    table.set_header(header.iter().map(|title| title.to_ascii_uppercase()));
+    table.add_rows(rows);
+    for column in numbers {
+        if let Some(column) = table.column_mut(*column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    lines.join("\n") + "\n"
+}
+
+/// Columns of a table that goes into a file or a pipe.
+const WIDTH_WITHOUT_TERMINAL: u16 = 110;

@@ -1,0 +1,114 @@
+//! Decisions are sound, deterministic, and do not depend on how the world was written down.
+
+use decide::World;
+use decide::check::check;
+use model::{Preset, Snapshot};
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+
+use crate::worlds::{any_snapshot, shuffled};
+
+/// Random worlds for each preset.
+const N_CASES: u32 = 400;
+
+type Judgement = Result<(), TestCaseError>;
+
+/// The independent checker finds nothing.
+fn is_sound(snapshot: &Snapshot) -> Judgement {
+    let decision = decide::decide(snapshot);
+    let violations: Vec<String> =
+        check(snapshot, &decision).iter().map(ToString::to_string).collect();
+    prop_assert!(violations.is_empty(), "{violations:#?}\n{decision:#?}");
+    Ok(())
+}
+
+fn order_of_lists_does_not_matter(snapshot: &Snapshot, seed: u64) -> Judgement {
+    prop_assert_eq!(decide::decide(snapshot), decide::decide(&shuffled(snapshot, seed)));
+    Ok(())
+}
+
+fn twice_is_the_same(snapshot: &Snapshot) -> Judgement {
+    prop_assert_eq!(decide::decide(snapshot), decide::decide(snapshot));
+    Ok(())
+}
+
+/// A world that is written down and read again is the same world and decides the same.
+fn survives_paper(snapshot: &Snapshot) -> Judgement {
+    let mut written = World::from_snapshot(snapshot).snapshot();
+    let again = World::from_snapshot(&written).snapshot();
+    prop_assert_eq!(&written, &again);
+    written.freed.clone_from(&snapshot.freed);
+    prop_assert_eq!(decide::decide(snapshot), decide::decide(&written));
+    Ok(())
+}
+
+/// Under rules, the bounded search finds what scoring every job finds.
+fn search_is_exact(snapshot: &Snapshot) -> Judgement {
+    let Some(freed) = &snapshot.freed else { return Ok(()) };
+    let mut world = World::from_snapshot(snapshot);
+    // Moves jobs to their lines without placing any.
+    world.fetch(&model::Freed { completed: 0, ..freed.clone() }, snapshot.now);
+    if snapshot.policy.proactive_fetch_to_capacity {
+        return Ok(());
+    }
+    let expected = world.best_by_scoring_all(&freed.worker);
+    let found = world.fetch(&model::Freed { completed: 1, ..freed.clone() }, snapshot.now);
+    let found = found.iter().find_map(|action| match action {
+        model::Action::Place(placement) => Some(placement.job.clone()),
+        model::Action::Preempt(_) | model::Action::Defer(_) => None,
+    });
+    prop_assert_eq!(found, expected);
+    Ok(())
+}
+
+macro_rules! every_preset {
+    ($($test:ident: $preset:expr;)*) => {$(
+        mod $test {
+            use super::*;
+
+            proptest! {
+                #![proptest_config(ProptestConfig::with_cases(N_CASES))]
+
+                #[test]
+                fn decisions_are_sound(snapshot in any_snapshot($preset)) {
+                    is_sound(&snapshot)?;
+                }
+
+                #[test]
+                fn the_order_of_lists_does_not_matter(
+                    snapshot in any_snapshot($preset), seed in any::<u64>()
+                ) {
+                    order_of_lists_does_not_matter(&snapshot, seed)?;
+                    twice_is_the_same(&snapshot)?;
+                }
+
+                #[test]
+                fn a_world_survives_being_written_down(snapshot in any_snapshot($preset)) {
+                    survives_paper(&snapshot)?;
+                }
+            }
+        }
+    )*};
+}
+
+every_preset! {
+    priority_age: Preset::PriorityAge;
+    cohort: Preset::Cohort;
+    simple: Preset::Simple;
+    resource_aware: Preset::ResourceAware;
+    fair_share: Preset::FairShare;
+    aging: Preset::Aging;
+    detected: Preset::Detected;
+    balanced: Preset::Balanced;
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(N_CASES))]
+
+    #[test]
+    fn the_bounded_search_finds_what_scoring_every_job_finds(
+        snapshot in any_snapshot(Preset::ResourceAware)
+    ) {
+        search_is_exact(&snapshot)?;
+    }
+}

@@ -1,0 +1,193 @@
+//! A world that lived through events is the world that its snapshot describes.
+
+use decide::World;
+use model::{
+    Action, Attempt, Ended, Event, Fixed, Heartbeat, Job, JobId, Millis, Preset, Snapshot,
+    Timestamp,
+};
+use proptest::prelude::*;
+
+use crate::worlds::any_snapshot;
+
+/// One thing that happens to a world; numbers choose what it happens to.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Decide,
+    End(usize),
+    Requeue(usize),
+    Withdraw(usize),
+    Reprioritise(usize, i32),
+    Leave(usize),
+    Return(usize),
+    Heartbeat(usize, bool),
+    Wait(i64),
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    let at = || 0..8_usize;
+    prop_oneof![
+        3 => Just(Step::Decide),
+        3 => at().prop_map(Step::End),
+        2 => at().prop_map(Step::Requeue),
+        1 => at().prop_map(Step::Withdraw),
+        1 => (at(), -20..20_i32).prop_map(|(at, priority)| Step::Reprioritise(at, priority)),
+        1 => at().prop_map(Step::Leave),
+        2 => at().prop_map(Step::Return),
+        1 => (at(), any::<bool>()).prop_map(|(at, healthy)| Step::Heartbeat(at, healthy)),
+        2 => (0..100_000_i64).prop_map(Step::Wait),
+    ]
+}
+
+/// A world on its way, and what is needed to choose the next step.
+struct Life {
+    world: World,
+    origin: Snapshot,
+    now: Timestamp,
+}
+
+impl Life {
+    fn step(&mut self, step: Step) {
+        let seen = self.world.snapshot();
+        let attempt = |at: usize| pick(&seen.attempts, at);
+        match step {
+            Step::Decide => self.decide(),
+            Step::Wait(length) => self.now = self.now + Millis(length),
+            Step::End(at) => {
+                if let Some(attempt) = attempt(at) {
+                    self.end(&attempt.job, true);
+                }
+            }
+            Step::Requeue(at) => {
+                if let Some(attempt) = attempt(at) {
+                    self.end(&attempt.job, false);
+                    self.world.apply(Event::Queued(Box::new(back(attempt))));
+                }
+            }
+            Step::Withdraw(at) => {
+                if let Some(job) = pick(&seen.jobs, at) {
+                    self.world.apply(Event::Withdrawn(job.id.clone()));
+                }
+            }
+            Step::Reprioritise(at, priority) => {
+                if let Some(job) = pick(&seen.jobs, at) {
+                    self.world.apply(Event::Queued(Box::new(Job { priority, ..job.clone() })));
+                }
+            }
+            Step::Leave(at) => {
+                if let Some(worker) = pick(&seen.workers, at) {
+                    self.world.apply(Event::Left(worker.id.clone()));
+                }
+            }
+            Step::Return(at) => {
+                if let Some(worker) = pick(&self.origin.workers, at) {
+                    self.world.apply(Event::Joined(Box::new(worker.clone())));
+                }
+            }
+            Step::Heartbeat(at, healthy) => {
+                if let Some(worker) = pick(&seen.workers, at) {
+                    self.world.apply(Event::Heartbeat(Heartbeat {
+                        worker: worker.id.clone(),
+                        slots_free: Some(worker.slots),
+                        healthy,
+                        draining: worker.draining,
+                        hints: worker.hints.clone(),
+                        metrics: worker.metrics,
+                        at: self.now,
+                    }));
+                }
+            }
+        }
+    }
+
+    /// Decides; the actions are assumed, and victims stop at once.
+    fn decide(&mut self) {
+        for action in self.world.decide(self.now) {
+            if let Action::Preempt(preempt) = action {
+                let seen = self.world.snapshot();
+                let victim = seen.attempts.iter().find(|attempt| attempt.job == preempt.victim);
+                let victim = victim.expect("a victim runs").clone();
+                self.end(&victim.job, false);
+                self.world.apply(Event::Queued(Box::new(back(&victim))));
+            }
+        }
+    }
+
+    fn end(&mut self, job: &JobId, completed: bool) {
+        self.world.apply(Event::Ended(Ended { job: job.clone(), cost: Fixed::ONE, completed }));
+    }
+}
+
+fn pick<T>(items: &[T], at: usize) -> Option<&T> {
+    items.get(at % items.len().max(1))
+}
+
+/// The job of an attempt, back in the queue with its age.
+fn back(attempt: &Attempt) -> Job {
+    let mut job = Job::new(attempt.job.clone(), attempt.tenant.clone(), attempt.ready);
+    job.kind.clone_from(&attempt.kind);
+    job.needs.clone_from(&attempt.needs);
+    job.slots = attempt.slots;
+    job.amounts.clone_from(&attempt.amounts);
+    job.priority = attempt.priority;
+    job.cost = attempt.cost;
+    job.evictions = attempt.evictions + 1;
+    job.last_worker = Some(attempt.worker.clone());
+    job
+}
+
+/// Every decision of a world with a past equals that of a world made from its snapshot, and the
+/// checker finds nothing in it.
+fn past_does_not_matter(snapshot: &Snapshot, steps: &[Step]) -> Result<(), TestCaseError> {
+    let world = World::from_snapshot(snapshot);
+    let mut life = Life { world, origin: snapshot.clone(), now: snapshot.now };
+    for step in steps {
+        life.step(*step);
+    }
+    // Room promised to a job, and draws made before, are not in a snapshot.
+    life.decide();
+    let mut seen = life.world.snapshot();
+    seen.now = life.now;
+    if seen.policy.priority_percentage < 100
+        || seen.attempts.iter().any(|own| own.stopping_for.is_some())
+    {
+        return Ok(());
+    }
+    let again = decide::decide(&seen);
+    let violations = decide::check::check(&seen, &again);
+    prop_assert!(violations.is_empty(), "{violations:?}\n{seen:#?}");
+    let lived = life.world.decide(life.now);
+    let fresh: Vec<Action> =
+        again.actions.into_iter().filter(|action| !matches!(action, Action::Defer(_))).collect();
+    prop_assert_eq!(lived, fresh);
+    Ok(())
+}
+
+use proptest::test_runner::TestCaseError;
+
+macro_rules! every_preset {
+    ($($test:ident: $preset:expr;)*) => {
+        proptest! {
+            #![proptest_config(ProptestConfig::with_cases(150))]
+            $(
+                #[test]
+                fn $test(
+                    snapshot in any_snapshot($preset),
+                    steps in proptest::collection::vec(any_step(), 0..24)
+                ) {
+                    past_does_not_matter(&snapshot, &steps)?;
+                }
+            )*
+        }
+    };
+}
+
+every_preset! {
+    a_past_does_not_matter_to_priority_age: Preset::PriorityAge;
+    a_past_does_not_matter_to_cohort: Preset::Cohort;
+    a_past_does_not_matter_to_simple: Preset::Simple;
+    a_past_does_not_matter_to_resource_aware: Preset::ResourceAware;
+    a_past_does_not_matter_to_fair_share: Preset::FairShare;
+    a_past_does_not_matter_to_aging: Preset::Aging;
+    a_past_does_not_matter_to_detected: Preset::Detected;
+    a_past_does_not_matter_to_balanced: Preset::Balanced;
+}

@@ -1,0 +1,6 @@
+//! What holds for every decision, on random worlds, for every preset.
+
+mod worlds;
+mod checker;
+mod decisions;
+mod events;

@@ -1,0 +1,91 @@
+//! Policies by name and with changes.
+
+use model::policy::{Guard, Preemption, Rule, Sampling, Seat};
+use model::{Fixed, Millis, Policy, Preset};
+
+use super::{parsed, said};
+
+fn policy(text: &str) -> Policy {
+    match snapshot::policy(text) {
+        Ok(policy) => policy,
+        Err(error) => panic!("{}\nin {text}", said(&error)),
+    }
+}
+
+#[test]
+fn every_preset_is_found_by_its_name() {
+    for preset in Preset::ALL {
+        let name = preset.name();
+        let expected = preset.policy();
+        assert_eq!(policy(name), expected);
+        assert_eq!(policy(&format!(" \"{name}\"\n")), expected);
+        assert_eq!(policy(&format!(r#"{{ "preset": "{name}" }}"#)), expected);
+        assert_eq!(parsed(&format!(r#"{{ "policy": "{name}" }}"#)).policy, expected);
+        let object = format!(r#"{{ "policy": {{ "preset": "{name}" }} }}"#);
+        assert_eq!(parsed(&object).policy, expected);
+    }
+    assert_eq!(policy("{}"), Preset::Balanced.policy());
+}
+
+#[test]
+fn the_documented_changes_are_made() {
+    let text = r#"{ "preset": "priority-age", "priority_percentage": 90, "sampling": {
+        "sample_size": 50, "max_attempts": 1,
+        "weights": { "rank": -10, "hint": 5, "free": 1 } } }"#;
+    let sampling = Some(Sampling::new(50));
+    let expected = Policy {
+        seat: Seat::FirstMatch(sampling),
+        priority_percentage: 90,
+        ..Preset::PriorityAge.policy()
+    };
+    assert_eq!(policy(text), expected);
+
+    let text = r#"{ "preset": "cohort", "preemption": { "enabled": true, "delay_ms": 1000 } }"#;
+    let own = Preset::Cohort.policy();
+    let preemption = Preemption { enabled: true, delay: Millis(1000), ..own.preemption };
+    assert_eq!(policy(text), Policy { preemption, ..own });
+}
+
+#[test]
+fn what_a_change_leaves_out_stays_as_the_preset_has_it() {
+    let text = r#"{ "preset": "balanced", "aging": { "age": 8 }, "guard": { "rare_one_in": 4 },
+                    "reserve": false, "eviction_cooldown_ms": 5 }"#;
+    let mut expected = Preset::Balanced.policy();
+    expected.aging.age = 8;
+    expected.guard = Some(Guard { rare_one_in: 4, hold_max: Millis::from_secs(10) });
+    expected.reserve = false;
+    expected.eviction_cooldown = Millis(5);
+    assert_eq!(policy(text), expected);
+}
+
+#[test]
+fn settings_of_all_presets_are_taken_by_all_presets() {
+    for preset in Preset::ALL {
+        let text = format!(
+            r#"{{ "preset": "{}", "proactive_fetch_to_capacity": true, "sampling": null,
+                  "proactive_fetch_literal": true, "preemption": {{ "min_run_ms": 1,
+                  "evictions_max": 0 }}, "eviction_cooldown_ms": 0 }}"#,
+            preset.name()
+        );
+        let policy = policy(&text);
+        assert!(policy.proactive_fetch_to_capacity && policy.proactive_fetch_literal);
+        assert_eq!((policy.preemption.min_run, policy.preemption.evictions_max), (Millis(1), 0));
+        assert_eq!(policy.eviction_cooldown, Millis::ZERO);
+    }
+}
+
+#[test]
+fn a_guard_of_null_is_no_guard() {
+    assert_eq!(policy(r#"{ "preset": "balanced", "guard": null }"#).guard, None);
+    assert!(policy(r#"{ "preset": "balanced" }"#).guard.is_some());
+}
+
+#[test]
+fn rules_are_weighed_switched_off_and_switched_on() {
+    let text = r#"{ "preset": "simple", "rules": { "wait": 2.5, "light": 0, "org-share": 1 } }"#;
+    let rules = policy(text).rules;
+    assert_eq!(rules.get(&Rule::Wait), Some(&Fixed::thousandths(2500)));
+    assert_eq!(rules.get(&Rule::Light), None);
+    assert_eq!(rules.get(&Rule::OrgShare), Some(&Fixed::ONE));
+    assert_eq!(rules.len(), Preset::Simple.rules().len());
+}
