@@ -176,11 +176,10 @@ impl World {
         };
         let pool = pool.map(|pool| self.names.intern(&pool));
         let amounts = self.intern_amounts(&job.amounts);
-        self.fleet.class(
-            FitKey { pool, kind, needs: Arc::new(job.needs.clone()) },
-            job.slots,
-            amounts,
-        )
+        // Alternatives in another order are the same alternatives.
+        let mut needs = job.needs.clone();
+        needs.values_mut().for_each(|values| values.sort_unstable());
+        self.fleet.class(FitKey { pool, kind, needs: Arc::new(needs) }, job.slots, amounts)
     }
 
     fn intern_amounts(&mut self, amounts: &Amounts) -> Vec<(NameIx, u64)> {

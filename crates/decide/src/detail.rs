@@ -1,6 +1,6 @@
 //! The evidence for a reason, and what would change it, in words.
 
-use model::{Fixed, Millis, Reason, Timestamp};
+use model::{Fixed, JobId, Millis, Reason, Timestamp};
 
 use crate::explain::Audience;
 use crate::queue::{AskIx, Waiting};
@@ -160,9 +160,10 @@ impl World {
 
     fn preempting_detail(&self, waiting: &Waiting) -> String {
         let victims = self.stopping.get(&waiting.id).into_iter().flatten();
-        let victims: Vec<String> =
-            victims.map(|ix| format!("job {}", self.attempts[*ix].job)).collect();
-        format!("{} was told to stop for it; it starts when that has", victims.join(", "))
+        let mut victims: Vec<&JobId> = victims.map(|ix| &self.attempts[*ix].job).collect();
+        victims.sort();
+        let victims: Vec<String> = victims.into_iter().map(ToString::to_string).collect();
+        format!("told to stop for it: job {}; it starts when all have", victims.join(", job "))
     }
 
     fn reserved_detail(&self) -> String {

@@ -10,7 +10,6 @@ use model::{Action, Decision, Defer, Freed, Hold, JobId, Reason, Snapshot};
 
 use crate::queue::{Stage, Waiting};
 use crate::rule::{Asker, Opinion};
-use crate::seat::Seating;
 use crate::table::{ClassIx, JobIx, WorkerIx};
 use crate::turn::Scope;
 use crate::world::{Place, World};
@@ -124,13 +123,15 @@ impl World {
             let is_draining = audience.n_draining > 0;
             return if is_draining { Reason::NoWorkerNow } else { Reason::WorkerUnhealthy };
         }
+        // Workers are full, too, but this says more.
         if self.stopping.contains_key(&waiting.id) {
             return Reason::Preempting;
         }
         if audience.with_room.is_empty() {
             return Reason::WorkersFull;
         }
-        self.limit_reason(ix, audience).unwrap_or_else(|| self.last_reason(ix, audience, freed))
+        let limit = self.limit_reason(ix, audience, freed);
+        limit.unwrap_or_else(|| self.last_reason(ix, audience, freed))
     }
 
     fn is_delayed(&self, waiting: &Waiting, freed: Option<&Freed>) -> bool {
@@ -141,7 +142,12 @@ impl World {
     }
 
     /// The limit that forbids a job for which workers have room.
-    fn limit_reason(&self, ix: JobIx, audience: &Audience) -> Option<Reason> {
+    fn limit_reason(
+        &self,
+        ix: JobIx,
+        audience: &Audience,
+        freed: Option<&Freed>,
+    ) -> Option<Reason> {
         let waiting = &self.queue.jobs[ix];
         let class = &self.fleet.fits.classes[waiting.class];
         let sharer = &self.tenants[waiting.tenant];
@@ -158,7 +164,9 @@ impl World {
         }
         let kind = self.fleet.fits.fits[class.key.fit].key.kind;
         allowed.retain(|worker| self.kind_allows(*worker, kind));
-        if let Some(kept) = self.kept_reason(waiting, &allowed) {
+        let asked = |worker: &&WorkerIx| self.is_asked(**worker, freed);
+        let asked: Vec<WorkerIx> = allowed.iter().filter(asked).copied().collect();
+        if let Some(kept) = self.kept_reason(waiting, &asked) {
             return Some(kept);
         }
         if sharer.tenant.jobs_max.is_some_and(|max| sharer.n_running >= max) {
@@ -177,19 +185,20 @@ impl World {
         is_held.then_some(Reason::ResourceHeld)
     }
 
-    /// Whether all workers that are left are kept from the job on purpose.
+    /// Why all workers that are left are kept from the job on purpose, if they are.
     fn kept_reason(&self, waiting: &Waiting, allowed: &[WorkerIx]) -> Option<Reason> {
-        let is_kept = |worker: &WorkerIx| {
-            self.is_guarded(*worker, waiting) || self.is_reserved(*worker, waiting)
-        };
+        let is_guarded = |worker: &WorkerIx| self.is_guarded(*worker, waiting);
+        let is_kept = |worker: &WorkerIx| is_guarded(worker) || self.is_reserved(*worker, waiting);
         if allowed.is_empty() || !allowed.iter().all(is_kept) {
             return None;
         }
-        match self.kept_from(waiting, None) {
-            Seating::Guarded => Some(Reason::Guarded),
-            Seating::Reserved => Some(Reason::Reserved),
-            Seating::At(..) | Seating::Nowhere => None,
-        }
+        let some_guarded = allowed.iter().any(is_guarded);
+        Some(if some_guarded { Reason::Guarded } else { Reason::Reserved })
+    }
+
+    /// Whether the worker looked for jobs in this decision.
+    fn is_asked(&self, worker: WorkerIx, freed: Option<&Freed>) -> bool {
+        freed.is_none_or(|freed| freed.worker == *self.fleet.id(worker))
     }
 
     /// Why rules kept the job from the workers that asked.
@@ -200,8 +209,7 @@ impl World {
         let waiting = &self.queue.jobs[ix];
         let class = &self.fleet.fits.classes[waiting.class];
         let asked = audience.with_room.iter().filter(|worker| {
-            freed.is_none_or(|freed| freed.worker == *self.fleet.id(**worker))
-                && self.worker_allows(**worker, class, waiting.tenant)
+            self.is_asked(**worker, freed) && self.worker_allows(**worker, class, waiting.tenant)
         });
         let mut reason = Reason::Outranked;
         for worker in asked {

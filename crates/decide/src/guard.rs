@@ -30,7 +30,15 @@ impl World {
                 && fit.slots_free <= u64::from(class.slots)
                 && self.is_rare(fit, guard)
                 && fit.seen.is_some_and(|seen| self.now.since(seen) < EXPECTED_FOR)
+                && self.could_hold_any(worker, fit)
         })
+    }
+
+    /// Whether the worker has slots enough for some of the rare work.
+    fn could_hold_any(&self, worker: WorkerIx, fit: &Fit) -> bool {
+        let classes = fit.classes.iter().map(|class| &self.fleet.fits.classes[*class]);
+        let seated = &self.fleet.workers[worker];
+        classes.into_iter().any(|class| seated.could_hold(&class.key))
     }
 
     fn is_rare(&self, fit: &Fit, guard: &Guard) -> bool {

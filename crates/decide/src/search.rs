@@ -60,6 +60,9 @@ impl World {
     /// Lines whose jobs the worker may take, as far as a line can tell.
     fn lines_for(&self, worker: WorkerIx, scope: Scope) -> BTreeSet<LineIx> {
         let seated = &self.fleet.workers[worker];
+        if !seated.is_serving() {
+            return BTreeSet::new();
+        }
         let fits = seated.fits().iter().map(|fit| &self.fleet.fits.fits[*fit]);
         let classes =
             fits.flat_map(|fit| &fit.classes).map(|class| &self.fleet.fits.classes[*class]);

@@ -61,7 +61,7 @@ impl World {
     }
 
     /// Why no worker is left, when all that are allowed were kept from the job on purpose.
-    pub(crate) fn kept_from(&self, waiting: &Waiting, pool: Option<NameIx>) -> Seating {
+    fn kept_from(&self, waiting: &Waiting, pool: Option<NameIx>) -> Seating {
         let mut kept = Seating::Nowhere;
         for ix in self.allowed(waiting, pool) {
             if self.is_guarded(ix, waiting) {

@@ -54,16 +54,16 @@ fn first_reason(ledger: &Ledger<'_>, job: &Job) -> Reason {
     if workers.is_empty() {
         return if some_are_healthy { Reason::NoWorkerNow } else { Reason::WorkerUnhealthy };
     }
-    let is_preempting = ledger.preempting.contains(&job.id);
+    // Told in the place of `WorkersFull`: its victims are how it will get room.
+    if ledger.preempting.contains(&job.id) {
+        return Reason::Preempting;
+    }
     workers.retain(|worker| has_room(ledger, job, worker));
     if workers.is_empty() {
-        return if is_preempting { Reason::Preempting } else { Reason::WorkersFull };
+        return Reason::WorkersFull;
     }
     if is_paused(ledger, job) {
         return Reason::TenantPaused;
-    }
-    if is_preempting {
-        return Reason::Preempting;
     }
     workers.retain(|worker| is_within_quota(ledger, job, worker));
     if workers.is_empty() {

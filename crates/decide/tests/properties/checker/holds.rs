@@ -122,7 +122,7 @@ fn a_job_whose_victim_stops_is_preempting() {
     before.workers.push(worker("v", 1));
     held_as(&before, Reason::Preempting);
     before.tenants[0].active = false;
-    held_as(&before, Reason::TenantPaused);
+    held_as(&before, Reason::Preempting);
     before.jobs[0].not_before = Some(NOW + Millis(1));
     held_as(&before, Reason::NotBefore);
 }
