@@ -27,7 +27,7 @@ impl World {
             Event::Cluster(cluster) => self.cluster = *cluster,
             Event::Usage { tenant, used, completed } => self.set_usage(&tenant, used, completed),
             Event::Evicted(eviction) => {
-                self.evictions.insert(eviction);
+                *self.evictions.entry(eviction).or_default() += 1;
             }
             Event::Joined(worker) => {
                 self.fleet.join(&worker, &mut self.names);
@@ -88,7 +88,8 @@ impl World {
         let name = self.names.intern(&settings.name);
         let kind = self.kind(name);
         let moves = kind.settings.pool != settings.pool;
-        kind.settings = settings;
+        let seen = kind.settings.seen.max(settings.seen);
+        kind.settings = JobType { seen, ..settings };
         if moves {
             let jobs = self.queue.jobs.iter();
             let jobs = jobs.filter(|(_, waiting)| {
@@ -169,11 +170,12 @@ impl World {
 
     fn class_of(&mut self, job: &Job) -> ClassIx {
         let kind = job.kind.as_ref().map(|kind| self.names.intern(kind));
-        let pool = match (&job.pool, kind) {
-            (Some(pool), _) => Some(pool.clone()),
-            (None, Some(kind)) => self.kind(kind).settings.pool.clone(),
-            (None, None) => None,
-        };
+        let settings = kind.map(|kind| &mut self.kind(kind).settings);
+        let of_kind = settings.and_then(|settings| {
+            settings.seen = settings.seen.max(Some(job.ready));
+            settings.pool.clone()
+        });
+        let pool = job.pool.clone().or(of_kind);
         let pool = pool.map(|pool| self.names.intern(&pool));
         let amounts = self.intern_amounts(&job.amounts);
         // Alternatives in another order are the same alternatives.

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use model::Name;
 use model::job::Needs;
-use model::{Name, Timestamp};
 
 use crate::bits::Bits;
 use crate::index::Lookup;
@@ -35,8 +35,8 @@ pub(crate) struct Fit {
     /// All slots of serving workers that match.
     pub(crate) slots: u64,
     pub(crate) classes: Vec<ClassIx>,
-    /// When a job of it last became ready.
-    pub(crate) seen: Option<Timestamp>,
+    /// Whether it stands for a type as such: kept even if no job of it waits.
+    pub(crate) is_kind: bool,
 }
 
 /// Needs as bits: one set that a worker must have all of, and sets it must have one of each.
@@ -122,7 +122,7 @@ impl Fits {
             slots_free: 0,
             slots: 0,
             classes: Vec::new(),
-            seen: None,
+            is_kind: false,
         });
         self.fit_of.insert(key, ix);
         (ix, true)
@@ -157,7 +157,7 @@ impl Fits {
         }
         let mut gone = BTreeSet::new();
         for ix in self.fits.indices() {
-            if self.fits[ix].classes.is_empty() {
+            if self.fits[ix].classes.is_empty() && !self.fits[ix].is_kind {
                 let fit = self.fits.remove(ix);
                 self.fit_of.remove(&fit.key);
                 gone.insert(ix);

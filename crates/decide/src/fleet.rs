@@ -5,6 +5,7 @@
 //! first bit that two sets have in common.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use model::policy::{Entry, Policy, Seat};
 use model::{Heartbeat, Name, Worker, WorkerId};
@@ -255,11 +256,23 @@ impl Fleet {
         if self.fits.wants_sweep() {
             self.sweep();
         }
-        let (fit, is_new) = self.fits.intern_fit(fit);
+        let fit = self.fit(fit);
+        self.fits.intern_class(ClassKey { fit, slots, amounts })
+    }
+
+    /// Counts the slots that could run a type, from now on.
+    pub(crate) fn watch_kind(&mut self, kind: NameIx) {
+        let key = FitKey { pool: None, kind: Some(kind), needs: Arc::default() };
+        let fit = self.fit(key);
+        self.fits.fits[fit].is_kind = true;
+    }
+
+    fn fit(&mut self, key: FitKey) -> FitIx {
+        let (fit, is_new) = self.fits.intern_fit(key);
         if is_new {
             self.find_seats(fit);
         }
-        self.fits.intern_class(ClassKey { fit, slots, amounts })
+        fit
     }
 
     fn sweep(&mut self) {

@@ -26,22 +26,23 @@ impl World {
         let own = self.fleet.fits.fits[class.fit].key.kind;
         self.fleet.workers[worker].fits().iter().any(|fit| {
             let fit = &self.fleet.fits.fits[*fit];
-            fit.key.kind != own
+            fit.is_kind
+                && fit.key.kind != own
                 && fit.slots_free <= u64::from(class.slots)
                 && self.is_rare(fit, guard)
-                && fit.seen.is_some_and(|seen| self.now.since(seen) < EXPECTED_FOR)
-                && self.could_hold_any(worker, fit)
+                && self.is_expected(fit)
         })
     }
 
-    /// Whether the worker has slots enough for some of the rare work.
-    fn could_hold_any(&self, worker: WorkerIx, fit: &Fit) -> bool {
-        let classes = fit.classes.iter().map(|class| &self.fleet.fits.classes[*class]);
-        let seated = &self.fleet.workers[worker];
-        classes.into_iter().any(|class| seated.could_hold(&class.key))
+    /// Whether few of the fleet's slots could run it.
+    fn is_rare(&self, fit: &Fit, guard: &Guard) -> bool {
+        fit.slots * u64::from(guard.rare_one_in) <= self.fleet.slots
     }
 
-    fn is_rare(&self, fit: &Fit, guard: &Guard) -> bool {
-        fit.key.kind.is_some() && fit.slots * u64::from(guard.rare_one_in) <= self.fleet.slots
+    /// Whether work of the type came lately.
+    fn is_expected(&self, fit: &Fit) -> bool {
+        let kind = fit.key.kind.and_then(|kind| self.kinds.get(&kind));
+        let seen = kind.and_then(|kind| kind.settings.seen);
+        seen.is_some_and(|seen| self.now.since(seen) < EXPECTED_FOR)
     }
 }

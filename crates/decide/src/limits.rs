@@ -59,12 +59,12 @@ impl World {
             return Some(max);
         }
         let pool = self.names.name(pool);
-        let recent = self.evictions.iter().filter(|eviction| {
+        let recent = self.evictions.iter().filter(|(eviction, _)| {
             eviction.tenant == sharer.tenant.id
                 && eviction.pool == *pool
                 && self.now.since(eviction.at) < self.policy.eviction_cooldown
         });
-        let recent = u32::try_from(recent.count()).unwrap_or(u32::MAX);
+        let recent = recent.fold(0_u32, |sum, (_, count)| sum.saturating_add(*count));
         Some(max.saturating_sub(recent).max(min))
     }
 

@@ -17,6 +17,9 @@ use crate::table::{AttemptIx, JobIx, NameIx, TenantIx, WorkerIx};
 use crate::turn::Scope;
 use crate::world::{Place, Running, World};
 
+/// Attempts that were told to stop for one job.
+type Victims = BTreeSet<AttemptIx>;
+
 /// How dear a set of victims is; the smallest is taken: least important, fewest, latest started.
 type Price<'a> = (i32, usize, Vec<(i32, Reverse<Timestamp>, &'a JobId)>);
 
@@ -111,18 +114,18 @@ impl World {
             .collect()
     }
 
-    /// Waiting jobs of the tenant for which victims were told to stop.
-    fn promised_to(&self, tenant: TenantIx) -> impl Iterator<Item = (&Waiting, NameIx)> {
+    /// Waiting jobs of the tenant for which victims were told to stop, with the victims.
+    fn promised_to(&self, tenant: TenantIx) -> impl Iterator<Item = (&Waiting, &Victims)> {
         self.stopping.iter().filter_map(move |(job, victims)| {
             let Some(Place::Waiting(ix)) = self.places.get(job) else { return None };
             let waiting = &self.queue.jobs[ix];
-            let victim = victims.first()?;
-            (waiting.tenant == tenant).then(|| (waiting, self.attempts[*victim].pool))
+            (waiting.tenant == tenant).then_some((waiting, victims))
         })
     }
 
     fn promised_slots(&self, tenant: TenantIx, pool: NameIx) -> u32 {
-        let promised = self.promised_to(tenant).filter(|(_, own)| *own == pool);
+        let is_there = |victims: &Victims| victims.iter().any(|ix| self.attempts[*ix].pool == pool);
+        let promised = self.promised_to(tenant).filter(|(_, victims)| is_there(victims));
         promised.map(|(waiting, _)| self.fleet.fits.classes[waiting.class].key.slots).sum()
     }
 

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::policy::Policy;
-use model::{Fixed, History, JobId, Timestamp, Traits, WorkerId};
+use model::{Fixed, History, JobId, Millis, Timestamp, Traits, WorkerId};
 
 use crate::fits::Fits;
 use crate::index::Lookup;
@@ -81,6 +81,9 @@ pub(crate) struct Line {
     pub(crate) by_age: BTreeMap<(Timestamp, JobId), JobIx>,
     /// No job of the line costs less than this.
     pub(crate) cost_min: Fixed,
+    /// No job of the line is expected to be shorter than this; one without a prediction is not
+    /// expected to end.
+    pub(crate) length_min: Millis,
     /// Its place among the lines of its class.
     place: usize,
     /// The last round in which nothing more of it could be placed.
@@ -98,6 +101,9 @@ pub(crate) struct Queue {
     /// Places of jobs that are gone, used again once no worker knows facts about them.
     retired: Vec<JobIx>,
 }
+
+/// How long a job without a prediction may be.
+pub(crate) const LENGTH_UNKNOWN: Millis = Millis(i64::MAX);
 
 /// So many places wait at most before they are used again.
 const RETIRED_MAX: usize = 4_096;
@@ -186,10 +192,6 @@ impl Queue {
     ) -> JobIx {
         let class = waiting.class;
         fits.classes[class].n_jobs += 1;
-        let ready = waiting.standing.ready;
-        let fit = fits.classes[class].key.fit;
-        let seen = &mut fits.fits[fit].seen;
-        *seen = (*seen).max(Some(ready));
         let ix = self.jobs.insert(waiting);
         self.line_up(ix, fits, policy, now);
         ix
@@ -262,10 +264,12 @@ impl Queue {
         let order = waiting.order_key();
         let by_age = needs_age_order(policy).then(|| (order.ready, order.id.clone()));
         let cost = waiting.cost;
+        let length = waiting.standing.estimate.unwrap_or(LENGTH_UNKNOWN);
         let line_ix = self.open_line(key, fits);
         self.jobs[ix].line = Some(line_ix);
         let line = &mut self.lines[line_ix];
         line.cost_min = if line.jobs.is_empty() { cost } else { line.cost_min.min(cost) };
+        line.length_min = line.length_min.min(length);
         line.jobs.insert(order, ix);
         if let Some(by_age) = by_age {
             line.by_age.insert(by_age, ix);
@@ -297,6 +301,7 @@ impl Queue {
             jobs: BTreeMap::new(),
             by_age: BTreeMap::new(),
             cost_min: Fixed::ZERO,
+            length_min: LENGTH_UNKNOWN,
             place: lines.len(),
             blocked_in: 0,
         });

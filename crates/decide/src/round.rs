@@ -9,9 +9,9 @@ use std::sync::Arc;
 use model::policy::{Entry, Order, Turn};
 use model::{Action, Name, Placement, Points, Timestamp};
 
-use crate::queue::AskIx;
+use crate::queue::{AskIx, LENGTH_UNKNOWN};
 use crate::seat::Seating;
-use crate::table::{JobIx, NameIx, TenantIx, WorkerIx};
+use crate::table::{JobIx, LineIx, NameIx, TenantIx, WorkerIx};
 use crate::turn::{Pick, Scope};
 use crate::world::{Place, Running, World};
 
@@ -55,8 +55,7 @@ impl World {
             let Some(pick) = self.next_turn(scope) else { break };
             match self.seat(pick.job, pool) {
                 Seating::At(worker, points) => actions.push(self.place(pick.job, worker, points)),
-                Seating::Guarded => self.place_oldest(pick, scope, actions),
-                Seating::Reserved => self.block(pick.line),
+                Seating::Kept => self.place_another(pick, scope, actions),
                 Seating::Nowhere => {
                     if self.policy.reserve && self.class_of_job(pick.job).is_wide() {
                         self.reserve(pick.job);
@@ -67,19 +66,38 @@ impl World {
         }
     }
 
-    /// The slots are kept from the head of a line for rarer work, but perhaps not from the job of
-    /// the line that has waited longest.
-    fn place_oldest(&mut self, pick: Pick, scope: Scope, actions: &mut Vec<Action>) {
-        let oldest = self.oldest(&self.queue.lines[pick.line], scope);
-        let seating = oldest.map(|job| (job, self.seat(job, scope.pool)));
-        match seating {
+    /// The slots are kept from the head of a line on purpose, but perhaps not from another job of
+    /// the line: one that has waited long enough, or one that is short enough.
+    fn place_another(&mut self, pick: Pick, scope: Scope, actions: &mut Vec<Action>) {
+        let another = self.another(pick.line, scope);
+        match another.map(|job| (job, self.seat(job, scope.pool))) {
             Some((job, Seating::At(worker, points))) => {
                 actions.push(self.place(job, worker, points));
             }
-            Some((_, Seating::Guarded | Seating::Reserved | Seating::Nowhere)) | None => {
-                self.block(pick.line);
-            }
+            Some((_, Seating::Kept | Seating::Nowhere)) | None => self.block(pick.line),
         }
+    }
+
+    /// The first job of a line that no worker with room is kept from.
+    fn another(&mut self, line_ix: LineIx, scope: Scope) -> Option<JobIx> {
+        let line = &self.queue.lines[line_ix];
+        let oldest = line.by_age.keys().next().map(|(ready, _)| *ready);
+        let is_old = oldest
+            .zip(self.policy.guard)
+            .is_some_and(|(ready, guard)| self.now.since(ready) >= guard.hold_max);
+        let until = self.reservations.iter().map(|own| own.until).max();
+        let is_short = until.is_some_and(|until| self.now + line.length_min <= until);
+        if !is_old && !is_short {
+            return None;
+        }
+        let another = self.first_covered(line, |waiting| self.is_open(waiting, scope.pool));
+        if another.is_none() {
+            // Nobody was short enough: remember how short the shortest is.
+            let lengths = line.jobs.values().map(|ix| self.queue.jobs[*ix].standing.estimate);
+            let shortest = lengths.flatten().min().unwrap_or(LENGTH_UNKNOWN);
+            self.queue.lines[line_ix].length_min = shortest;
+        }
+        another
     }
 
     /// Whether this choice goes by age alone, which chance decides.

@@ -15,10 +15,8 @@ use crate::world::World;
 pub(crate) enum Seating {
     /// There, with what the rules of the seat said.
     At(WorkerIx, Vec<Points>),
-    /// Workers have room, but it is kept for rarer work.
-    Guarded,
-    /// Workers have room, but it is kept for a wider job.
-    Reserved,
+    /// Workers have room, but it is kept from the job on purpose.
+    Kept,
     /// No worker has room.
     Nowhere,
 }
@@ -60,18 +58,15 @@ impl World {
             .filter(move |ix| self.worker_allows(*ix, class, waiting.tenant))
     }
 
-    /// Why no worker is left, when all that are allowed were kept from the job on purpose.
-    fn kept_from(&self, waiting: &Waiting, pool: Option<NameIx>) -> Seating {
-        let mut kept = Seating::Nowhere;
-        for ix in self.allowed(waiting, pool) {
-            if self.is_guarded(ix, waiting) {
-                return Seating::Guarded;
-            }
-            if self.is_reserved(ix, waiting) {
-                kept = Seating::Reserved;
-            }
-        }
-        kept
+    /// Why no worker is left for the job.
+    fn none_left(&self, waiting: &Waiting, pool: Option<NameIx>) -> Seating {
+        let is_kept = self.allowed(waiting, pool).next().is_some();
+        if is_kept { Seating::Kept } else { Seating::Nowhere }
+    }
+
+    /// Whether some worker is open to the job.
+    pub(crate) fn is_open(&self, waiting: &Waiting, pool: Option<NameIx>) -> bool {
+        self.open(waiting, pool).next().is_some()
     }
 
     /// Workers that the job may go to, in seating order.
@@ -94,7 +89,7 @@ impl World {
         let another = self.open(waiting, pool).find(|ix| !self.is_last(*ix, waiting));
         match another.or_else(|| self.open(waiting, pool).next()) {
             Some(ix) => Seating::At(ix, Vec::new()),
-            None => self.kept_from(waiting, pool),
+            None => self.none_left(waiting, pool),
         }
     }
 
@@ -102,7 +97,7 @@ impl World {
     fn sampled(&mut self, job: JobIx, pool: Option<NameIx>, sampling: &Sampling) -> Seating {
         let waiting = &self.queue.jobs[job];
         let all: Vec<WorkerIx> = self.open(waiting, pool).collect();
-        let Some(any) = all.first().copied() else { return self.kept_from(waiting, pool) };
+        let Some(any) = all.first().copied() else { return self.none_left(waiting, pool) };
         let size = usize::try_from(sampling.sample_size).unwrap_or(usize::MAX);
         for _ in 0..sampling.max_attempts {
             let mut sample = all.clone();
@@ -152,7 +147,7 @@ impl World {
         }
         let free = |ix: &WorkerIx| self.fleet.workers[*ix].slots_free();
         let Some(most) = seats.iter().map(free).max() else {
-            return self.kept_from(waiting, pool);
+            return self.none_left(waiting, pool);
         };
         seats.retain(|ix| free(ix) == most);
         let Some(kind) = kind else { return Seating::At(seats[0], Vec::new()) };
@@ -169,7 +164,7 @@ impl World {
         let waiting = &self.queue.jobs[job];
         let another = || self.open(waiting, pool).filter(|ix| !self.is_last(*ix, waiting));
         let Some(first) = another().next().or_else(|| self.open(waiting, pool).next()) else {
-            return self.kept_from(waiting, pool);
+            return self.none_left(waiting, pool);
         };
         let level = self.fleet.workers[first].n_types();
         let rivals = another().take_while(|ix| self.fleet.workers[*ix].n_types() == level);

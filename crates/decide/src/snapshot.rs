@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use model::job::Amounts;
-use model::{Ask, Attempt, Event, Heartbeat, Job, Name, Resource, Snapshot, Timestamp, Worker};
+use model::{
+    Ask, Attempt, Event, Eviction, Heartbeat, Job, Name, Resource, Snapshot, Timestamp, Worker,
+};
 
 use crate::queue::AskIx;
 use crate::table::{AttemptIx, JobIx, NameIx};
@@ -66,7 +68,7 @@ impl World {
             workers,
             jobs: self.jobs_with_inputs(),
             attempts,
-            evictions: self.evictions.iter().cloned().collect(),
+            evictions: self.evictions.iter().flat_map(repeated).collect(),
             freed: None,
             cluster: self.cluster.clone(),
         }
@@ -157,6 +159,10 @@ impl World {
     fn amounts(&self, amounts: &[(NameIx, u64)]) -> Amounts {
         amounts.iter().map(|(name, amount)| (self.names.name(*name).clone(), *amount)).collect()
     }
+}
+
+fn repeated((eviction, count): (&Eviction, &u32)) -> impl Iterator<Item = Eviction> {
+    (0..*count).map(|_| eviction.clone())
 }
 
 fn heartbeat(worker: &Worker, at: Timestamp) -> Event {

@@ -47,7 +47,8 @@ pub struct World {
     pub(crate) resources: BTreeMap<NameIx, Resource>,
     /// Free resources of each tenant, for jobs that ask for any.
     pub(crate) resources_free: BTreeMap<TenantIx, BTreeSet<Name>>,
-    pub(crate) evictions: BTreeSet<Eviction>,
+    /// How often each happened: several can be at one moment.
+    pub(crate) evictions: BTreeMap<Eviction, u32>,
     /// Attempts that were told to stop, by the job that needs their room.
     pub(crate) stopping: BTreeMap<JobId, BTreeSet<AttemptIx>>,
     /// Room that was made for a job and waits for it.
@@ -119,7 +120,7 @@ impl World {
             kinds: BTreeMap::new(),
             resources: BTreeMap::new(),
             resources_free: BTreeMap::new(),
-            evictions: BTreeSet::new(),
+            evictions: BTreeMap::new(),
             stopping: BTreeMap::new(),
             promised: BTreeMap::new(),
             pass: 0,
@@ -164,7 +165,7 @@ impl World {
 
     /// Evictions older than the cooldown lower no maximum any more.
     fn forget_evictions(&mut self) {
-        while let Some(eviction) = self.evictions.first() {
+        while let Some((eviction, _)) = self.evictions.first_key_value() {
             if self.now.since(eviction.at) < self.policy.eviction_cooldown {
                 break;
             }
@@ -174,10 +175,10 @@ impl World {
 
     /// The settings of a type and how many of it run; made on first sight.
     pub(crate) fn kind(&mut self, name: NameIx) -> &mut Kind {
-        let names = &self.names;
-        self.kinds.entry(name).or_insert_with(|| Kind {
-            settings: JobType::new(names.name(name).clone()),
-            n_running: 0,
+        let (names, fleet) = (&self.names, &mut self.fleet);
+        self.kinds.entry(name).or_insert_with(|| {
+            fleet.watch_kind(name);
+            Kind { settings: JobType::new(names.name(name).clone()), n_running: 0 }
         })
     }
 }

@@ -64,12 +64,14 @@ pub struct JobType {
     pub worker_max: Option<u32>,
     /// How often a tie between workers was broken for it, so that the next goes to another.
     pub rotation: u64,
+    /// When a job of it last became ready: work that came lately is expected to come again.
+    pub seen: Option<Timestamp>,
 }
 
 impl JobType {
     /// A type without limits.
     pub const fn new(name: Name) -> Self {
-        Self { name, pool: None, jobs_max: None, worker_max: None, rotation: 0 }
+        Self { name, pool: None, jobs_max: None, worker_max: None, rotation: 0, seen: None }
     }
 }
 

@@ -167,7 +167,7 @@ fn after_eviction(tenant: &str, pool: &str, seconds_ago: i64) -> Option<Reason> 
         world.tenant("b");
         world.attempt("9", "w").tenant("a");
         world.evicted(tenant, pool, seconds_ago);
-        world.job("1").tenant("a");
+        world.job("1").tenant("a").kind("pdf");
     });
     reason(&decision, "1")
 }
@@ -249,6 +249,6 @@ fn the_detail_tells_the_slots_in_use_and_the_maximum_after_evictions() {
 
 #[test]
 fn jobs_that_found_no_worker_are_deferred_here_too() {
-    let decision = decided(PRESET, |world| drop(world.job("1")));
+    let decision = decided(PRESET, |world| world.job("1").done());
     assert_eq!(deferred(&decision), [("1".to_owned(), 5_000)]);
 }

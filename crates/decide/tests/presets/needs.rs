@@ -23,53 +23,53 @@ fn takes(worker: impl Fn(WorkerSpec<'_>), job: impl Fn(JobSpec<'_>)) -> bool {
 
 #[test]
 fn any_of_several_values_of_a_worker_is_enough() {
-    let both = |worker: WorkerSpec<'_>| drop(worker.offers("os", &["linux", "bsd"]));
-    assert!(takes(both, |job| drop(job.needs("os", &["linux"]))));
-    assert!(takes(both, |job| drop(job.needs("os", &["bsd"]))));
-    assert!(!takes(both, |job| drop(job.needs("os", &["plan9"]))));
+    let both = |worker: WorkerSpec<'_>| worker.offers("os", &["linux", "bsd"]).done();
+    assert!(takes(both, |job| job.needs("os", &["linux"]).done()));
+    assert!(takes(both, |job| job.needs("os", &["bsd"]).done()));
+    assert!(!takes(both, |job| job.needs("os", &["plan9"]).done()));
 }
 
 #[test]
 fn any_of_several_alternatives_of_a_job_is_enough() {
-    let either = |job: JobSpec<'_>| drop(job.needs("os", &["linux", "bsd"]));
-    assert!(takes(|worker| drop(worker.offers("os", &["bsd"])), either));
-    assert!(takes(|worker| drop(worker.offers("os", &["plan9", "linux"])), either));
-    assert!(!takes(|worker| drop(worker.offers("os", &["plan9"])), either));
+    let either = |job: JobSpec<'_>| job.needs("os", &["linux", "bsd"]).done();
+    assert!(takes(|worker| worker.offers("os", &["bsd"]).done(), either));
+    assert!(takes(|worker| worker.offers("os", &["plan9", "linux"]).done(), either));
+    assert!(!takes(|worker| worker.offers("os", &["plan9"]).done(), either));
 }
 
 #[test]
 fn every_key_must_match() {
-    let two = |job: JobSpec<'_>| drop(job.needs("os", &["linux"]).needs("arch", &["arm", "x86"]));
-    let linux = |worker: WorkerSpec<'_>| drop(worker.offers("os", &["linux"]));
+    let two = |job: JobSpec<'_>| job.needs("os", &["linux"]).needs("arch", &["arm", "x86"]).done();
+    let linux = |worker: WorkerSpec<'_>| worker.offers("os", &["linux"]).done();
     assert!(!takes(linux, two));
     let linux_arm =
-        |worker: WorkerSpec<'_>| drop(worker.offers("os", &["linux"]).offers("arch", &["arm"]));
+        |worker: WorkerSpec<'_>| worker.offers("os", &["linux"]).offers("arch", &["arm"]).done();
     assert!(takes(linux_arm, two));
 }
 
 #[test]
 fn a_key_that_a_job_does_not_name_does_not_matter() {
-    assert!(takes(|worker| drop(worker.offers("gpu", &["h100"])), |_| ()));
+    assert!(takes(|worker| worker.offers("gpu", &["h100"]).done(), |_| ()));
 }
 
 #[test]
 fn a_worker_that_lists_types_takes_only_those() {
-    let pdf = |worker: WorkerSpec<'_>| drop(worker.types(&["pdf", "png"]));
-    assert!(takes(pdf, |job| drop(job.kind("pdf"))));
-    assert!(!takes(pdf, |job| drop(job.kind("xls"))));
+    let pdf = |worker: WorkerSpec<'_>| worker.types(&["pdf", "png"]).done();
+    assert!(takes(pdf, |job| job.kind("pdf").done()));
+    assert!(!takes(pdf, |job| job.kind("xls").done()));
     assert!(takes(pdf, |_| ()));
 }
 
 #[test]
 fn a_worker_that_lists_no_types_takes_any() {
-    assert!(takes(|_| (), |job| drop(job.kind("pdf"))));
+    assert!(takes(|_| (), |job| job.kind("pdf").done()));
 }
 
 #[test]
 fn a_job_with_a_pool_stays_in_it() {
-    let blue = |worker: WorkerSpec<'_>| drop(worker.pool("blue"));
-    assert!(takes(blue, |job| drop(job.pool("blue"))));
-    assert!(!takes(blue, |job| drop(job.pool("red"))));
+    let blue = |worker: WorkerSpec<'_>| worker.pool("blue").done();
+    assert!(takes(blue, |job| job.pool("blue").done()));
+    assert!(!takes(blue, |job| job.pool("red").done()));
     assert!(takes(blue, |_| ()));
 }
 

@@ -46,7 +46,7 @@ fn preemption_is_off_by_default() {
 
 #[test]
 fn none_is_preempted_while_a_slot_is_free() {
-    let decision = in_scene(|world| drop(world.worker("x")));
+    let decision = in_scene(|world| world.worker("x").done());
     assert_eq!(preempted(&decision), []);
     assert_eq!(place_of(&decision, "1"), "x");
 }
@@ -120,7 +120,7 @@ fn a_tenant_above_its_minimum_loses_only_what_is_above() {
 fn the_minimum_is_reached_by_what_was_taken_back_in_this_round() {
     let decision = in_scene(|world| {
         world.worker("x");
-        world.attempt("8", "x").tenant("b").ready_s_ago(900);
+        world.attempt("8", "x").tenant("b").ready_s_ago(900).started_s_ago(800);
         world.job("2").tenant("a").priority(1).age_s(60);
     });
     assert_eq!(preempted(&decision), pairs([("9", "1")]));
@@ -132,7 +132,7 @@ fn two_jobs_below_the_minimum_take_two_victims() {
     let decision = in_scene(|world| {
         world.snapshot.tenants[0].quotas[0].min = 2;
         world.worker("x");
-        world.attempt("8", "x").tenant("b").ready_s_ago(900);
+        world.attempt("8", "x").tenant("b").ready_s_ago(900).started_s_ago(800);
         world.job("2").tenant("a").priority(1).age_s(50);
     });
     assert_eq!(preempted(&decision), pairs([("9", "1"), ("8", "2")]));

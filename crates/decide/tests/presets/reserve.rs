@@ -1,1 +1,110 @@
-//! To do.
+//! The reservation of `balanced`: slots are kept for a wide job, and lent to short ones.
+
+use model::{Decision, Preset, Reason};
+
+use crate::specs::JobSpec;
+use crate::world::{World, decided, detail, jobs_placed, place_of, reason};
+
+/// Worker `w` has two slots; one of them frees in a minute. Job `wide` comes first and wants both.
+fn scene(world: &mut World) {
+    world.worker("w").slots(2);
+    world.attempt("9", "w").started_s_ago(40).estimate_s(100);
+    world.job("wide").slots(2).priority(9).age_s(30);
+}
+
+/// What happens to job 1, which wants one slot.
+fn narrow(describe: impl FnOnce(JobSpec<'_>)) -> Decision {
+    decided(Preset::Balanced, |world| {
+        scene(world);
+        describe(world.job("1"));
+    })
+}
+
+#[test]
+fn a_free_slot_is_kept_for_the_wide_job_that_came_first() {
+    let decision = narrow(|job| job.estimate_s(120).done());
+    assert_eq!(jobs_placed(&decision), [""; 0]);
+    assert_eq!(reason(&decision, "1"), Some(Reason::Reserved));
+    assert_eq!(reason(&decision, "wide"), Some(Reason::WorkersFull));
+}
+
+#[test]
+fn a_job_of_unknown_length_does_not_borrow_the_slot() {
+    assert_eq!(reason(&narrow(|_| ()), "1"), Some(Reason::Reserved));
+}
+
+#[test]
+fn a_job_that_is_done_in_time_borrows_the_slot() {
+    assert_eq!(jobs_placed(&narrow(|job| job.estimate_s(30).done())), ["1"]);
+    assert_eq!(jobs_placed(&narrow(|job| job.estimate_s(59).done())), ["1"]);
+    assert_eq!(reason(&narrow(|job| job.estimate_s(61).done()), "1"), Some(Reason::Reserved));
+}
+
+#[test]
+fn a_job_that_goes_before_the_wide_one_takes_the_slot() {
+    assert_eq!(jobs_placed(&narrow(|job| job.priority(12).age_s(60).done())), ["1"]);
+}
+
+#[test]
+fn a_job_goes_to_a_worker_that_is_not_kept() {
+    let decision = decided(Preset::Balanced, |world| {
+        scene(world);
+        world.worker("x");
+        world.job("1");
+    });
+    assert_eq!(place_of(&decision, "1"), "x");
+}
+
+#[test]
+fn a_job_takes_what_the_wide_one_leaves_and_no_more() {
+    let decision = decided(Preset::Balanced, |world| {
+        world.worker("w").slots(4);
+        world.attempt("9", "w").slots(2).started_s_ago(40).estimate_s(100);
+        world.job("wide").slots(3).priority(9).age_s(30);
+        world.job("1");
+        world.job("2");
+    });
+    assert_eq!(jobs_placed(&decision), ["1"]);
+    assert_eq!(reason(&decision, "2"), Some(Reason::Reserved));
+}
+
+#[test]
+fn the_detail_names_the_wide_job_and_when_it_starts() {
+    let decision = narrow(|_| ());
+    let detail = detail(&decision, "1");
+    assert!(detail.contains("wide") && detail.contains("60 s"), "{detail}");
+}
+
+#[test]
+fn nothing_is_kept_for_a_job_that_no_worker_can_ever_run() {
+    let decision = decided(Preset::Balanced, |world| {
+        world.worker("w").slots(2);
+        world.job("wide").slots(3).priority(9).age_s(30);
+        world.job("1");
+    });
+    assert_eq!(jobs_placed(&decision), ["1"]);
+}
+
+#[test]
+fn nothing_is_kept_for_a_job_that_its_limits_hold_back() {
+    let decision = decided(Preset::Balanced, |world| {
+        scene(world);
+        world.tenant("paused").paused();
+        world.snapshot.jobs[0].tenant = model::TenantId::new("paused");
+        world.job("1");
+    });
+    assert_eq!(jobs_placed(&decision), ["1"]);
+}
+
+#[test]
+fn nothing_is_kept_if_the_policy_says_so_or_in_other_presets() {
+    for preset in Preset::ALL {
+        let decision = decided(preset, |world| {
+            scene(world);
+            world.policy().reserve = false;
+            world.job("1").rescored(4);
+        });
+        assert_eq!(jobs_placed(&decision), ["1"], "{preset:?}");
+        assert_eq!(preset.policy().reserve, preset == Preset::Balanced);
+    }
+}

@@ -26,7 +26,7 @@ fn said(
 fn paths(n_paths: u32, average: Option<i64>) -> String {
     said(
         Rule::MissingPaths,
-        |job| drop(job.missing_paths("w", n_paths)),
+        |job| job.missing_paths("w", n_paths).done(),
         |world| world.cluster().avg_1h.missing_paths = average.map(Fixed::thousandths),
     )
 }
@@ -38,8 +38,8 @@ fn missing_paths_unknown_earn_nothing() {
 
 #[test]
 fn missing_paths_told_by_another_worker_only_earn_nothing_here() {
-    let elsewhere = |job: JobSpec<'_>| drop(job.missing_paths("other", 0));
-    let with_other = |world: &mut World| drop(world.worker("other").draining());
+    let elsewhere = |job: JobSpec<'_>| job.missing_paths("other", 0).done();
+    let with_other = |world: &mut World| world.worker("other").draining().done();
     assert_eq!(said(Rule::MissingPaths, elsewhere, with_other), "0");
 }
 
@@ -78,20 +78,21 @@ fn missing_paths_look_at_the_last_hour_only() {
         world.cluster().avg_5m.missing_paths = Some(Fixed::whole(1));
         world.cluster().avg_24h.missing_paths = Some(Fixed::whole(1));
     };
-    let points = said(Rule::MissingPaths, |job| drop(job.missing_paths("w", 10)), in_other_windows);
+    let points =
+        said(Rule::MissingPaths, |job| job.missing_paths("w", 10).done(), in_other_windows);
     assert_eq!(points, "150");
 }
 
 #[test]
 fn missing_paths_count_for_evaluations_too() {
-    let evaluation = |job: JobSpec<'_>| drop(job.is(Trait::Evaluation).missing_paths("w", 0));
+    let evaluation = |job: JobSpec<'_>| job.is(Trait::Evaluation).missing_paths("w", 0).done();
     assert_eq!(said(Rule::MissingPaths, evaluation, |_| ()), "200");
 }
 
 fn bytes(bytes: u64, average_mib: Option<i64>) -> String {
     said(
         Rule::MissingBytes,
-        |job| drop(job.missing_bytes("w", bytes)),
+        |job| job.missing_bytes("w", bytes).done(),
         |world| world.cluster().avg_1h.missing_mib = average_mib.map(Fixed::thousandths),
     )
 }
@@ -99,7 +100,7 @@ fn bytes(bytes: u64, average_mib: Option<i64>) -> String {
 #[test]
 fn missing_bytes_unknown_earn_nothing() {
     assert_eq!(said(Rule::MissingBytes, |_| (), |_| ()), "0");
-    let only_paths = |job: JobSpec<'_>| drop(job.missing_paths("w", 0));
+    let only_paths = |job: JobSpec<'_>| job.missing_paths("w", 0).done();
     assert_eq!(said(Rule::MissingBytes, only_paths, |_| ()), "0");
 }
 
@@ -134,16 +135,16 @@ fn missing_bytes_against_a_measured_zero_are_all_or_nothing() {
 fn local(n_paths: u32, average: Option<i64>) -> String {
     said(
         Rule::PreferLocal,
-        |job| drop(job.is(Trait::PreferLocal).missing_paths("w", n_paths)),
+        |job| job.is(Trait::PreferLocal).missing_paths("w", n_paths).done(),
         |world| world.cluster().avg_1h.missing_paths = average.map(Fixed::thousandths),
     )
 }
 
 #[test]
 fn prefer_local_is_only_for_jobs_that_ask_for_it_and_known_paths() {
-    let did_not_ask = |job: JobSpec<'_>| drop(job.missing_paths("w", 0));
+    let did_not_ask = |job: JobSpec<'_>| job.missing_paths("w", 0).done();
     assert_eq!(said(Rule::PreferLocal, did_not_ask, |_| ()), "0");
-    let unknown = |job: JobSpec<'_>| drop(job.is(Trait::PreferLocal));
+    let unknown = |job: JobSpec<'_>| job.is(Trait::PreferLocal).done();
     assert_eq!(said(Rule::PreferLocal, unknown, |_| ()), "0");
 }
 
@@ -178,7 +179,7 @@ fn prefer_local_without_an_average_still_ranges_from_all_to_nothing() {
 fn dependents(n_dependents: u32, average: Option<i64>) -> String {
     said(
         Rule::Dependents,
-        |job| drop(job.dependents(n_dependents)),
+        |job| job.dependents(n_dependents).done(),
         |world| world.cluster().avg_1h.dependencies = average.map(Fixed::thousandths),
     )
 }
@@ -211,17 +212,17 @@ fn dependents_against_a_measured_zero_are_all_or_nothing() {
 
 #[test]
 fn dependents_count_for_builds_only() {
-    let evaluation = |job: JobSpec<'_>| drop(job.is(Trait::Evaluation).dependents(20));
+    let evaluation = |job: JobSpec<'_>| job.is(Trait::Evaluation).dependents(20).done();
     assert_eq!(said(Rule::Dependents, evaluation, |_| ()), "0");
-    let light = |job: JobSpec<'_>| drop(job.is(Trait::Light).dependents(20));
+    let light = |job: JobSpec<'_>| job.is(Trait::Light).dependents(20).done();
     assert_eq!(said(Rule::Dependents, light, |_| ()), "50");
 }
 
 #[test]
 fn a_build_earns_fifty_and_yields_nothing_to_light_jobs() {
     assert_eq!(said(Rule::Light, |_| (), |_| ()), "50");
-    assert_eq!(said(Rule::Light, |job| drop(job.is(Trait::Light)), |_| ()), "0");
-    assert_eq!(said(Rule::Light, |job| drop(job.is(Trait::Evaluation)), |_| ()), "0");
+    assert_eq!(said(Rule::Light, |job| job.is(Trait::Light).done(), |_| ()), "0");
+    assert_eq!(said(Rule::Light, |job| job.is(Trait::Evaluation).done(), |_| ()), "0");
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn peak(ram_peak_mb: u64) -> History {
 }
 
 fn fit(ram_peak_mb: u64, ram_free_mb: u64) -> String {
-    said(Rule::ResourceFit, free(ram_free_mb), |job| drop(job.history(peak(ram_peak_mb))))
+    said(Rule::ResourceFit, free(ram_free_mb), |job| job.history(peak(ram_peak_mb)).done())
 }
 
 #[test]
@@ -57,21 +57,21 @@ fn resource_fit_says_nothing_of_memory_when_none_is_free() {
 #[test]
 fn resource_fit_needs_samples_and_metrics() {
     let no_samples = History { samples: 0, ..peak(9_000) };
-    assert_eq!(said(Rule::ResourceFit, free(1), |job| drop(job.history(no_samples))), "0");
+    assert_eq!(said(Rule::ResourceFit, free(1), |job| job.history(no_samples).done()), "0");
     assert_eq!(said(Rule::ResourceFit, free(1), |_| ()), "0");
     let unmeasured = Metrics::default();
-    assert_eq!(said(Rule::ResourceFit, unmeasured, |job| drop(job.history(peak(9_000)))), "0");
+    assert_eq!(said(Rule::ResourceFit, unmeasured, |job| job.history(peak(9_000)).done()), "0");
 }
 
 #[test]
 fn resource_fit_is_amplified_by_past_and_fleet_wide_lack_of_memory() {
     let oom = |rate| History { oom_rate: Some(Fixed::thousandths(rate)), ..peak(1_500) };
-    let half = said(Rule::ResourceFit, free(1_000), |job| drop(job.history(oom(500))));
+    let half = said(Rule::ResourceFit, free(1_000), |job| job.history(oom(500)).done());
     assert_eq!(half, "-300");
     let both = said_with(
         Rule::ResourceFit,
         free(1_000),
-        |job| drop(job.history(oom(500))),
+        |job| job.history(oom(500)).done(),
         |world| world.cluster().avg_1h.oom_rate = Some(Fixed::thousandths(200)),
     );
     assert_eq!(both, "-360");
@@ -83,7 +83,7 @@ fn resource_fit_is_at_worst_minus_3200() {
     let points = said_with(
         Rule::ResourceFit,
         free(1_000),
-        |job| drop(job.is(Trait::Evaluation).history(worst)),
+        |job| job.is(Trait::Evaluation).history(worst).done(),
         |world| world.cluster().avg_1h.oom_rate = Some(Fixed::ONE),
     );
     assert_eq!(points, "-3200");
@@ -91,7 +91,7 @@ fn resource_fit_is_at_worst_minus_3200() {
 
 #[test]
 fn resource_fit_counts_for_evaluations_too() {
-    let evaluation = |job: JobSpec<'_>| drop(job.is(Trait::Evaluation).history(peak(1_500)));
+    let evaluation = |job: JobSpec<'_>| job.is(Trait::Evaluation).history(peak(1_500)).done();
     assert_eq!(said(Rule::ResourceFit, free(1_000), evaluation), "-200");
 }
 
@@ -101,7 +101,7 @@ fn cpu(cpu_ms: u64, cpu_score: Option<i64>, average_ms: Option<i64>) -> String {
     said_with(
         Rule::ResourceFit,
         metrics,
-        |job| drop(job.history(history)),
+        |job| job.history(history).done(),
         |world| world.cluster().avg_1h.cpu_ms = average_ms.map(Fixed::whole),
     )
 }
@@ -129,7 +129,7 @@ fn resource_fit_calls_a_job_heavy_above_the_average_and_not_at_it() {
 fn resource_fit_adds_its_penalty_and_its_bonus() {
     let history = History { cpu_ms: Some(100_000), ..peak(1_500) };
     let metrics = Metrics { cpu_score: Some(Fixed::whole(1_000)), ..free(1_000) };
-    assert_eq!(said(Rule::ResourceFit, metrics, |job| drop(job.history(history))), "-150");
+    assert_eq!(said(Rule::ResourceFit, metrics, |job| job.history(history).done()), "-150");
 }
 
 fn busy(cpu_pct: i64) -> Metrics {
@@ -176,29 +176,29 @@ fn what_is_not_measured_does_not_saturate() {
 
 #[test]
 fn a_job_that_may_not_fit_in_memory_with_a_tenth_to_spare_loses_a_thousand() {
-    let fits = said(Rule::Saturation, free(1_100), |job| drop(job.history(peak(1_000))));
+    let fits = said(Rule::Saturation, free(1_100), |job| job.history(peak(1_000)).done());
     assert_eq!(fits, "0");
-    let tight = said(Rule::Saturation, free(1_099), |job| drop(job.history(peak(1_000))));
+    let tight = said(Rule::Saturation, free(1_099), |job| job.history(peak(1_000)).done());
     assert_eq!(tight, "-1000");
 }
 
 #[test]
 fn the_memory_check_needs_samples() {
     let history = History { samples: 0, ..peak(9_000) };
-    assert_eq!(said(Rule::Saturation, free(10), |job| drop(job.history(history))), "0");
+    assert_eq!(said(Rule::Saturation, free(10), |job| job.history(history).done()), "0");
 }
 
 #[test]
 fn saturation_and_too_little_memory_stack() {
     let metrics = memory(100, 1_000);
-    assert_eq!(said(Rule::Saturation, metrics, |job| drop(job.history(peak(1_000)))), "-2000");
+    assert_eq!(said(Rule::Saturation, metrics, |job| job.history(peak(1_000)).done()), "-2000");
 }
 
 #[test]
 fn light_jobs_and_evaluations_are_exempt_from_saturation() {
     let metrics = Metrics { cpu_pct: Some(Fixed::whole(99)), ..memory(100, 1_000) };
     for fact in [Trait::Light, Trait::Evaluation] {
-        let exempt = |job: JobSpec<'_>| drop(job.is(fact).history(peak(1_000)));
+        let exempt = |job: JobSpec<'_>| job.is(fact).history(peak(1_000)).done();
         assert_eq!(said(Rule::Saturation, metrics, exempt), "0", "{fact:?}");
     }
 }
@@ -208,7 +208,7 @@ fn network(net_mbps: i64, average: Option<i64>) -> String {
     said_with(
         Rule::Network,
         metrics,
-        |job| drop(job.is(Trait::Network)),
+        |job| job.is(Trait::Network).done(),
         |world| world.cluster().avg_24h.network_mbps = average.map(Fixed::whole),
     )
 }
@@ -233,7 +233,7 @@ fn network_is_only_for_jobs_that_it_limits_and_workers_that_measure_it() {
     let metrics = Metrics { net_mbps: Some(Fixed::whole(100)), ..Metrics::default() };
     assert_eq!(said(Rule::Network, metrics, |_| ()), "0");
     let unmeasured = Metrics::default();
-    assert_eq!(said(Rule::Network, unmeasured, |job| drop(job.is(Trait::Network))), "0");
+    assert_eq!(said(Rule::Network, unmeasured, |job| job.is(Trait::Network).done()), "0");
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn network_does_not_look_at_the_last_hour() {
     let points = said_with(
         Rule::Network,
         metrics,
-        |job| drop(job.is(Trait::Network)),
+        |job| job.is(Trait::Network).done(),
         |world| world.cluster().avg_1h.network_mbps = Some(Fixed::whole(1)),
     );
     assert_eq!(points, "40");
@@ -254,7 +254,7 @@ fn disk(disk_bytes: u64, disk_mbps: i64, average: Option<i64>) -> String {
     said_with(
         Rule::Disk,
         metrics,
-        |job| drop(job.history(history)),
+        |job| job.history(history).done(),
         |world| world.cluster().avg_24h.disk_bytes = average.map(Fixed::whole),
     )
 }
@@ -284,7 +284,7 @@ fn disk_needs_samples_and_a_metric() {
     let metrics = Metrics { disk_mbps: Some(Fixed::whole(500)), ..Metrics::default() };
     let heavy = History { samples: 1, disk_bytes: Some(1 << 40), ..History::default() };
     let no_samples = History { samples: 0, ..heavy };
-    assert_eq!(said(Rule::Disk, metrics, |job| drop(job.history(no_samples))), "0");
+    assert_eq!(said(Rule::Disk, metrics, |job| job.history(no_samples).done()), "0");
     assert_eq!(said(Rule::Disk, metrics, |_| ()), "0");
-    assert_eq!(said(Rule::Disk, Metrics::default(), |job| drop(job.history(heavy))), "0");
+    assert_eq!(said(Rule::Disk, Metrics::default(), |job| job.history(heavy).done()), "0");
 }

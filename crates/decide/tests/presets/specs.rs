@@ -31,6 +31,21 @@ macro_rules! says {
     };
 }
 
+/// Ends a description where nothing may be returned.
+macro_rules! ends {
+    ($($spec:ident),*) => {
+        $(
+            impl $spec<'_> {
+                pub(crate) fn done(self) {
+                    let _ = self.0;
+                }
+            }
+        )*
+    };
+}
+
+ends!(WorkerSpec, JobSpec, TypeSpec);
+
 says! { WorkerSpec:
     pool(name: &str) worker => worker.pool = Name::new(name);
     types(types: &[&str]) worker => worker.types = names(types);
@@ -97,8 +112,6 @@ says! { AttemptSpec:
     started_s_ago(seconds: i64) attempt => attempt.started = NOW - Millis::from_secs(seconds);
     cost(cost: i64) attempt => attempt.cost = Fixed::whole(cost);
     estimate_s(seconds: i64) attempt => attempt.estimate = Some(Millis::from_secs(seconds));
-    evictions(count: u32) attempt => attempt.evictions = count;
-    is(fact: Trait) attempt => attempt.traits = attempt.traits.with(fact);
     holding(name: &str) attempt => attempt.holds = Some(Ask::Named(Name::new(name)));
     holding_any() attempt => attempt.holds = Some(Ask::Any);
     stopping_for(job: &str) attempt => attempt.stopping_for = Some(JobId::new(job));

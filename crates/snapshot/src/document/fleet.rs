@@ -38,6 +38,8 @@ record! {
         worker_max: Option<Count>,
         /// How often a tie between workers was broken for it. 0 if left out.
         rotation: Option<Natural>,
+        /// When a job of it last became ready, in milliseconds.
+        seen_ms: Option<Moment>,
     }
 }
 
@@ -100,6 +102,7 @@ impl JobType {
             jobs_max: self.jobs_max.map(u32::from),
             worker_max: self.worker_max.map(u32::from),
             rotation: or(self.rotation, default.rotation),
+            seen: self.seen_ms.map(Timestamp::from),
             ..default
         })
     }
@@ -112,6 +115,7 @@ impl JobType {
             jobs_max: kind.jobs_max.map(Count),
             worker_max: kind.worker_max.map(Count),
             rotation: unless(kind.rotation, &default.rotation).map(Natural),
+            seen_ms: kind.seen.map(Moment::from),
         }
     }
 }

@@ -288,6 +288,7 @@ fn type_fields() -> Vec<Field> {
         field("jobs_max", count()),
         field("worker_max", count()),
         field("rotation", any::<u64>().prop_map(Value::from).boxed()),
+        field("seen_ms", moment()),
     ]
 }
 

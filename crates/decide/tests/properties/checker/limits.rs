@@ -87,6 +87,9 @@ fn recent_evictions_lower_the_maximum_in_cohorts_only() {
     before.evictions.push(eviction("a", "default", 1));
     both_placed(&before, "slots of tenant a in pool default would be 2, at most 1");
 
+    before.tenants[0].quotas[0].max = Some(4);
+    assert_sound(&found(&before, &[place(1, "w"), place(2, "w")], &[]));
+    before.tenants[0].quotas[0].max = Some(2);
     before.policy = Preset::Balanced.policy();
     assert_sound(&found(&before, &[place(1, "w"), place(2, "w")], &[]));
 }

@@ -145,6 +145,30 @@ fn what_is_placed_or_promised_counts_towards_the_minimum() {
 }
 
 #[test]
+fn a_job_that_was_promised_a_slot_and_gets_one_counts_once() {
+    let mut before = stage();
+    before.workers[0].slots = 2;
+    before.workers.push(worker("v", 1));
+    before.attempts.push(attempt(8, "b", "w"));
+    before.attempts[1].stopping_for = Some(JobId::number(2));
+    before.jobs.push(job(2, "a"));
+    let actions = [preempt(9, "w", 1), place(2, "v")];
+    assert_sound(&found(&before, &actions, &[hold(1, Reason::Preempting)]));
+}
+
+#[test]
+fn of_several_preemptors_the_widest_may_be_the_last() {
+    let mut before = stage();
+    before.workers[0].slots = 3;
+    before.attempts.push(attempt(8, "b", "w"));
+    before.attempts[1].slots = 2;
+    before.jobs.push(Job { priority: 1, slots: 2, ..job(2, "a") });
+    let both = [preempt(8, "w", 2), preempt(9, "w", 1)];
+    let holds = [hold(1, Reason::Preempting), hold(2, Reason::Preempting)];
+    assert_sound(&found(&before, &both, &holds));
+}
+
+#[test]
 fn a_worker_that_does_not_fit_is_not_cleared() {
     let mut before = stage();
     before.jobs[0].pool = Some(Name::new("east"));
@@ -209,6 +233,8 @@ fn victims_make_room_for_amounts_and_types_too() {
     before.workers[0].slots = 2;
     before.attempts.push(attempt(8, "b", "w"));
     before.attempts[1].kind = doc;
+    told(&before, "but that makes no room: 1 too many jobs of type doc on w");
+    before.attempts[0].kind = None;
     told(&before, "but that makes no room: 1 too many jobs of type doc on w");
 }
 
@@ -295,6 +321,29 @@ fn a_victims_tenant_keeps_its_own_minimum() {
     assert_sound(&found(&before, &[preempt(9, "w", 1)], &[hold(1, Reason::Preempting)]));
     before.attempts[1].stopping_for = Some(JobId::number(77));
     told(&before, "but that leaves its tenant 0 slots of its minimum of 1");
+}
+
+#[test]
+fn all_victims_of_a_tenant_count_and_nobody_elses() {
+    let mut before = stage();
+    before.workers[0].slots = 5;
+    before.workers.push(worker("v", 1));
+    before.workers[1].pool = Name::new("east");
+    before.attempts.extend([attempt(8, "b", "w"), attempt(7, "b", "w")]);
+    before.attempts.extend([attempt(6, "a", "w"), attempt(5, "b", "v"), attempt(4, "b", "w")]);
+    before.attempts[3].stopping_for = Some(JobId::number(77));
+    before.attempts[4].stopping_for = Some(JobId::number(77));
+    before.jobs[0].slots = 2;
+    before.workers[0].slots_free = Some(0);
+    let actions = [preempt(9, "w", 1), preempt(8, "w", 1)];
+    before.tenants[1].quotas = vec![quota("default", 2, None)];
+    assert_sound(&found(&before, &actions, &[hold(1, Reason::Preempting)]));
+
+    before.tenants[1].quotas = vec![quota("default", 3, None)];
+    let said = found(&before, &actions, &[hold(1, Reason::Preempting)]);
+    let flaw = "but that leaves its tenant 2 slots of its minimum of 3";
+    assert_says(&said, &format!("job 9 on worker w is told to stop for 1, {flaw}"));
+    assert_says(&said, &format!("job 8 on worker w is told to stop for 1, {flaw}"));
 }
 
 #[test]

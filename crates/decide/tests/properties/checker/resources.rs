@@ -1,8 +1,10 @@
 //! What one job holds, no other does.
 
-use model::{Ask, Fixed, JobId, Name, Snapshot};
+use model::{Ask, JobId, Name, Reason, Snapshot};
 
-use super::stage::{assert_only, attempt, found, place, place_with, resource, room_and_jobs};
+use super::stage::{
+    assert_only, assert_sound, attempt, found, hold, place, place_with, resource, room_and_jobs,
+};
 
 /// Two jobs with room for both and a resource of tenant `a`, which job 1 asks for by name.
 fn two_jobs_and_a_checkout() -> Snapshot {
@@ -58,8 +60,34 @@ fn a_resource_that_nobody_asked_for_is_not_given() {
     let said = found(&before, &[place_with(1, "w", "other"), place(2, "w")], &[]);
     assert_only(&said, "job 1 is placed with resource other, which it did not ask for");
 
-    before.jobs[0].cost = Fixed::ZERO;
-    assert_eq!(found(&before, &[place_with(1, "w", "checkout"), place(2, "w")], &[]), []);
+    before.jobs[1].resource = Some(Ask::Any);
+    let said = found(&before, &[place(1, "w"), place_with(2, "w", "nowhere")], &[]);
+    assert_only(
+        &said,
+        "job 2 is placed with resource nowhere, which does not belong to its tenant",
+    );
+
+    before.jobs[1].resource = None;
+    assert_sound(&found(&before, &[place_with(1, "w", "checkout"), place(2, "w")], &[]));
+}
+
+#[test]
+fn who_takes_no_workspace_may_start_without_one() {
+    let mut before = two_jobs_and_a_checkout();
+    before.attempts = vec![attempt(9, "a", "w")];
+    before.attempts[0].holds = Some(Ask::Any);
+    before.jobs[0].resource = Some(Ask::Any);
+    assert_sound(&found(&before, &[place_with(1, "w", "checkout"), place(2, "w")], &[]));
+}
+
+#[test]
+fn who_asks_for_any_does_not_wait_while_one_is_free() {
+    let mut before = two_jobs_and_a_checkout();
+    before.jobs[0].resource = Some(Ask::Any);
+    let said = found(&before, &[place(2, "w")], &[hold(1, Reason::ResourceHeld)]);
+    assert_only(&said, "job 1 is held as resource-held, but the first reason is outranked");
+    before.resources[0].holder = Some(JobId::number(9));
+    assert_sound(&found(&before, &[place(2, "w")], &[hold(1, Reason::ResourceHeld)]));
 }
 
 #[test]

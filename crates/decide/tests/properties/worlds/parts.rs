@@ -153,6 +153,7 @@ pub(super) fn types() -> impl Strategy<Value = Vec<JobType>> {
             jobs_max,
             worker_max,
             rotation,
+            seen: None,
         };
         types.into_iter().map(with_name).collect()
     })
