@@ -42,9 +42,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         return print::data(&schema.context("write the schema down")?);
     }
     let text = read(options.file.as_deref())?;
-    let mut snapshot = snapshot::parse(&text).map_err(bad_input)?;
+    let mut snapshot = snapshot::parse(&text).map_err(|error| bad_input(&error))?;
     if let Some(policy) = &options.policy {
-        snapshot.policy = snapshot::policy(policy).map_err(bad_input)?;
+        snapshot.policy = snapshot::policy(policy).map_err(|error| bad_input(&error))?;
     }
     let decision = decide::decide(&snapshot);
     if options.check {
@@ -73,7 +73,7 @@ fn read(file: Option<&Path>) -> Result<String, Failure> {
     })
 }
 
-fn bad_input(error: SnapshotError) -> Failure {
+fn bad_input(error: &SnapshotError) -> Failure {
     Failure::Input { error: error.to_string(), hint: error.hint().map(ToOwned::to_owned) }
 }
 
@@ -125,7 +125,7 @@ fn tables(decision: &Decision) -> String {
         text += &print::table(&["held", "reason", "detail"], holds, &[]);
     }
     if text.is_empty() {
-        text = "nothing to decide\n".to_owned();
+        text.push_str("nothing to decide\n");
     }
     text
 }

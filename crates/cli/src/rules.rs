@@ -1,5 +1,7 @@
 //! `maitre rules`: every rule there is.
 
+use std::fmt::Write;
+
 use anyhow::Context;
 use clap::Args;
 use decide::rules;
@@ -66,7 +68,8 @@ fn page() -> String {
         let presets =
             if presets.is_empty() { "off by default".to_owned() } else { presets.join(", ") };
         let (rule, rewards, range) = (sheet.rule.name(), sheet.rewards, sheet.range);
-        page += &format!("| `{rule}` | {rewards} | {range} | {presets} |\n");
+        writeln!(page, "| `{rule}` | {rewards} | {range} | {presets} |")
+            .expect("writing to a string does not fail");
     }
     page
 }

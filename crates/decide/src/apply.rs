@@ -180,7 +180,9 @@ impl World {
         let amounts = self.intern_amounts(&job.amounts);
         // Alternatives in another order are the same alternatives.
         let mut needs = job.needs.clone();
-        needs.values_mut().for_each(|values| values.sort_unstable());
+        for values in needs.values_mut() {
+            values.sort_unstable();
+        }
         self.fleet.class(FitKey { pool, kind, needs: Arc::new(needs) }, job.slots, amounts)
     }
 

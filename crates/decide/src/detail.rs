@@ -53,44 +53,42 @@ impl World {
                 "other jobs went first and no more was asked for; {} with room",
                 plural(audience.with_room.len(), "worker")
             ),
-            Reason::TenantPaused
-            | Reason::TenantAtMax
-            | Reason::TenantAtJobsMax
-            | Reason::TypeAtMax
-            | Reason::BudgetSpent
-            | Reason::BudgetSpentGlobal
-            | Reason::ResourceHeld => self.limit_detail(reason, waiting),
-        }
-    }
-
-    fn limit_detail(&self, reason: Reason, waiting: &Waiting) -> String {
-        let sharer = &self.tenants[waiting.tenant];
-        let tenant = &sharer.tenant;
-        match reason {
-            Reason::TenantPaused => format!("tenant {} is paused; resume it", tenant.id),
+            Reason::TenantPaused => {
+                format!("tenant {} is paused; resume it", self.tenants[waiting.tenant].tenant.id)
+            }
             Reason::TenantAtMax => self.quota_detail(waiting),
-            Reason::TenantAtJobsMax => format!(
-                "tenant {} runs {} of at most {}; it starts when one ends",
-                tenant.id,
-                plural(sharer.n_running, "job"),
-                tenant.jobs_max.unwrap_or(0)
-            ),
+            Reason::TenantAtJobsMax => self.jobs_max_detail(waiting),
             Reason::TypeAtMax => self.type_detail(waiting),
-            Reason::BudgetSpent => format!(
-                "tenant {} has {} of its budget left and the job costs {}; raise it, or wait until \
-                 old usage leaves the window",
-                tenant.id,
-                sharer.budget_left().unwrap_or(Fixed::ZERO),
-                waiting.cost
-            ),
+            Reason::BudgetSpent => self.budget_detail(waiting),
             Reason::BudgetSpentGlobal => format!(
                 "{} of the budget of all tenants is left and the job costs {}; raise it, or wait \
                  until old usage leaves the window",
                 self.budget_left().unwrap_or(Fixed::ZERO),
                 waiting.cost
             ),
-            _ => self.resource_detail(waiting),
+            Reason::ResourceHeld => self.resource_detail(waiting),
         }
+    }
+
+    fn jobs_max_detail(&self, waiting: &Waiting) -> String {
+        let sharer = &self.tenants[waiting.tenant];
+        format!(
+            "tenant {} runs {} of at most {}; it starts when one ends",
+            sharer.tenant.id,
+            plural(sharer.n_running, "job"),
+            sharer.tenant.jobs_max.unwrap_or(0)
+        )
+    }
+
+    fn budget_detail(&self, waiting: &Waiting) -> String {
+        let sharer = &self.tenants[waiting.tenant];
+        format!(
+            "tenant {} has {} of its budget left and the job costs {}; raise it, or wait until old \
+             usage leaves the window",
+            sharer.tenant.id,
+            sharer.budget_left().unwrap_or(Fixed::ZERO),
+            waiting.cost
+        )
     }
 
     fn delay_detail(&self, waiting: &Waiting) -> String {

@@ -75,8 +75,8 @@ impl Class {
 pub(crate) struct Fits {
     pub(crate) fits: Table<FitIx, Fit>,
     pub(crate) classes: Table<ClassIx, Class>,
-    fit_of: Lookup<FitKey, FitIx>,
-    class_of: Lookup<ClassKey, ClassIx>,
+    by_key: Lookup<FitKey, FitIx>,
+    by_class_key: Lookup<ClassKey, ClassIx>,
     pairs: BTreeMap<(Name, Name), usize>,
     /// Sweep away what is not used once there are so many classes.
     sweep_at: usize,
@@ -104,7 +104,7 @@ impl Fits {
 
     /// The fit of `key`, and whether it is new and its workers are yet to be found.
     pub(crate) fn intern_fit(&mut self, key: FitKey) -> (FitIx, bool) {
-        if let Some(ix) = self.fit_of.get(&key) {
+        if let Some(ix) = self.by_key.get(&key) {
             return (ix, false);
         }
         let mut needs = NeedBits::default();
@@ -124,18 +124,18 @@ impl Fits {
             classes: Vec::new(),
             is_kind: false,
         });
-        self.fit_of.insert(key, ix);
+        self.by_key.insert(key, ix);
         (ix, true)
     }
 
     pub(crate) fn intern_class(&mut self, key: ClassKey) -> ClassIx {
-        if let Some(ix) = self.class_of.get(&key) {
+        if let Some(ix) = self.by_class_key.get(&key) {
             return ix;
         }
         let class = Class { key: key.clone(), n_jobs: 0, lines: Vec::new() };
         let ix = self.classes.insert(class);
         self.fits[key.fit].classes.push(ix);
-        self.class_of.insert(key, ix);
+        self.by_class_key.insert(key, ix);
         ix
     }
 
@@ -153,13 +153,13 @@ impl Fits {
             }
             let class = self.classes.remove(ix);
             self.fits[class.key.fit].classes.retain(|other| *other != ix);
-            self.class_of.remove(&class.key);
+            self.by_class_key.remove(&class.key);
         }
         let mut gone = BTreeSet::new();
         for ix in self.fits.indices() {
             if self.fits[ix].classes.is_empty() && !self.fits[ix].is_kind {
                 let fit = self.fits.remove(ix);
-                self.fit_of.remove(&fit.key);
+                self.by_key.remove(&fit.key);
                 gone.insert(ix);
             }
         }

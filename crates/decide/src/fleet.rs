@@ -171,16 +171,13 @@ impl Fleet {
 
     /// Takes in a worker, or a known worker's new properties. Its attempts stay.
     pub(crate) fn join(&mut self, worker: &Worker, names: &mut Names) -> WorkerIx {
-        let ix = match self.find(&worker.id) {
-            Some(ix) => {
-                self.unmatch(ix);
-                ix
-            }
-            None => {
-                let ix = self.workers.insert(blank(worker, names));
-                self.by_id.insert(worker.id.clone(), ix);
-                ix
-            }
+        let ix = if let Some(ix) = self.find(&worker.id) {
+            self.unmatch(ix);
+            ix
+        } else {
+            let ix = self.workers.insert(blank(worker, names));
+            self.by_id.insert(worker.id.clone(), ix);
+            ix
         };
         let has = self.fits.has_bits(&worker.has);
         let seated = &mut self.workers[ix];

@@ -115,3 +115,93 @@ impl Standing {
         -aging.age * (estimate * aging.length.in_thousandths() / 1_000)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use model::Preset;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const READY: Timestamp = Timestamp(1_000_000);
+
+    fn standing(priority: i32, age_s: i64) -> Standing {
+        let ready = READY - Millis::from_secs(age_s);
+        Standing { priority, on_demand: false, created: ready, ready, estimate: None }
+    }
+
+    fn any_standing() -> impl Strategy<Value = Standing> {
+        let priority = prop_oneof![-3..3_i32, -1_000..1_000_i32];
+        let age = prop_oneof![0..5_i64, 0..10_000_000_i64];
+        let estimate = proptest::option::of(prop_oneof![0..5_i64, 0..100_000_i64]);
+        (priority, any::<bool>(), age, estimate).prop_map(|(priority, on_demand, age, estimate)| {
+            let ready = READY - Millis(age);
+            let estimate = estimate.map(Millis);
+            Standing { priority, on_demand, created: ready, ready, estimate }
+        })
+    }
+
+    /// Sorted by key, jobs of one mode are sorted by score, at this and every later instant.
+    fn keys_follow_scores(
+        preset: Preset,
+        jobs: &[Standing],
+        now: Timestamp,
+    ) -> Result<(), TestCaseError> {
+        let policy = preset.policy();
+        for mode in [Mode::Batch, Mode::OnDemand, Mode::OnDemandCapped] {
+            let mut alike: Vec<&Standing> =
+                jobs.iter().filter(|job| job.mode(&policy, now) == mode).collect();
+            alike.sort_by_key(|job| job.major(&policy, mode));
+            let scores: Vec<Fixed> =
+                alike.iter().map(|job| job.score(&policy.aging, now, 3)).collect();
+            prop_assert!(scores.is_sorted_by(|one, two| one >= two), "{mode:?}: {scores:?}");
+            let keys = alike
+                .windows(2)
+                .map(|two| (two[0].major(&policy, mode) == two[1].major(&policy, mode), two));
+            for (are_equal, two) in keys {
+                let scores = [two[0], two[1]].map(|job| job.score(&policy.aging, now, 3));
+                prop_assert_eq!(are_equal, scores[0] == scores[1]);
+            }
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_by_key_is_the_order_by_score_at_every_instant(
+            jobs in proptest::collection::vec(any_standing(), 0..20),
+            later in 0..10_000_000_i64,
+        ) {
+            for preset in [Preset::Aging, Preset::Balanced] {
+                keys_follow_scores(preset, &jobs, READY + Millis(later))?;
+            }
+        }
+    }
+
+    #[test]
+    fn a_step_of_priority_is_worth_64_seconds_of_waiting() {
+        let policy = Preset::Aging.policy();
+        let (urgent, old) = (standing(5, 0), standing(0, 320));
+        assert_eq!(urgent.major(&policy, Mode::Batch), old.major(&policy, Mode::Batch));
+    }
+
+    #[test]
+    fn patience_beats_a_person_who_just_came_after_256_seconds() {
+        let policy = Preset::Aging.policy();
+        let person = Standing { on_demand: true, ..standing(0, 0) };
+        let score = |job: Standing| job.score(&policy.aging, READY, 8);
+        assert_eq!(score(person), score(standing(0, 256)));
+    }
+
+    #[test]
+    fn the_bonus_of_a_person_is_bounded() {
+        let policy = Preset::Balanced.policy();
+        let bonus = |age_s: i64| {
+            let person = Standing { on_demand: true, ..standing(0, age_s) };
+            person.score(&policy.aging, READY, 8)
+                - standing(0, age_s).score(&policy.aging, READY, 8)
+        };
+        assert_eq!(bonus(60), Fixed::whole(4_096 + 32 * 60));
+        assert_eq!(bonus(60), bonus(100_000));
+    }
+}

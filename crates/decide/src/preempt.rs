@@ -58,7 +58,7 @@ impl World {
 
     /// The first job of the line that may make room for itself.
     fn preemptor_of(&self, line: &Line, tried: &BTreeSet<JobIx>) -> Option<JobIx> {
-        let pools = self.pools_owed(&line.key.tenant, &self.fleet.fits.classes[line.key.class]);
+        let pools = self.pools_owed(line.key.tenant, &self.fleet.fits.classes[line.key.class]);
         if pools.is_empty()
             || !self.takes(Scope::default(), line.key.stage)
             || self.line_limit(&line.key).is_some()
@@ -99,16 +99,16 @@ impl World {
     }
 
     /// Pools in which the tenant is below its minimum, promises included, and the class may run.
-    fn pools_owed(&self, tenant: &TenantIx, class: &Class) -> Vec<NameIx> {
+    fn pools_owed(&self, tenant: TenantIx, class: &Class) -> Vec<NameIx> {
         let own = self.fleet.fits.fits[class.key.fit].key.pool;
-        let sharer = &self.tenants[*tenant];
+        let sharer = &self.tenants[tenant];
         let pools = sharer.pools_below_min().filter(|pool| own.is_none_or(|own| own == *pool));
         pools
             .filter(|pool| {
-                let slots = sharer.slots(*pool) + self.promised_slots(*tenant, *pool);
+                let slots = sharer.slots(*pool) + self.promised_slots(tenant, *pool);
                 slots < sharer.quota(*pool).0
                     && self
-                        .slots_max(*tenant, *pool)
+                        .slots_max(tenant, *pool)
                         .is_none_or(|max| slots + class.key.slots <= max)
             })
             .collect()
@@ -148,7 +148,7 @@ impl World {
         if is_free {
             return None;
         }
-        let pools = self.pools_owed(&waiting.tenant, class);
+        let pools = self.pools_owed(waiting.tenant, class);
         let workers = self.fleet.matching(class.key.fit).filter(|ix| {
             let seated = &self.fleet.workers[*ix];
             let kind = self.fleet.fits.fits[class.key.fit].key.kind;

@@ -150,7 +150,7 @@ impl Farm {
     }
 
     fn inputs(&mut self, family: u64, worker: u64) -> Inputs {
-        let is_home = (family + worker) % 8 == 0;
+        let is_home = (family + worker).is_multiple_of(8);
         let paths = if is_home { self.draws.below(12) } else { 20 + self.draws.below(160) };
         let bytes = paths * (1 << 20) * (1 + self.draws.below(12));
         Inputs {
