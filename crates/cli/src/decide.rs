@@ -56,13 +56,14 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 
 fn read(file: Option<&Path>) -> Result<String, Failure> {
     let file = file.filter(|file| *file != Path::new("-"));
-    let (bytes, name) = match file {
-        Some(file) => (fs::read(file), file.display().to_string()),
-        None => {
+    let name = file.map_or_else(|| "standard input".to_owned(), |file| file.display().to_string());
+    let bytes = file.map_or_else(
+        || {
             let mut bytes = Vec::new();
-            (io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes), "standard input".to_owned())
-        }
-    };
+            io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+        },
+        fs::read,
+    );
     let bytes = bytes.map_err(|error| Failure::Input {
         error: format!("cannot read `{name}`: {error}"),
         hint: Some("give the path of a snapshot, or pipe one in".to_owned()),

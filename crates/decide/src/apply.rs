@@ -7,7 +7,7 @@ use model::{
     Ask, Attempt, Ended, Event, Fixed, Inputs, Job, JobId, JobType, Resource, TenantId, WorkerId,
 };
 
-use crate::fits::FitKey;
+use crate::catalogue::FitKey;
 use crate::order::Standing;
 use crate::queue::{AskIx, Waiting};
 use crate::table::{AttemptIx, ClassIx, JobIx, NameIx, TenantIx, WorkerIx};
@@ -94,7 +94,7 @@ impl World {
             let jobs = self.queue.jobs.iter();
             let jobs = jobs.filter(|(_, waiting)| {
                 !waiting.has_own_pool
-                    && self.fleet.fits.fit_of(waiting.class).key.kind == Some(name)
+                    && self.fleet.catalogue.fit_of(waiting.class).key.kind == Some(name)
             });
             let moved: Vec<Job> = jobs.map(|(ix, _)| self.job(ix)).collect();
             for job in moved {
@@ -159,7 +159,7 @@ impl World {
             history: job.history.map(Box::new),
             ..Waiting::new(job.id.clone(), tenant, class, standing)
         };
-        let ix = self.queue.push(waiting, &mut self.fleet.fits, &self.policy, self.now);
+        let ix = self.queue.push(waiting, &mut self.fleet.catalogue, &self.policy, self.now);
         self.places.insert(job.id.clone(), Place::Waiting(ix));
         self.tenants.change(tenant, |sharer| sharer.n_queued += 1);
         for (worker, inputs) in &job.inputs {
@@ -213,7 +213,7 @@ impl World {
 
     /// Takes a job out of the queue; where it is then is for the caller to say.
     pub(crate) fn dequeue(&mut self, ix: JobIx) -> Waiting {
-        let waiting = self.queue.take(ix, &mut self.fleet.fits);
+        let waiting = self.queue.take(ix, &mut self.fleet.catalogue);
         self.tenants.change(waiting.tenant, |sharer| sharer.n_queued -= 1);
         waiting
     }

@@ -42,7 +42,7 @@ impl World {
             ),
             Reason::Reserved => self.reserved_detail(),
             Reason::Vetoed => format!(
-                "its inputs are not known yet (round {} of 4); it starts when a worker reports them",
+                "its inputs are not known (round {} of 4); it starts when a worker reports them",
                 waiting.rescore_count
             ),
             Reason::BelowZero => format!(
@@ -110,7 +110,7 @@ impl World {
 
     fn quota_detail(&self, waiting: &Waiting) -> String {
         let sharer = &self.tenants[waiting.tenant];
-        let own = self.fleet.fits.fit_of(waiting.class).key.pool;
+        let own = self.fleet.catalogue.fit_of(waiting.class).key.pool;
         let pools = own.map_or_else(|| self.pools(), |own| vec![own]);
         let used = pools.iter().filter_map(|pool| {
             let max = self.slots_max(waiting.tenant, *pool)?;
@@ -122,12 +122,12 @@ impl World {
              or its quota is raised",
             sharer.tenant.id,
             used.join(", "),
-            self.fleet.fits.classes[waiting.class].key.slots
+            self.fleet.catalogue.classes[waiting.class].key.slots
         )
     }
 
     fn type_detail(&self, waiting: &Waiting) -> String {
-        let kind = self.fleet.fits.fit_of(waiting.class).key.kind;
+        let kind = self.fleet.catalogue.fit_of(waiting.class).key.kind;
         let known = kind.and_then(|kind| self.kinds.get(&kind));
         let Some(known) = known else { return String::new() };
         let max =
@@ -178,8 +178,8 @@ impl World {
 
     /// What a job asks for, in words.
     fn asked_for(&self, waiting: &Waiting) -> String {
-        let class = &self.fleet.fits.classes[waiting.class].key;
-        let fit = &self.fleet.fits.fits[class.fit].key;
+        let class = &self.fleet.catalogue.classes[waiting.class].key;
+        let fit = &self.fleet.catalogue.fits[class.fit].key;
         let mut parts = vec![plural(class.slots, "slot")];
         parts.extend(fit.kind.map(|kind| format!("type {}", self.names.name(kind))));
         parts.extend(fit.pool.map(|pool| format!("pool {}", self.names.name(pool))));

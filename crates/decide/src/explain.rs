@@ -81,7 +81,7 @@ impl World {
     }
 
     fn audience(&self, class: ClassIx) -> Audience {
-        let class = &self.fleet.fits.classes[class];
+        let class = &self.fleet.catalogue.classes[class];
         let mut audience = Audience::default();
         for ix in self.fleet.matching(class.key.fit) {
             let seated = &self.fleet.workers[ix];
@@ -149,7 +149,7 @@ impl World {
         freed: Option<&Freed>,
     ) -> Option<Reason> {
         let waiting = &self.queue.jobs[ix];
-        let class = &self.fleet.fits.classes[waiting.class];
+        let class = &self.fleet.catalogue.classes[waiting.class];
         let sharer = &self.tenants[waiting.tenant];
         if !sharer.tenant.active {
             return Some(Reason::TenantPaused);
@@ -162,7 +162,7 @@ impl World {
         if allowed.is_empty() {
             return Some(Reason::TenantAtMax);
         }
-        let kind = self.fleet.fits.fits[class.key.fit].key.kind;
+        let kind = self.fleet.catalogue.fits[class.key.fit].key.kind;
         allowed.retain(|worker| self.kind_allows(*worker, kind));
         let asked = |worker: &&WorkerIx| self.is_asked(**worker, freed);
         let asked: Vec<WorkerIx> = allowed.iter().filter(asked).copied().collect();
@@ -207,7 +207,7 @@ impl World {
             return Reason::Outranked;
         }
         let waiting = &self.queue.jobs[ix];
-        let class = &self.fleet.fits.classes[waiting.class];
+        let class = &self.fleet.catalogue.classes[waiting.class];
         let asked = audience.with_room.iter().filter(|worker| {
             self.is_asked(**worker, freed) && self.worker_allows(**worker, class, waiting.tenant)
         });

@@ -4,155 +4,21 @@
 //! of workers are bits by position in that order, so "the best worker with room that fits" is the
 //! first bit that two sets have in common.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::policy::{Entry, Policy, Seat};
 use model::{Heartbeat, Name, Worker, WorkerId};
 
 use crate::bits::Bits;
-use crate::fits::{Class, ClassKey, FitKey, Fits};
+use crate::catalogue::{Catalogue, Class, ClassKey, FitKey};
 use crate::index::{Lookup, Names};
-use crate::inputs::InputFacts;
-use crate::table::{AttemptIx, ClassIx, FitIx, JobIx, NameIx, Table, WorkerIx};
-
-#[derive(Clone, Debug)]
-pub(crate) struct Seated {
-    pub(crate) worker: Worker,
-    pub(crate) pool: NameIx,
-    pub(crate) hints: Vec<NameIx>,
-    kinds: Vec<NameIx>,
-    has: Bits,
-    /// The amounts it has in all, and those in use.
-    amounts: Vec<(NameIx, u64, u64)>,
-    fits: Vec<FitIx>,
-    position: usize,
-    /// Slots that its attempts take.
-    pub(crate) slots_used: u32,
-    /// Slots that it says are taken by others than its attempts.
-    slots_foreign: u32,
-    pub(crate) attempts: Vec<AttemptIx>,
-    /// Attempts by type.
-    pub(crate) n_by_kind: BTreeMap<NameIx, u32>,
-    /// The stream is gone; it stays only while attempts of it are not ended.
-    pub(crate) is_gone: bool,
-    /// Whether it reports no architecture.
-    pub(crate) has_no_arch: bool,
-    pub(crate) can_fetch: bool,
-    pub(crate) inputs: InputFacts,
-}
-
-impl Seated {
-    /// Slots free for new work, whether it is well or not.
-    pub(crate) fn slots_free(&self) -> u32 {
-        self.worker.slots.saturating_sub(self.slots_used).saturating_sub(self.slots_foreign)
-    }
-
-    pub(crate) fn is_serving(&self) -> bool {
-        self.worker.is_serving() && !self.is_gone
-    }
-
-    /// Slots that new work could take now.
-    pub(crate) fn slots_open(&self) -> u32 {
-        if self.is_serving() { self.slots_free() } else { 0 }
-    }
-
-    fn slots_serving(&self) -> u32 {
-        if self.is_serving() { self.worker.slots } else { 0 }
-    }
-
-    /// How many types it runs; a worker that runs any counts as the least specialised.
-    pub(crate) fn n_types(&self) -> usize {
-        if self.kinds.is_empty() { usize::MAX } else { self.kinds.len() }
-    }
-
-    pub(crate) fn amount_free(&self, name: NameIx) -> u64 {
-        let own = self.amounts.iter().find(|(own, ..)| *own == name);
-        own.map_or(0, |(_, all, used)| all.saturating_sub(*used))
-    }
-
-    fn amount(&self, name: NameIx) -> u64 {
-        self.amounts.iter().find(|(own, ..)| *own == name).map_or(0, |(_, all, _)| *all)
-    }
-
-    /// Whether there is room for a job of this class, if it is serving.
-    pub(crate) fn has_room(&self, class: &ClassKey) -> bool {
-        self.slots_free() >= class.slots
-            && class.amounts.iter().all(|(name, amount)| self.amount_free(*name) >= *amount)
-    }
-
-    /// Whether there would be room for a job of this class if nothing else ran.
-    pub(crate) fn could_hold(&self, class: &ClassKey) -> bool {
-        self.worker.slots >= class.slots
-            && class.amounts.iter().all(|(name, amount)| self.amount(*name) >= *amount)
-    }
-
-    /// Whether it runs jobs of this fit, whatever room it has.
-    pub(crate) fn runs(&self, fit: FitIx) -> bool {
-        self.fits.contains(&fit)
-    }
-
-    pub(crate) fn fits(&self) -> &[FitIx] {
-        &self.fits
-    }
-
-    pub(crate) fn take(&mut self, slots: u32, amounts: &[(NameIx, u64)], kind: Option<NameIx>) {
-        self.slots_used += slots;
-        for (name, amount) in amounts {
-            if let Some((.., used)) = self.amounts.iter_mut().find(|(own, ..)| own == name) {
-                *used += amount;
-            }
-        }
-        if let Some(kind) = kind {
-            *self.n_by_kind.entry(kind).or_default() += 1;
-        }
-    }
-
-    pub(crate) fn give_back(
-        &mut self,
-        slots: u32,
-        amounts: &[(NameIx, u64)],
-        kind: Option<NameIx>,
-    ) {
-        self.slots_used -= slots;
-        for (name, amount) in amounts {
-            if let Some((.., used)) = self.amounts.iter_mut().find(|(own, ..)| own == name) {
-                *used -= amount;
-            }
-        }
-        if let Some(kind) = kind {
-            let count = self.n_by_kind.entry(kind).or_default();
-            *count -= 1;
-            if *count == 0 {
-                self.n_by_kind.remove(&kind);
-            }
-        }
-    }
-
-    /// The worker as it would describe itself now.
-    pub(crate) fn told(&self) -> Worker {
-        let slots_free = (self.slots_foreign > 0).then(|| self.slots_free());
-        let (healthy, draining) = (self.worker.healthy, self.worker.draining);
-        Worker {
-            slots_free,
-            healthy: healthy && !self.is_gone,
-            draining: draining || self.is_gone,
-            ..self.worker.clone()
-        }
-    }
-
-    /// Takes in how many slots it says are free. Fewer than its attempts leave means that others
-    /// use them; more is not believed.
-    fn report_free(&mut self, slots_free: Option<u32>) {
-        let left = self.worker.slots.saturating_sub(self.slots_used);
-        self.slots_foreign = left.saturating_sub(slots_free.unwrap_or(left));
-    }
-}
+use crate::seated::Seated;
+use crate::table::{ClassIx, FitIx, JobIx, NameIx, Table, WorkerIx};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fleet {
     pub(crate) workers: Table<WorkerIx, Seated>,
-    pub(crate) fits: Fits,
+    pub(crate) catalogue: Catalogue,
     by_id: Lookup<WorkerId, WorkerIx>,
     seating: Vec<WorkerIx>,
     /// Positions of serving workers with a free slot.
@@ -175,11 +41,11 @@ impl Fleet {
             self.unmatch(ix);
             ix
         } else {
-            let ix = self.workers.insert(blank(worker, names));
+            let ix = self.workers.insert(Seated::new(worker, names));
             self.by_id.insert(worker.id.clone(), ix);
             ix
         };
-        let has = self.fits.has_bits(&worker.has);
+        let has = self.catalogue.has_bits(&worker.has);
         let seated = &mut self.workers[ix];
         seated.has = has;
         seated.pool = names.intern(&worker.pool);
@@ -230,7 +96,7 @@ impl Fleet {
             (u64::from(seated.slots_open()), u64::from(seated.slots_serving()));
         if free != free_now || slots != slots_now {
             for fit in &seated.fits {
-                let fit = &mut self.fits.fits[*fit];
+                let fit = &mut self.catalogue.fits[*fit];
                 fit.slots_free = fit.slots_free + free_now - free;
                 fit.slots = fit.slots + slots_now - slots;
             }
@@ -250,22 +116,22 @@ impl Fleet {
         slots: u32,
         amounts: Vec<(NameIx, u64)>,
     ) -> ClassIx {
-        if self.fits.wants_sweep() {
+        if self.catalogue.wants_sweep() {
             self.sweep();
         }
         let fit = self.fit(fit);
-        self.fits.intern_class(ClassKey { fit, slots, amounts })
+        self.catalogue.intern_class(ClassKey { fit, slots, amounts })
     }
 
     /// Counts the slots that could run a type, from now on.
     pub(crate) fn watch_kind(&mut self, kind: NameIx) {
         let key = FitKey { pool: None, kind: Some(kind), needs: Arc::default() };
         let fit = self.fit(key);
-        self.fits.fits[fit].is_kind = true;
+        self.catalogue.fits[fit].is_kind = true;
     }
 
     fn fit(&mut self, key: FitKey) -> FitIx {
-        let (fit, is_new) = self.fits.intern_fit(key);
+        let (fit, is_new) = self.catalogue.intern_fit(key);
         if is_new {
             self.find_seats(fit);
         }
@@ -273,7 +139,7 @@ impl Fleet {
     }
 
     fn sweep(&mut self) {
-        let gone = self.fits.sweep();
+        let gone = self.catalogue.sweep();
         for ix in self.workers.indices() {
             self.workers[ix].fits.retain(|fit| !gone.contains(fit));
         }
@@ -282,7 +148,7 @@ impl Fleet {
     fn find_seats(&mut self, ix: FitIx) {
         for worker in self.workers.indices() {
             let seated = &mut self.workers[worker];
-            let fit = &mut self.fits.fits[ix];
+            let fit = &mut self.catalogue.fits[ix];
             if fit.matches(seated.pool, &seated.kinds, &seated.has) {
                 seated.fits.push(ix);
                 fit.slots_free += u64::from(seated.slots_open());
@@ -297,8 +163,8 @@ impl Fleet {
         let seated = &mut self.workers[ix];
         let (free, slots) = (u64::from(seated.slots_open()), u64::from(seated.slots_serving()));
         for fit in std::mem::take(&mut seated.fits) {
-            self.fits.fits[fit].slots_free -= free;
-            self.fits.fits[fit].slots -= slots;
+            self.catalogue.fits[fit].slots_free -= free;
+            self.catalogue.fits[fit].slots -= slots;
         }
         self.slots_free -= free;
         self.slots -= slots;
@@ -307,8 +173,8 @@ impl Fleet {
     fn rematch(&mut self, ix: WorkerIx) {
         let seated = &mut self.workers[ix];
         let (free, slots) = (u64::from(seated.slots_open()), u64::from(seated.slots_serving()));
-        for fit in self.fits.fits.indices() {
-            let row = &mut self.fits.fits[fit];
+        for fit in self.catalogue.fits.indices() {
+            let row = &mut self.catalogue.fits[fit];
             if row.matches(seated.pool, &seated.kinds, &seated.has) {
                 seated.fits.push(fit);
                 row.slots_free += free;
@@ -337,15 +203,15 @@ impl Fleet {
         });
         let bound = self.seating.len();
         self.open = Bits::below(bound);
-        for fit in self.fits.fits.indices() {
-            self.fits.fits[fit].seats = Bits::below(bound);
+        for fit in self.catalogue.fits.indices() {
+            self.catalogue.fits[fit].seats = Bits::below(bound);
         }
         for (position, ix) in self.seating.iter().enumerate() {
             let seated = &mut self.workers[*ix];
             seated.position = position;
             self.open.set(position, seated.slots_open() > 0);
             for fit in &seated.fits {
-                self.fits.fits[*fit].seats.set(position, true);
+                self.catalogue.fits[*fit].seats.set(position, true);
             }
         }
         self.is_stale = false;
@@ -353,7 +219,7 @@ impl Fleet {
 
     /// Serving workers with room for the class, in seating order.
     pub(crate) fn with_room(&self, class: &Class) -> impl Iterator<Item = WorkerIx> {
-        let seats = &self.fits.fits[class.key.fit].seats;
+        let seats = &self.catalogue.fits[class.key.fit].seats;
         let key = class.key.clone();
         seats
             .and(&self.open)
@@ -363,7 +229,7 @@ impl Fleet {
 
     /// Workers that could run the fit, whatever their state, in seating order.
     pub(crate) fn matching(&self, fit: FitIx) -> impl Iterator<Item = WorkerIx> {
-        let seats = &self.fits.fits[fit].seats;
+        let seats = &self.catalogue.fits[fit].seats;
         seats.iter().map(|position| self.seating[position])
     }
 
@@ -392,27 +258,5 @@ fn preference(policy: &Policy, seated: &Seated) -> i64 {
     match policy.seat {
         Seat::FewestTypes | Seat::Fit => i64::try_from(seated.n_types()).unwrap_or(i64::MAX),
         Seat::FirstMatch(_) | Seat::MostFree | Seat::Asking => 0,
-    }
-}
-
-fn blank(worker: &Worker, names: &mut Names) -> Seated {
-    Seated {
-        worker: worker.clone(),
-        pool: names.intern(&Name::new("")),
-        hints: Vec::new(),
-        kinds: Vec::new(),
-        has: Bits::default(),
-        amounts: Vec::new(),
-        fits: Vec::new(),
-        position: 0,
-        slots_used: 0,
-        slots_foreign: 0,
-        attempts: Vec::new(),
-        n_by_kind: BTreeMap::new(),
-        // Counts for nothing until it is matched.
-        is_gone: true,
-        has_no_arch: false,
-        can_fetch: false,
-        inputs: InputFacts::default(),
     }
 }

@@ -7,7 +7,7 @@
 use model::Millis;
 use model::policy::Guard;
 
-use crate::fits::Fit;
+use crate::catalogue::Fit;
 use crate::queue::Waiting;
 use crate::table::WorkerIx;
 use crate::world::World;
@@ -22,10 +22,10 @@ impl World {
         if self.now.since(waiting.standing.ready) >= guard.hold_max {
             return false;
         }
-        let class = &self.fleet.fits.classes[waiting.class].key;
-        let own = self.fleet.fits.fits[class.fit].key.kind;
+        let class = &self.fleet.catalogue.classes[waiting.class].key;
+        let own = self.fleet.catalogue.fits[class.fit].key.kind;
         self.fleet.workers[worker].fits().iter().any(|fit| {
-            let fit = &self.fleet.fits.fits[*fit];
+            let fit = &self.fleet.catalogue.fits[*fit];
             fit.is_kind
                 && fit.key.kind != own
                 && fit.slots_free <= u64::from(class.slots)

@@ -3,7 +3,7 @@
 use model::policy::Turn;
 use model::{Fixed, Reason};
 
-use crate::fits::Class;
+use crate::catalogue::Class;
 use crate::queue::{AskIx, Line, LineKey, Waiting};
 use crate::table::{JobIx, NameIx, TenantIx, WorkerIx};
 use crate::world::World;
@@ -18,7 +18,7 @@ impl World {
         if sharer.tenant.jobs_max.is_some_and(|max| sharer.n_running >= max) {
             return Some(Reason::TenantAtJobsMax);
         }
-        if self.kind_is_full(self.fleet.fits.fit_of(key.class).key.kind) {
+        if self.kind_is_full(self.fleet.catalogue.fit_of(key.class).key.kind) {
             return Some(Reason::TypeAtMax);
         }
         key.ask
@@ -90,7 +90,7 @@ impl World {
 
     /// Whether quota and type let a job of this class and tenant onto the worker.
     pub(crate) fn worker_allows(&self, worker: WorkerIx, class: &Class, tenant: TenantIx) -> bool {
-        let kind = self.fleet.fits.fits[class.key.fit].key.kind;
+        let kind = self.fleet.catalogue.fits[class.key.fit].key.kind;
         self.quota_allows(tenant, self.fleet.workers[worker].pool, class.key.slots)
             && self.kind_allows(worker, kind)
     }

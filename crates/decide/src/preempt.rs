@@ -10,7 +10,7 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 
 use model::{Action, Fixed, JobId, Preempt, Timestamp};
 
-use crate::fits::Class;
+use crate::catalogue::Class;
 use crate::order::OrderKey;
 use crate::queue::{Line, Waiting};
 use crate::table::{AttemptIx, JobIx, NameIx, TenantIx, WorkerIx};
@@ -45,7 +45,7 @@ impl World {
 
     /// The job whose turn it is to make room for itself.
     fn next_preemptor(&self, tried: &BTreeSet<JobIx>) -> Option<JobIx> {
-        let classes = self.queue.active.iter().map(|class| &self.fleet.fits.classes[*class]);
+        let classes = self.queue.active.iter().map(|class| &self.fleet.catalogue.classes[*class]);
         let lines = classes.flat_map(|class| &class.lines).map(|line| &self.queue.lines[*line]);
         let candidates = lines.filter_map(|line| self.preemptor_of(line, tried));
         candidates.min_by_key(|job| {
@@ -58,7 +58,7 @@ impl World {
 
     /// The first job of the line that may make room for itself.
     fn preemptor_of(&self, line: &Line, tried: &BTreeSet<JobIx>) -> Option<JobIx> {
-        let pools = self.pools_owed(line.key.tenant, &self.fleet.fits.classes[line.key.class]);
+        let pools = self.pools_owed(line.key.tenant, &self.fleet.catalogue.classes[line.key.class]);
         if pools.is_empty()
             || !self.takes(Scope::default(), line.key.stage)
             || self.line_limit(&line.key).is_some()
@@ -100,7 +100,7 @@ impl World {
 
     /// Pools in which the tenant is below its minimum, promises included, and the class may run.
     fn pools_owed(&self, tenant: TenantIx, class: &Class) -> Vec<NameIx> {
-        let own = self.fleet.fits.fits[class.key.fit].key.pool;
+        let own = self.fleet.catalogue.fits[class.key.fit].key.pool;
         let sharer = &self.tenants[tenant];
         let pools = sharer.pools_below_min().filter(|pool| own.is_none_or(|own| own == *pool));
         pools
@@ -126,7 +126,7 @@ impl World {
     fn promised_slots(&self, tenant: TenantIx, pool: NameIx) -> u32 {
         let is_there = |victims: &Victims| victims.iter().any(|ix| self.attempts[*ix].pool == pool);
         let promised = self.promised_to(tenant).filter(|(_, victims)| is_there(victims));
-        promised.map(|(waiting, _)| self.fleet.fits.classes[waiting.class].key.slots).sum()
+        promised.map(|(waiting, _)| self.fleet.catalogue.classes[waiting.class].key.slots).sum()
     }
 
     fn promised_cost(&self, tenant: TenantIx) -> Fixed {
@@ -142,7 +142,7 @@ impl World {
     /// The cheapest victims that together make room for the job, all on one worker.
     fn victims(&self, job: JobIx) -> Option<Vec<AttemptIx>> {
         let waiting = &self.queue.jobs[job];
-        let class = &self.fleet.fits.classes[waiting.class];
+        let class = &self.fleet.catalogue.classes[waiting.class];
         let is_free =
             self.fleet.with_room(class).any(|ix| self.worker_allows(ix, class, waiting.tenant));
         if is_free {
@@ -151,7 +151,7 @@ impl World {
         let pools = self.pools_owed(waiting.tenant, class);
         let workers = self.fleet.matching(class.key.fit).filter(|ix| {
             let seated = &self.fleet.workers[*ix];
-            let kind = self.fleet.fits.fits[class.key.fit].key.kind;
+            let kind = self.fleet.catalogue.fits[class.key.fit].key.kind;
             seated.is_serving() && pools.contains(&seated.pool) && self.kind_allows(*ix, kind)
         });
         let sets = workers.filter_map(|ix| self.victims_on(ix, waiting, class));

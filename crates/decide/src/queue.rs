@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::policy::Policy;
 use model::{Fixed, History, JobId, Millis, Timestamp, Traits, WorkerId};
 
-use crate::fits::Fits;
+use crate::catalogue::Catalogue;
 use crate::index::Lookup;
 use crate::order::{Mode, OrderKey, Standing};
 use crate::table::{ClassIx, JobIx, LineIx, NameIx, Table, TenantIx};
@@ -186,22 +186,22 @@ impl Queue {
     pub(crate) fn push(
         &mut self,
         waiting: Waiting,
-        fits: &mut Fits,
+        catalogue: &mut Catalogue,
         policy: &Policy,
         now: Timestamp,
     ) -> JobIx {
         let class = waiting.class;
-        fits.classes[class].n_jobs += 1;
+        catalogue.classes[class].n_jobs += 1;
         let ix = self.jobs.insert(waiting);
-        self.line_up(ix, fits, policy, now);
+        self.line_up(ix, catalogue, policy, now);
         ix
     }
 
     /// Takes a job out.
-    pub(crate) fn take(&mut self, ix: JobIx, fits: &mut Fits) -> Waiting {
-        self.step_out(ix, fits);
+    pub(crate) fn take(&mut self, ix: JobIx, catalogue: &mut Catalogue) -> Waiting {
+        self.step_out(ix, catalogue);
         let waiting = self.jobs.take(ix);
-        fits.classes[waiting.class].n_jobs -= 1;
+        catalogue.classes[waiting.class].n_jobs -= 1;
         if waiting.has_inputs {
             self.retired.push(ix);
         } else {
@@ -223,27 +223,27 @@ impl Queue {
     }
 
     /// Moves every job whose moment came by `now` to its new line.
-    pub(crate) fn advance(&mut self, fits: &mut Fits, policy: &Policy, now: Timestamp) {
+    pub(crate) fn advance(&mut self, catalogue: &mut Catalogue, policy: &Policy, now: Timestamp) {
         while let Some(&(moment, ix)) = self.timers.first() {
             if moment > now {
                 break;
             }
-            self.step_out(ix, fits);
-            self.line_up(ix, fits, policy, now);
+            self.step_out(ix, catalogue);
+            self.line_up(ix, catalogue, policy, now);
         }
     }
 
     /// Puts every job in its line again, because the policy changed.
-    pub(crate) fn rebuild(&mut self, fits: &mut Fits, policy: &Policy, now: Timestamp) {
+    pub(crate) fn rebuild(&mut self, catalogue: &mut Catalogue, policy: &Policy, now: Timestamp) {
         for ix in self.jobs.indices() {
-            self.step_out(ix, fits);
+            self.step_out(ix, catalogue);
         }
         for ix in self.jobs.indices() {
-            self.line_up(ix, fits, policy, now);
+            self.line_up(ix, catalogue, policy, now);
         }
     }
 
-    fn line_up(&mut self, ix: JobIx, fits: &mut Fits, policy: &Policy, now: Timestamp) {
+    fn line_up(&mut self, ix: JobIx, catalogue: &mut Catalogue, policy: &Policy, now: Timestamp) {
         let waiting = &mut self.jobs[ix];
         waiting.timer = waiting.next_change(policy, now);
         if let Some(moment) = waiting.timer {
@@ -265,7 +265,7 @@ impl Queue {
         let by_age = needs_age_order(policy).then(|| (order.ready, order.id.clone()));
         let cost = waiting.cost;
         let length = waiting.standing.estimate.unwrap_or(LENGTH_UNKNOWN);
-        let line_ix = self.open_line(key, fits);
+        let line_ix = self.open_line(key, catalogue);
         self.jobs[ix].line = Some(line_ix);
         let line = &mut self.lines[line_ix];
         line.cost_min = if line.jobs.is_empty() { cost } else { line.cost_min.min(cost) };
@@ -276,7 +276,7 @@ impl Queue {
         }
     }
 
-    fn step_out(&mut self, ix: JobIx, fits: &mut Fits) {
+    fn step_out(&mut self, ix: JobIx, catalogue: &mut Catalogue) {
         let waiting = &mut self.jobs[ix];
         if let Some(moment) = waiting.timer.take() {
             self.timers.remove(&(moment, ix));
@@ -287,15 +287,15 @@ impl Queue {
         line.jobs.remove(&key);
         line.by_age.remove(&(key.ready, key.id));
         if line.jobs.is_empty() {
-            self.close_line(line_ix, fits);
+            self.close_line(line_ix, catalogue);
         }
     }
 
-    fn open_line(&mut self, key: LineKey, fits: &mut Fits) -> LineIx {
+    fn open_line(&mut self, key: LineKey, catalogue: &mut Catalogue) -> LineIx {
         if let Some(ix) = self.line_of.get(&key) {
             return ix;
         }
-        let lines = &mut fits.classes[key.class].lines;
+        let lines = &mut catalogue.classes[key.class].lines;
         let ix = self.lines.insert(Line {
             key,
             jobs: BTreeMap::new(),
@@ -311,10 +311,10 @@ impl Queue {
         ix
     }
 
-    fn close_line(&mut self, ix: LineIx, fits: &mut Fits) {
+    fn close_line(&mut self, ix: LineIx, catalogue: &mut Catalogue) {
         let line = self.lines.remove(ix);
         self.line_of.remove(&line.key);
-        let lines = &mut fits.classes[line.key.class].lines;
+        let lines = &mut catalogue.classes[line.key.class].lines;
         lines.swap_remove(line.place);
         if let Some(moved) = lines.get(line.place) {
             self.lines[*moved].place = line.place;

@@ -6,7 +6,7 @@
 
 use model::{JobId, Millis, Timestamp};
 
-use crate::fits::ClassKey;
+use crate::catalogue::ClassKey;
 use crate::queue::Waiting;
 use crate::table::{JobIx, NameIx, WorkerIx};
 use crate::world::{Running, World};
@@ -50,7 +50,7 @@ impl World {
         let Some(reservation) = self.reservations.iter().find(|own| own.worker == worker) else {
             return false;
         };
-        let class = &self.fleet.fits.classes[waiting.class].key;
+        let class = &self.fleet.catalogue.classes[waiting.class].key;
         !reservation.leaves_room(class, waiting, self.now)
     }
 
@@ -65,7 +65,7 @@ impl World {
         if ends.is_some_and(|ends| ends <= reservation.until) {
             return;
         }
-        let class = &self.fleet.fits.classes[waiting.class].key;
+        let class = &self.fleet.catalogue.classes[waiting.class].key;
         reservation.slots_left = reservation.slots_left.saturating_sub(class.slots);
         for (name, left) in &mut reservation.amounts_left {
             let own = class.amounts.iter().find(|(own, _)| own == name);
@@ -79,7 +79,7 @@ impl World {
             return;
         }
         let waiting = &self.queue.jobs[job];
-        let class = &self.fleet.fits.classes[waiting.class];
+        let class = &self.fleet.catalogue.classes[waiting.class];
         let serving = self.fleet.matching(class.key.fit).filter(|ix| {
             self.fleet.workers[*ix].is_serving()
                 && self.reservations.iter().all(|own| own.worker != *ix)
@@ -94,7 +94,7 @@ impl World {
     /// When the worker will have room for the job, by the predicted ends of its attempts.
     fn starts_at(&self, worker: WorkerIx, job: JobIx) -> Option<Reservation> {
         let waiting = &self.queue.jobs[job];
-        let class = &self.fleet.fits.classes[waiting.class].key;
+        let class = &self.fleet.catalogue.classes[waiting.class].key;
         let seated = &self.fleet.workers[worker];
         let mut slots = seated.slots_free();
         let mut amounts: Vec<(NameIx, u64)> =

@@ -127,7 +127,7 @@ impl World {
     fn may_start_on(&self, ix: JobIx, worker: WorkerIx) -> bool {
         let waiting = &self.queue.jobs[ix];
         let Some(line) = waiting.line else { return false };
-        let class = &self.fleet.fits.classes[waiting.class];
+        let class = &self.fleet.catalogue.classes[waiting.class];
         let seated = &self.fleet.workers[worker];
         seated.is_serving()
             && seated.runs(class.key.fit)
@@ -148,8 +148,8 @@ impl World {
         self.use_left(worker, job);
         let waiting = self.dequeue(job);
         let (holds, given) = self.held(waiting.ask, waiting.tenant);
-        let class = &self.fleet.fits.classes[waiting.class].key;
-        let fit = &self.fleet.fits.fits[class.fit].key;
+        let class = &self.fleet.catalogue.classes[waiting.class].key;
+        let fit = &self.fleet.catalogue.fits[class.fit].key;
         let running = Running {
             job: waiting.id.clone(),
             tenant: waiting.tenant,
@@ -190,7 +190,7 @@ impl World {
         match self.policy.order {
             Order::Aging => {
                 let waiting = &self.queue.jobs[job];
-                let slots_free = self.fleet.fits.fit_of(waiting.class).slots_free;
+                let slots_free = self.fleet.catalogue.fit_of(waiting.class).slots_free;
                 let mut said = waiting.standing.points(&self.policy.aging, self.now, slots_free);
                 said.extend(seat_points);
                 said

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use model::policy::Rule;
 use model::{Averages, Fixed, Inputs, Millis, Points, Timestamp, Trait};
 
-use crate::fleet::Seated;
 use crate::queue::Waiting;
 use crate::rules;
+use crate::seated::Seated;
 use crate::table::{JobIx, TenantIx, WorkerIx};
 use crate::world::World;
 

@@ -1,9 +1,9 @@
 //! The best job for a worker under rules, without scoring every job.
 //!
-//! Rules have bounds. Jobs come in several orders: longest ready first, fewest missing bytes first,
-//! fewest missing paths first. What no order has shown yet has at most the points of the place where
-//! each order stands, plus the most that the other rules give. Once that is less than the best job
-//! found, the search is over: the answer is exact, and ties are broken as everywhere.
+//! Rules have bounds. Jobs come in several orders: longest ready first, fewest missing bytes
+//! first, fewest missing paths first. What no order has shown yet has at most the points of the
+//! place where each order stands, plus the most that the other rules give. Once that is less than
+//! the best job found, the search is over: the answer is exact, and ties are broken as everywhere.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -63,9 +63,9 @@ impl World {
         if !seated.is_serving() {
             return BTreeSet::new();
         }
-        let fits = seated.fits().iter().map(|fit| &self.fleet.fits.fits[*fit]);
+        let fits = seated.fits().iter().map(|fit| &self.fleet.catalogue.fits[*fit]);
         let classes =
-            fits.flat_map(|fit| &fit.classes).map(|class| &self.fleet.fits.classes[*class]);
+            fits.flat_map(|fit| &fit.classes).map(|class| &self.fleet.catalogue.classes[*class]);
         let classes = classes.filter(|class| seated.has_room(&class.key));
         let lines = classes.flat_map(|class| class.lines.iter().map(move |line| (class, line)));
         let lines = lines.filter(|(class, line)| {

@@ -3,7 +3,7 @@
 use model::policy::{Rule, Sampling, Seat};
 use model::{Fixed, Points};
 
-use crate::fits::Class;
+use crate::catalogue::Class;
 use crate::queue::Waiting;
 use crate::rule::{Asker, fraction};
 use crate::rules::missing_bytes;
@@ -51,7 +51,7 @@ impl World {
         waiting: &'a Waiting,
         pool: Option<NameIx>,
     ) -> impl Iterator<Item = WorkerIx> + 'a {
-        let class = &self.fleet.fits.classes[waiting.class];
+        let class = &self.fleet.catalogue.classes[waiting.class];
         self.fleet
             .with_room(class)
             .filter(move |ix| pool.is_none_or(|pool| self.fleet.workers[*ix].pool == pool))
@@ -140,7 +140,7 @@ impl World {
     /// The worker with most free slots; the type's rotation breaks ties.
     fn most_free(&mut self, job: JobIx, pool: Option<NameIx>) -> Seating {
         let waiting = &self.queue.jobs[job];
-        let kind = self.fleet.fits.fit_of(waiting.class).key.kind;
+        let kind = self.fleet.catalogue.fit_of(waiting.class).key.kind;
         let mut seats: Vec<WorkerIx> = self.open(waiting, pool).collect();
         if seats.iter().any(|ix| !self.is_last(*ix, waiting)) {
             seats.retain(|ix| !self.is_last(*ix, waiting));
@@ -203,7 +203,7 @@ impl World {
 
     /// The class of a waiting job.
     pub(crate) fn class_of_job(&self, job: JobIx) -> &Class {
-        &self.fleet.fits.classes[self.queue.jobs[job].class]
+        &self.fleet.catalogue.classes[self.queue.jobs[job].class]
     }
 }
 

@@ -92,8 +92,8 @@ impl World {
     /// A waiting job in words, without its inputs.
     pub(crate) fn job(&self, ix: JobIx) -> Job {
         let waiting = &self.queue.jobs[ix];
-        let class = &self.fleet.fits.classes[waiting.class].key;
-        let fit = &self.fleet.fits.fits[class.fit].key;
+        let class = &self.fleet.catalogue.classes[waiting.class].key;
+        let fit = &self.fleet.catalogue.fits[class.fit].key;
         let pool = fit.pool.filter(|_| waiting.has_own_pool);
         Job {
             id: waiting.id.clone(),

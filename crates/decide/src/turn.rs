@@ -58,7 +58,7 @@ impl World {
         let mut closed = Vec::new();
         let mut best: Option<(Rank<'_>, Pick)> = None;
         for class in &self.queue.active {
-            let class = &self.fleet.fits.classes[*class];
+            let class = &self.fleet.catalogue.classes[*class];
             if !self.may_have_room(class.key.fit, scope) {
                 continue;
             }
@@ -104,7 +104,7 @@ impl World {
     }
 
     fn may_have_room(&self, ix: FitIx, scope: Scope) -> bool {
-        let fit = &self.fleet.fits.fits[ix];
+        let fit = &self.fleet.catalogue.fits[ix];
         fit.slots_free > 0
             && match (scope.pool, fit.key.pool) {
                 (Some(lane), Some(own)) => lane == own,
@@ -119,7 +119,7 @@ impl World {
             return None;
         }
         if let Some(worker) = scope.worker {
-            let class = &self.fleet.fits.classes[line.key.class];
+            let class = &self.fleet.catalogue.classes[line.key.class];
             if !self.worker_allows(worker, class, line.key.tenant) {
                 return None;
             }
@@ -165,7 +165,7 @@ impl World {
     fn turn(&self, key: &LineKey, scope: Scope) -> (u8, bool, i128, Option<&Name>) {
         let sharer = &self.tenants[key.tenant];
         let has_any = u8::from(sharer.tenant.completed > 0 || sharer.n_running > 0);
-        let fit = &self.fleet.fits.fit_of(key.class).key;
+        let fit = &self.fleet.catalogue.fit_of(key.class).key;
         match self.policy.turn {
             Turn::FirstCome => (0, false, 0, None),
             Turn::QuotaFirst => {
@@ -191,7 +191,7 @@ impl World {
     pub(crate) fn job_key(&self, key: &LineKey, waiting: &Waiting) -> i64 {
         match self.policy.order {
             Order::Aging => {
-                let slots_free = self.fleet.fits.fit_of(key.class).slots_free;
+                let slots_free = self.fleet.catalogue.fit_of(key.class).slots_free;
                 let score = waiting.standing.score(&self.policy.aging, self.now, slots_free);
                 -score.in_thousandths()
             }

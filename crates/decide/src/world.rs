@@ -147,13 +147,13 @@ impl World {
         self.policy = effective(&policy);
         self.given = policy;
         self.fleet.reseat();
-        self.queue.rebuild(&mut self.fleet.fits, &self.policy, self.now);
+        self.queue.rebuild(&mut self.fleet.catalogue, &self.policy, self.now);
     }
 
     /// Takes in a moment: jobs whose time has come stand in line, and workers in order.
     pub(crate) fn advance(&mut self, now: Timestamp) {
         self.now = self.now.max(now);
-        self.queue.advance(&mut self.fleet.fits, &self.policy, self.now);
+        self.queue.advance(&mut self.fleet.catalogue, &self.policy, self.now);
         self.fleet.settle(&self.policy);
         self.forget_evictions();
         if self.queue.wants_reuse() {

@@ -141,7 +141,7 @@ fn two_jobs_below_the_minimum_take_two_victims() {
 #[test]
 fn a_victim_must_have_run_for_a_while() {
     none_is_preempted(|world| world.policy().preemption.min_run = Millis::from_secs(501));
-    let decision = in_scene(|world| world.policy().preemption.min_run = Millis::from_secs(499));
+    let decision = in_scene(|world| world.policy().preemption.min_run = Millis::from_secs(500));
     assert_eq!(preempted(&decision).len(), 1);
 }
 

@@ -72,7 +72,7 @@ impl Class {
 
 /// All fits and classes, and the pairs that needs are made of.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Fits {
+pub(crate) struct Catalogue {
     pub(crate) fits: Table<FitIx, Fit>,
     pub(crate) classes: Table<ClassIx, Class>,
     by_key: Lookup<FitKey, FitIx>,
@@ -85,7 +85,7 @@ pub(crate) struct Fits {
 /// Fewer classes than this are never worth a sweep.
 const SWEEP_AT_MIN: usize = 1_024;
 
-impl Fits {
+impl Catalogue {
     /// The number of what `has` says, one bit for each pair.
     pub(crate) fn has_bits(&mut self, has: &BTreeMap<Name, Vec<Name>>) -> Bits {
         let mut bits = Bits::default();
