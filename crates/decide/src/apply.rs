@@ -10,8 +10,9 @@ use model::{
 use crate::catalogue::FitKey;
 use crate::order::Standing;
 use crate::queue::{AskIx, Waiting};
+use crate::register::Place;
 use crate::table::{AttemptIx, ClassIx, JobIx, NameIx, TenantIx, WorkerIx};
-use crate::world::{Place, Running, World};
+use crate::world::{Running, World};
 
 impl World {
     /// Takes in one event. An event about something unknown changes nothing.
@@ -118,22 +119,19 @@ impl World {
     }
 
     fn set_inputs(&mut self, worker: &WorkerId, job: &JobId, inputs: Inputs) {
-        let (Some(worker), Some(Place::Waiting(job))) =
-            (self.fleet.find(worker), self.places.get(job))
+        let (Some(worker), Some(job)) = (self.fleet.find(worker), self.register.waiting(job))
         else {
             return;
         };
-        self.queue.jobs[job].has_inputs = true;
+        let waiting = &mut self.queue.jobs[job];
+        waiting.has_inputs = true;
+        waiting.has_size |= inputs.missing_bytes.is_some();
         self.fleet.workers[worker].inputs.set(job, inputs);
     }
 
     /// Takes in a waiting job, in place of one of the same id.
     fn enqueue(&mut self, job: &Job) -> JobIx {
-        match self.places.get(&job.id) {
-            Some(Place::Waiting(ix)) => drop(self.unqueue(ix)),
-            Some(Place::Running(ix)) => drop(self.release(ix)),
-            None => {}
-        }
+        self.forget(&job.id);
         let tenant = self.tenants.find_or_default(&job.tenant, &mut self.names);
         let class = self.class_of(job);
         let standing = Standing {
@@ -143,6 +141,7 @@ impl World {
             ready: job.ready,
             estimate: job.estimate,
         };
+        let entry = self.register.add(job.id.clone());
         let ask = job.resource.as_ref().map(|ask| self.intern_ask(ask));
         let waiting = Waiting {
             not_before: job.not_before,
@@ -157,15 +156,24 @@ impl World {
             traits: job.traits,
             has_own_pool: job.pool.is_some(),
             history: job.history.map(Box::new),
-            ..Waiting::new(job.id.clone(), tenant, class, standing)
+            ..Waiting::new((job.id.clone(), entry), tenant, class, standing)
         };
         let ix = self.queue.push(waiting, &mut self.fleet.catalogue, &self.policy, self.now);
-        self.places.insert(job.id.clone(), Place::Waiting(ix));
+        self.register.set(entry, Place::Waiting(ix));
         self.tenants.change(tenant, |sharer| sharer.n_queued += 1);
         for (worker, inputs) in &job.inputs {
             self.set_inputs(worker, &job.id, *inputs);
         }
         ix
+    }
+
+    /// Takes a job out of this world, wherever it is.
+    fn forget(&mut self, job: &JobId) {
+        match self.register.get(job) {
+            Some(Place::Waiting(ix)) => drop(self.unqueue(ix)),
+            Some(Place::Running(ix)) => drop(self.release(ix)),
+            Some(Place::Nowhere) | None => {}
+        }
     }
 
     fn class_of(&mut self, job: &Job) -> ClassIx {
@@ -199,7 +207,7 @@ impl World {
     }
 
     fn withdraw(&mut self, job: &JobId) {
-        if let Some(Place::Waiting(ix)) = self.places.get(job) {
+        if let Some(ix) = self.register.waiting(job) {
             self.unqueue(ix);
             self.promised.remove(job);
         }
@@ -207,7 +215,7 @@ impl World {
 
     fn unqueue(&mut self, ix: JobIx) -> Waiting {
         let waiting = self.dequeue(ix);
-        self.places.remove(&waiting.id);
+        self.register.remove(&waiting.id);
         waiting
     }
 
@@ -220,14 +228,11 @@ impl World {
 
     /// Takes in an attempt that somebody else says is running.
     fn start_reported(&mut self, attempt: &Attempt) {
-        match self.places.get(&attempt.job) {
-            Some(Place::Waiting(ix)) => drop(self.unqueue(ix)),
-            Some(Place::Running(ix)) => drop(self.release(ix)),
-            None => {}
-        }
+        self.forget(&attempt.job);
         let Some(worker) = self.fleet.find(&attempt.worker) else { return };
         let running = Running {
             job: attempt.job.clone(),
+            entry: self.register.add(attempt.job.clone()),
             tenant: self.tenants.find_or_default(&attempt.tenant, &mut self.names),
             worker,
             pool: self.fleet.workers[worker].pool,
@@ -255,7 +260,7 @@ impl World {
     /// Counts an attempt in.
     pub(crate) fn start(&mut self, running: Running) -> AttemptIx {
         let Running { tenant, worker, kind, slots, cost, pool, holds, .. } = running;
-        let job = running.job.clone();
+        let (entry, job) = (running.entry, running.job.clone());
         self.fleet.change(worker, |seated| seated.take(slots, &running.amounts, kind));
         self.tenants.change(tenant, |sharer| {
             sharer.start(pool, slots, cost);
@@ -266,11 +271,11 @@ impl World {
             self.kind(kind).n_running += 1;
         }
         if let Some(AskIx::Named(name)) = holds {
-            self.set_holder(name, Some(job.clone()));
+            self.set_holder(name, Some(job));
         }
         let ix = self.attempts.insert(running);
         self.fleet.workers[worker].attempts.push(ix);
-        self.places.insert(job, Place::Running(ix));
+        self.register.set(entry, Place::Running(ix));
         ix
     }
 
@@ -278,7 +283,7 @@ impl World {
     fn release(&mut self, ix: AttemptIx) -> Running {
         let running = self.attempts.remove(ix);
         let Running { tenant, worker, kind, slots, cost, pool, holds, .. } = running;
-        self.places.remove(&running.job);
+        self.register.remove(&running.job);
         self.fleet.workers[worker].attempts.retain(|other| *other != ix);
         self.fleet.change(worker, |seated| seated.give_back(slots, &running.amounts, kind));
         self.tenants.change(tenant, |sharer| {
@@ -305,14 +310,14 @@ impl World {
         victims.remove(&victim);
         if victims.is_empty() {
             self.stopping.remove(preemptor);
-            if let Some(Place::Waiting(_)) = self.places.get(preemptor) {
+            if self.register.waiting(preemptor).is_some() {
                 self.promised.insert(preemptor.clone(), worker);
             }
         }
     }
 
     fn end(&mut self, ended: &Ended) {
-        let Some(Place::Running(ix)) = self.places.get(&ended.job) else { return };
+        let Some(ix) = self.register.running(&ended.job) else { return };
         let running = self.release(ix);
         self.settle(running.tenant, ended.cost, u64::from(ended.completed));
     }
@@ -329,7 +334,7 @@ impl World {
 
     /// An attempt was told to stop to make room for `preemptor`.
     pub(crate) fn stop(&mut self, victim: &JobId, preemptor: &JobId) {
-        let Some(Place::Running(ix)) = self.places.get(victim) else { return };
+        let Some(ix) = self.register.running(victim) else { return };
         self.attempts[ix].stopping_for = Some(preemptor.clone());
         self.stopping.entry(preemptor.clone()).or_default().insert(ix);
     }

@@ -132,9 +132,11 @@ impl World {
         let Some(known) = known else { return String::new() };
         let max =
             known.settings.jobs_max.map_or_else(String::new, |max| format!(" of at most {max}"));
-        let per_worker = known.settings.worker_max;
-        let per_worker =
-            per_worker.map_or_else(String::new, |max| format!(", {max} at most on one worker"));
+        let per_worker = known.settings.worker_max.map_or_else(
+            || ", as many on each worker as it declared".to_owned(),
+            |max| format!(", {max} at most on one worker"),
+        );
+        let per_worker = if self.kind_is_full(kind) { String::new() } else { per_worker };
         format!(
             "{} of type {} run{max}{per_worker}; it starts when one ends",
             plural(known.n_running, "job"),

@@ -12,7 +12,7 @@ use crate::queue::{Stage, Waiting};
 use crate::rule::{Asker, Opinion};
 use crate::table::{ClassIx, JobIx, WorkerIx};
 use crate::turn::Scope;
-use crate::world::{Place, World};
+use crate::world::World;
 
 /// Decides on a snapshot, once, and says of every job that stays why it does.
 pub fn decide(snapshot: &Snapshot) -> Decision {
@@ -58,7 +58,7 @@ impl World {
 
     /// Why one job waits; `None` if it does not wait here.
     pub fn explain(&self, job: &JobId) -> Option<Hold> {
-        let Some(Place::Waiting(ix)) = self.places.get(job) else { return None };
+        let ix = self.register.waiting(job)?;
         Some(self.hold(ix, &self.audience(self.queue.jobs[ix].class), None))
     }
 
@@ -94,7 +94,7 @@ impl World {
                 if seated.has_room(&class.key) {
                     audience.with_room.push(ix);
                 }
-            } else if seated.worker.healthy {
+            } else if seated.worker.draining || seated.is_gone {
                 audience.n_draining += 1;
             }
         }

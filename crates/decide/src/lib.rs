@@ -25,6 +25,7 @@ mod catalogue;
 mod fleet;
 mod seated;
 mod inputs;
+mod register;
 mod queue;
 mod tenants;
 

@@ -15,7 +15,7 @@ use crate::order::OrderKey;
 use crate::queue::{Line, Waiting};
 use crate::table::{AttemptIx, JobIx, NameIx, TenantIx, WorkerIx};
 use crate::turn::Scope;
-use crate::world::{Place, Running, World};
+use crate::world::{Running, World};
 
 /// Attempts that were told to stop for one job.
 type Victims = BTreeSet<AttemptIx>;
@@ -51,7 +51,7 @@ impl World {
         candidates.min_by_key(|job| {
             let waiting = &self.queue.jobs[*job];
             let line = waiting.line.expect("a preemptor stands in a line");
-            let key = self.job_key(&self.queue.lines[line].key, waiting);
+            let key = self.job_key(&self.queue.lines[line].key, &waiting.standing);
             (key, waiting.standing.ready, waiting.id.clone())
         })
     }
@@ -117,8 +117,7 @@ impl World {
     /// Waiting jobs of the tenant for which victims were told to stop, with the victims.
     fn promised_to(&self, tenant: TenantIx) -> impl Iterator<Item = (&Waiting, &Victims)> {
         self.stopping.iter().filter_map(move |(job, victims)| {
-            let Some(Place::Waiting(ix)) = self.places.get(job) else { return None };
-            let waiting = &self.queue.jobs[ix];
+            let waiting = &self.queue.jobs[self.register.waiting(job)?];
             (waiting.tenant == tenant).then_some((waiting, victims))
         })
     }

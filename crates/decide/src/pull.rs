@@ -59,10 +59,12 @@ impl World {
             if !self.is_guarded(worker, waiting) && !self.is_reserved(worker, waiting) {
                 return Some(pick.job);
             }
-            let oldest = self.oldest(&self.queue.lines[pick.line], scope);
-            if let Some(job) = oldest.filter(|job| !self.is_guarded(worker, &self.queue.jobs[*job]))
-            {
-                return Some(job);
+            let line = &self.queue.lines[pick.line];
+            let another = self.first_covered(line, |waiting| {
+                self.is_fetched(waiting, scope) && !self.is_guarded(worker, waiting)
+            });
+            if another.is_some() {
+                return another;
             }
             self.block(pick.line);
         }

@@ -10,14 +10,15 @@ use model::policy::Policy;
 use model::{Fixed, History, JobId, Millis, Timestamp, Traits, WorkerId};
 
 use crate::catalogue::Catalogue;
-use crate::index::Lookup;
+use crate::index::QuickLookup;
 use crate::order::{Mode, OrderKey, Standing};
-use crate::table::{ClassIx, JobIx, LineIx, NameIx, Table, TenantIx};
+use crate::table::{ClassIx, EntryIx, JobIx, LineIx, NameIx, Table, TenantIx};
 
 /// A job that waits, as small as it can be: there may be millions.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting {
     pub(crate) id: JobId,
+    pub(crate) entry: EntryIx,
     pub(crate) tenant: TenantIx,
     pub(crate) class: ClassIx,
     /// `None` while its moment has not come.
@@ -37,6 +38,8 @@ pub(crate) struct Waiting {
     pub(crate) has_own_pool: bool,
     /// Whether some worker said what it lacks of its inputs.
     pub(crate) has_inputs: bool,
+    /// Whether some worker said how many bytes it lacks.
+    pub(crate) has_size: bool,
     /// When it is to be looked at again.
     pub(crate) timer: Option<Timestamp>,
     /// The key that it stands in line by.
@@ -77,6 +80,8 @@ pub(crate) struct LineKey {
 pub(crate) struct Line {
     pub(crate) key: LineKey,
     pub(crate) jobs: BTreeMap<OrderKey, JobIx>,
+    /// The first of them: every decision looks at it, so it is at hand.
+    pub(crate) head: Head,
     /// The same jobs by age alone, where the policy asks for it.
     pub(crate) by_age: BTreeMap<(Timestamp, JobId), JobIx>,
     /// No job of the line costs less than this.
@@ -84,17 +89,27 @@ pub(crate) struct Line {
     /// No job of the line is expected to be shorter than this; one without a prediction is not
     /// expected to end.
     pub(crate) length_min: Millis,
+    /// No job of the line became ready before this.
+    pub(crate) ready_min: Timestamp,
     /// Its place among the lines of its class.
     place: usize,
     /// The last round in which nothing more of it could be placed.
     pub(crate) blocked_in: u64,
 }
 
+/// What decides whether the first job of a line has its turn.
+#[derive(Clone, Debug)]
+pub(crate) struct Head {
+    pub(crate) job: JobIx,
+    pub(crate) id: JobId,
+    pub(crate) standing: Standing,
+}
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
     pub(crate) jobs: Table<JobIx, Waiting>,
     pub(crate) lines: Table<LineIx, Line>,
-    line_of: Lookup<LineKey, LineIx>,
+    line_of: QuickLookup<LineKey, LineIx>,
     /// Classes with lines.
     pub(crate) active: BTreeSet<ClassIx>,
     timers: BTreeSet<(Timestamp, JobIx)>,
@@ -103,23 +118,21 @@ pub(crate) struct Queue {
 }
 
 /// How long a job without a prediction may be.
-pub(crate) const LENGTH_UNKNOWN: Millis = Millis(i64::MAX);
+const LENGTH_UNKNOWN: Millis = Millis(i64::MAX);
 
 /// So many places wait at most before they are used again.
 const RETIRED_MAX: usize = 4_096;
 
-impl Line {
-    /// Its first job, by age alone or by its order.
-    pub(crate) fn first(&self, by_age: bool) -> Option<JobIx> {
-        let first = if by_age { self.by_age.values().next() } else { self.jobs.values().next() };
-        first.copied()
-    }
-}
-
 impl Waiting {
-    pub(crate) fn new(id: JobId, tenant: TenantIx, class: ClassIx, standing: Standing) -> Self {
+    pub(crate) fn new(
+        (id, entry): (JobId, EntryIx),
+        tenant: TenantIx,
+        class: ClassIx,
+        standing: Standing,
+    ) -> Self {
         Self {
             id,
+            entry,
             tenant,
             class,
             line: None,
@@ -136,10 +149,15 @@ impl Waiting {
             traits: Traits::default(),
             has_own_pool: false,
             has_inputs: false,
+            has_size: false,
             timer: None,
             major: 0,
             history: None,
         }
+    }
+
+    fn head(&self, job: JobIx) -> Head {
+        Head { job, id: self.id.clone(), standing: self.standing }
     }
 
     fn order_key(&self) -> OrderKey {
@@ -175,10 +193,9 @@ impl Waiting {
     }
 }
 
-/// Whether lines must also be sorted by age alone: to choose by age now and then, or to find the
-/// job that has been kept from a guarded slot for long enough.
+/// Whether lines must also be sorted by age alone, because some choices go by it.
 fn needs_age_order(policy: &Policy) -> bool {
-    policy.priority_percentage < 100 || policy.guard.is_some()
+    policy.priority_percentage < 100
 }
 
 impl Queue {
@@ -243,6 +260,16 @@ impl Queue {
         }
     }
 
+    /// Makes the bounds of a line exact again.
+    pub(crate) fn tighten(&mut self, ix: LineIx) {
+        let standings = self.lines[ix].jobs.values().map(|job| &self.jobs[*job].standing);
+        let length_min = standings.clone().filter_map(|standing| standing.estimate).min();
+        let ready_min = standings.map(|standing| standing.ready).min();
+        let line = &mut self.lines[ix];
+        line.length_min = length_min.unwrap_or(LENGTH_UNKNOWN);
+        line.ready_min = ready_min.unwrap_or(line.ready_min);
+    }
+
     fn line_up(&mut self, ix: JobIx, catalogue: &mut Catalogue, policy: &Policy, now: Timestamp) {
         let waiting = &mut self.jobs[ix];
         waiting.timer = waiting.next_change(policy, now);
@@ -265,11 +292,16 @@ impl Queue {
         let by_age = needs_age_order(policy).then(|| (order.ready, order.id.clone()));
         let cost = waiting.cost;
         let length = waiting.standing.estimate.unwrap_or(LENGTH_UNKNOWN);
-        let line_ix = self.open_line(key, catalogue);
+        let head = waiting.head(ix);
+        let line_ix = self.open_line(key, &head, catalogue);
         self.jobs[ix].line = Some(line_ix);
         let line = &mut self.lines[line_ix];
+        if line.jobs.first_key_value().is_none_or(|(first, _)| order < *first) {
+            line.head = head;
+        }
         line.cost_min = if line.jobs.is_empty() { cost } else { line.cost_min.min(cost) };
         line.length_min = line.length_min.min(length);
+        line.ready_min = line.ready_min.min(order.ready);
         line.jobs.insert(order, ix);
         if let Some(by_age) = by_age {
             line.by_age.insert(by_age, ix);
@@ -286,12 +318,14 @@ impl Queue {
         let key = waiting.order_key();
         line.jobs.remove(&key);
         line.by_age.remove(&(key.ready, key.id));
-        if line.jobs.is_empty() {
-            self.close_line(line_ix, catalogue);
+        match line.jobs.values().next() {
+            None => self.close_line(line_ix, catalogue),
+            Some(first) if line.head.job == ix => line.head = self.jobs[*first].head(*first),
+            Some(_) => {}
         }
     }
 
-    fn open_line(&mut self, key: LineKey, catalogue: &mut Catalogue) -> LineIx {
+    fn open_line(&mut self, key: LineKey, head: &Head, catalogue: &mut Catalogue) -> LineIx {
         if let Some(ix) = self.line_of.get(&key) {
             return ix;
         }
@@ -299,9 +333,11 @@ impl Queue {
         let ix = self.lines.insert(Line {
             key,
             jobs: BTreeMap::new(),
+            head: head.clone(),
             by_age: BTreeMap::new(),
             cost_min: Fixed::ZERO,
             length_min: LENGTH_UNKNOWN,
+            ready_min: head.standing.ready,
             place: lines.len(),
             blocked_in: 0,
         });

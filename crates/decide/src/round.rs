@@ -9,11 +9,11 @@ use std::sync::Arc;
 use model::policy::{Entry, Order, Turn};
 use model::{Action, Name, Placement, Points, Timestamp};
 
-use crate::queue::{AskIx, LENGTH_UNKNOWN};
+use crate::queue::AskIx;
 use crate::seat::Seating;
 use crate::table::{JobIx, LineIx, NameIx, TenantIx, WorkerIx};
 use crate::turn::{Pick, Scope};
-use crate::world::{Place, Running, World};
+use crate::world::{Running, World};
 
 impl World {
     /// Decides at `now`: a full round over all jobs and workers.
@@ -81,10 +81,8 @@ impl World {
     /// The first job of a line that no worker with room is kept from.
     fn another(&mut self, line_ix: LineIx, scope: Scope) -> Option<JobIx> {
         let line = &self.queue.lines[line_ix];
-        let oldest = line.by_age.keys().next().map(|(ready, _)| *ready);
-        let is_old = oldest
-            .zip(self.policy.guard)
-            .is_some_and(|(ready, guard)| self.now.since(ready) >= guard.hold_max);
+        let guard = self.policy.guard;
+        let is_old = guard.is_some_and(|guard| self.now.since(line.ready_min) >= guard.hold_max);
         let until = self.reservations.iter().map(|own| own.until).max();
         let is_short = until.is_some_and(|until| self.now + line.length_min <= until);
         if !is_old && !is_short {
@@ -92,10 +90,8 @@ impl World {
         }
         let another = self.first_covered(line, |waiting| self.is_open(waiting, scope.pool));
         if another.is_none() {
-            // Nobody was short enough: remember how short the shortest is.
-            let lengths = line.jobs.values().map(|ix| self.queue.jobs[*ix].standing.estimate);
-            let shortest = lengths.flatten().min().unwrap_or(LENGTH_UNKNOWN);
-            self.queue.lines[line_ix].length_min = shortest;
+            // Nobody was short or old enough: remember how short and old they are.
+            self.queue.tighten(line_ix);
         }
         another
     }
@@ -116,7 +112,7 @@ impl World {
                 self.promised.insert(job, worker);
                 continue;
             }
-            let Some(Place::Waiting(ix)) = self.places.get(&job) else { continue };
+            let Some(ix) = self.register.waiting(&job) else { continue };
             if self.may_start_on(ix, worker) {
                 actions.push(self.place(ix, worker, Vec::new()));
             }
@@ -152,6 +148,7 @@ impl World {
         let fit = &self.fleet.catalogue.fits[class.fit].key;
         let running = Running {
             job: waiting.id.clone(),
+            entry: waiting.entry,
             tenant: waiting.tenant,
             worker,
             pool: self.fleet.workers[worker].pool,

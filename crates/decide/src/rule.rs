@@ -55,7 +55,7 @@ pub(crate) struct Asker<'a> {
     pub(crate) world: &'a World,
     pub(crate) ix: WorkerIx,
     pub(crate) worker: &'a Seated,
-    shares: OnceCell<BTreeMap<TenantIx, Fixed>>,
+    in_flight: OnceCell<BTreeMap<TenantIx, i128>>,
 }
 
 /// One job that the asking worker could run.
@@ -75,7 +75,7 @@ pub(crate) enum Opinion {
 
 impl<'a> Asker<'a> {
     pub(crate) fn new(world: &'a World, ix: WorkerIx) -> Self {
-        Self { world, ix, worker: &world.fleet.workers[ix], shares: OnceCell::new() }
+        Self { world, ix, worker: &world.fleet.workers[ix], in_flight: OnceCell::new() }
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -95,10 +95,11 @@ impl<'a> Asker<'a> {
         &self.world.cluster.avg_24h
     }
 
-    /// The part of the work in flight that is the tenant's, 0 to 1, by expected length.
-    pub(crate) fn share(&self, tenant: TenantIx) -> Fixed {
-        let shares = self.shares.get_or_init(|| shares(self.world));
-        shares.get(&tenant).copied().unwrap_or(Fixed::ZERO)
+    /// `most` times the part of the work in flight that is the tenant's, by expected length.
+    pub(crate) fn share(&self, most: Fixed, tenant: TenantIx) -> Fixed {
+        let lengths = self.in_flight.get_or_init(|| lengths_in_flight(self.world));
+        let own = lengths.get(&tenant).copied().unwrap_or(0);
+        fraction(most, own, lengths.values().sum())
     }
 }
 
@@ -170,16 +171,17 @@ pub(crate) fn fraction(most: Fixed, part: i128, whole: i128) -> Fixed {
 /// Without a measured length, an attempt counts as this long.
 const LENGTH_UNKNOWN: Millis = Millis::from_secs(60);
 
-/// Each tenant's part of the work in flight; a job that prefers to be local counts half.
-fn shares(world: &World) -> BTreeMap<TenantIx, Fixed> {
+/// Each tenant's work in flight, by expected length. A job that prefers to be local counts half,
+/// an evaluation not at all.
+fn lengths_in_flight(world: &World) -> BTreeMap<TenantIx, i128> {
     let average = world.cluster.avg_1h.duration_s.map(|average| Millis(average.in_thousandths()));
     let average = average.unwrap_or(LENGTH_UNKNOWN);
     let mut lengths: BTreeMap<TenantIx, i128> = BTreeMap::new();
-    for (_, running) in world.attempts.iter() {
+    let attempts = world.attempts.iter().map(|(_, running)| running);
+    for running in attempts.filter(|running| !running.traits.has(Trait::Evaluation)) {
         let length = i128::from(running.estimate.unwrap_or(average).0);
         let half = running.traits.has(Trait::PreferLocal);
         *lengths.entry(running.tenant).or_default() += if half { length } else { 2 * length };
     }
-    let all: i128 = lengths.values().sum();
-    lengths.into_iter().map(|(tenant, own)| (tenant, fraction(Fixed::ONE, own, all))).collect()
+    lengths
 }

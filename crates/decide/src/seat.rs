@@ -150,7 +150,8 @@ impl World {
             return self.none_left(waiting, pool);
         };
         seats.retain(|ix| free(ix) == most);
-        let Some(kind) = kind else { return Seating::At(seats[0], Vec::new()) };
+        let is_tie = seats.len() > 1;
+        let Some(kind) = kind.filter(|_| is_tie) else { return Seating::At(seats[0], Vec::new()) };
         let rotation = &mut self.kind(kind).settings.rotation;
         let turn = *rotation % u64::try_from(seats.len()).expect("a u64 holds a usize");
         *rotation = rotation.wrapping_add(1);

@@ -36,6 +36,10 @@ ix!(
     AttemptIx
 );
 ix!(
+    /// A job's entry in the register.
+    EntryIx
+);
+ix!(
     /// A worker.
     WorkerIx
 );

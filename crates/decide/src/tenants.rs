@@ -48,6 +48,15 @@ impl Sharer {
         self.quotas.keys().copied().filter(|pool| self.is_below_min(*pool))
     }
 
+    pub(crate) fn has_quotas(&self) -> bool {
+        !self.quotas.is_empty()
+    }
+
+    /// Whether it completed or started anything in the window.
+    pub(crate) fn has_any(&self) -> bool {
+        self.tenant.completed > 0 || self.n_running > 0
+    }
+
     /// Settled cost and that of attempts.
     pub(crate) fn usage(&self) -> Fixed {
         self.tenant.used + self.in_flight

@@ -3,7 +3,8 @@
 use model::policy::{Order, Turn};
 use model::{JobId, Name, Timestamp};
 
-use crate::queue::{Line, LineKey, Stage, Waiting};
+use crate::order::Standing;
+use crate::queue::{Head, Line, LineKey, Stage, Waiting};
 use crate::table::{FitIx, JobIx, LineIx, NameIx, WorkerIx};
 use crate::world::World;
 
@@ -70,19 +71,19 @@ impl World {
                 if line.blocked_in == self.pass || !self.takes(scope, line.key.stage) {
                     continue;
                 }
-                let is_better = |job: JobIx| {
-                    let rank = self.rank(line, &self.queue.jobs[job], scope);
-                    best.as_ref().is_none_or(|(best, _)| rank < *best).then_some(rank)
-                };
+                let is_better = |rank: &Rank<'_>| best.as_ref().is_none_or(|(best, _)| rank < best);
                 // Most lines lose by their first job already, before any limit is asked.
-                if line.first(scope.by_age).and_then(is_better).is_none() {
+                let Head { standing, id, .. } = &line.head;
+                if !scope.by_age && !is_better(&self.rank(&line.key, standing, id, scope)) {
                     continue;
                 }
-                let Some(job) = self.head(line, scope) else {
+                let Some(job) = self.first_of(line, scope) else {
                     closed.push(*line_ix);
                     continue;
                 };
-                if let Some(rank) = is_better(job) {
+                let Waiting { standing, id, .. } = &self.queue.jobs[job];
+                let rank = self.rank(&line.key, standing, id, scope);
+                if is_better(&rank) {
                     best = Some((rank, Pick { line: *line_ix, job }));
                 }
             }
@@ -114,7 +115,7 @@ impl World {
     }
 
     /// The first job of the line that may start, as far as the line can tell.
-    fn head(&self, line: &Line, scope: Scope) -> Option<JobIx> {
+    fn first_of(&self, line: &Line, scope: Scope) -> Option<JobIx> {
         if self.line_limit(&line.key).is_some() {
             return None;
         }
@@ -148,55 +149,71 @@ impl World {
         !is_literal || waiting.backoff_until.is_some() || waiting.standing.created >= self.now
     }
 
-    fn rank<'a>(&'a self, line: &'a Line, waiting: &'a Waiting, scope: Scope) -> Rank<'a> {
-        let (group, is_served, deficit, name) = self.turn(&line.key, scope);
+    fn rank<'a>(
+        &'a self,
+        key: &LineKey,
+        standing: &Standing,
+        id: &'a JobId,
+        scope: Scope,
+    ) -> Rank<'a> {
+        let (group, is_served, deficit, name) = self.turn(key, scope);
         Rank {
             group,
             is_served,
             deficit,
             name,
-            key: if scope.by_age { 0 } else { self.job_key(&line.key, waiting) },
-            ready: waiting.standing.ready,
-            id: &waiting.id,
+            key: if scope.by_age { 0 } else { self.job_key(key, standing) },
+            ready: standing.ready,
+            id,
         }
     }
 
     /// The part of the rank that is about whose turn it is.
     fn turn(&self, key: &LineKey, scope: Scope) -> (u8, bool, i128, Option<&Name>) {
-        let sharer = &self.tenants[key.tenant];
-        let has_any = u8::from(sharer.tenant.completed > 0 || sharer.n_running > 0);
-        let fit = &self.fleet.catalogue.fit_of(key.class).key;
         match self.policy.turn {
             Turn::FirstCome => (0, false, 0, None),
-            Turn::QuotaFirst => {
-                let pool = scope.pool.or(scope.worker.map(|ix| self.fleet.workers[ix].pool));
-                let is_served = pool.is_none_or(|pool| !sharer.is_below_min(pool));
-                (0, is_served, 0, None)
-            }
+            Turn::QuotaFirst => (0, !self.is_owed(key, scope), 0, None),
             Turn::Deficit => {
-                (has_any, false, self.tenants.deficit(key.tenant), Some(sharer.tenant.id.name()))
+                let sharer = &self.tenants[key.tenant];
+                let deficit = self.tenants.deficit(key.tenant);
+                (u8::from(sharer.has_any()), false, deficit, Some(sharer.tenant.id.name()))
             }
             Turn::Guaranteed => {
-                let is_below = match fit.pool {
-                    Some(pool) => sharer.is_below_min(pool),
-                    None => sharer.is_below_any_min(),
-                };
-                (has_any, !is_below, self.tenants.deficit(key.tenant), None)
+                let sharer = &self.tenants[key.tenant];
+                let deficit = self.tenants.deficit(key.tenant);
+                (u8::from(sharer.has_any()), !self.is_owed(key, scope), deficit, None)
             }
-            Turn::TypeGroups => (0, false, 0, fit.kind.map(|kind| self.names.name(kind))),
+            Turn::TypeGroups => {
+                let kind = self.fleet.catalogue.fit_of(key.class).key.kind;
+                (0, false, 0, kind.map(|kind| self.names.name(kind)))
+            }
+        }
+    }
+
+    /// Whether the tenant is below its minimum in the pool that this is about.
+    fn is_owed(&self, key: &LineKey, scope: Scope) -> bool {
+        let sharer = &self.tenants[key.tenant];
+        if !sharer.has_quotas() {
+            return false;
+        }
+        let asking = scope.worker.map(|ix| self.fleet.workers[ix].pool);
+        let own = || self.fleet.catalogue.fit_of(key.class).key.pool;
+        match scope.pool.or(asking).or_else(own) {
+            Some(pool) => sharer.is_below_min(pool),
+            None => sharer.is_below_any_min(),
         }
     }
 
     /// The part of the rank that is about the job; smallest first.
-    pub(crate) fn job_key(&self, key: &LineKey, waiting: &Waiting) -> i64 {
+    pub(crate) fn job_key(&self, key: &LineKey, standing: &Standing) -> i64 {
         match self.policy.order {
             Order::Aging => {
                 let slots_free = self.fleet.catalogue.fit_of(key.class).slots_free;
-                let score = waiting.standing.score(&self.policy.aging, self.now, slots_free);
+                let score = standing.score(&self.policy.aging, self.now, slots_free);
                 -score.in_thousandths()
             }
             Order::PriorityAge | Order::Proposal | Order::Rules => {
-                waiting.standing.major(&self.policy, key.mode)
+                standing.major(&self.policy, key.mode)
             }
         }
     }

@@ -11,10 +11,11 @@ use model::{
 
 use crate::chance::Chance;
 use crate::fleet::Fleet;
-use crate::index::{Lookup, Names};
+use crate::index::Names;
 use crate::queue::{AskIx, Queue};
+use crate::register::Register;
 use crate::reserve::Reservation;
-use crate::table::{AttemptIx, JobIx, NameIx, Table, TenantIx, WorkerIx};
+use crate::table::{AttemptIx, EntryIx, NameIx, Table, TenantIx, WorkerIx};
 use crate::tenants::Tenants;
 
 /// Jobs, workers, tenants, attempts, resources and history, kept up to date by events.
@@ -38,7 +39,7 @@ pub struct World {
     pub(crate) fleet: Fleet,
     pub(crate) queue: Queue,
     pub(crate) attempts: Table<AttemptIx, Running>,
-    pub(crate) places: Lookup<JobId, Place>,
+    pub(crate) register: Register,
     pub(crate) budget: Option<Budget>,
     /// Cost of all attempts.
     pub(crate) in_flight: Fixed,
@@ -59,13 +60,6 @@ pub struct World {
     pub(crate) reservations: Vec<Reservation>,
 }
 
-/// Where a job is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Place {
-    Waiting(JobIx),
-    Running(AttemptIx),
-}
-
 /// A job type and how many of its jobs run.
 #[derive(Clone, Debug)]
 pub(crate) struct Kind {
@@ -77,6 +71,7 @@ pub(crate) struct Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct Running {
     pub(crate) job: JobId,
+    pub(crate) entry: EntryIx,
     pub(crate) tenant: TenantIx,
     pub(crate) worker: WorkerIx,
     /// The pool that is charged. A worker that comes back in another pool does not move it.
@@ -113,7 +108,7 @@ impl World {
             fleet: Fleet::default(),
             queue: Queue::default(),
             attempts: Table::default(),
-            places: Lookup::default(),
+            register: Register::default(),
             budget: None,
             in_flight: Fixed::ZERO,
             cluster: Cluster::default(),

@@ -3,16 +3,20 @@
 //! Every slot is busy and the queue is full. Then, again and again: an attempt ends, a job arrives,
 //! the world decides. What is timed is all three: taking in both events and the decision.
 
+use std::collections::VecDeque;
+use std::env;
+use std::process::Command;
 use std::time::Duration;
 
+use anyhow::Context;
 use decide::World;
-use model::{Action, Ended, Event, Fixed, Preset};
+use model::{Action, Ended, Event, Fixed, JobId, Preset};
 use serde_json::{Value, json};
 
 use super::Options;
 use super::machine::{Progress, resident, timed};
 use super::workload::{Workload, has_constant_key};
-use crate::print;
+use crate::print::{self, Failure};
 
 /// Decisions between two looks at the clock.
 const BATCH: usize = 200;
@@ -23,17 +27,14 @@ pub(crate) struct Row {
     n_jobs: usize,
     n_workers: usize,
     n_decisions: usize,
-    took: Duration,
+    /// Time per decision in the median batch: other work on the machine slows only some batches.
+    nanos: f64,
     bytes_per_job: usize,
 }
 
 impl Row {
-    fn nanos(&self) -> f64 {
-        self.took.as_secs_f64() * 1e9 / float(self.n_decisions)
-    }
-
     fn per_second(&self) -> f64 {
-        float(self.n_decisions) / self.took.as_secs_f64()
+        1e9 / self.nanos
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -42,28 +43,67 @@ impl Row {
             "jobs": self.n_jobs,
             "workers": self.n_workers,
             "decisions": self.n_decisions,
-            "ns_per_decision": self.nanos().round(),
+            "ns_per_decision": self.nanos.round(),
             "decisions_per_s": self.per_second().round(),
             "bytes_per_job": self.bytes_per_job,
         })
     }
 }
 
-/// Measures every preset on every queue and fleet.
-pub(crate) fn measure(options: &Options, presets: &[Preset], progress: &Progress) -> Vec<Row> {
+/// Measures every preset on every queue and fleet, each in a process of its own: memory that an
+/// earlier figure left behind would hide what the next one takes.
+pub(crate) fn measure(
+    options: &Options,
+    presets: &[Preset],
+    progress: &Progress,
+) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     for preset in presets {
         for n_workers in &options.workers {
             for n_jobs in &options.jobs {
                 progress.say(format!("{}: {n_jobs} jobs, {n_workers} workers", preset.name()));
-                rows.push(measure_one(*preset, *n_jobs, *n_workers, options.seconds));
+                rows.push(measure_apart(*preset, *n_jobs, *n_workers, options.seconds)?);
             }
         }
     }
-    rows
+    Ok(rows)
 }
 
-fn measure_one(preset: Preset, n_jobs: usize, n_workers: usize, seconds: f64) -> Row {
+fn measure_apart(
+    preset: Preset,
+    n_jobs: usize,
+    n_workers: usize,
+    seconds: f64,
+) -> Result<Row, Failure> {
+    let binary = env::current_exe().context("find this binary")?;
+    let output = Command::new(binary)
+        .args(["bench", "decide", "--alone", "--presets", preset.name()])
+        .args(["--jobs", &n_jobs.to_string(), "--workers", &n_workers.to_string()])
+        .args(["--seconds", &seconds.to_string()])
+        .output()
+        .context("run a benchmark in a process of its own")?;
+    let said: Value = serde_json::from_slice(&output.stdout)
+        .with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
+    let figure =
+        |name: &str| said[name].as_f64().with_context(|| format!("no {name} was measured"));
+    let count = |name: &str| {
+        let count = said[name].as_u64().and_then(|count| usize::try_from(count).ok());
+        count.with_context(|| format!("no {name} was measured"))
+    };
+    Ok(Row {
+        preset,
+        n_jobs,
+        n_workers,
+        n_decisions: count("decisions")?,
+        nanos: figure("ns_per_decision")?,
+        bytes_per_job: count("bytes_per_job")?,
+    })
+}
+
+/// Measures one preset on one queue and fleet, in this process.
+pub(crate) fn measure_here(options: &Options, preset: Preset) -> Row {
+    let first = |numbers: &[usize]| numbers.first().copied().unwrap_or(1);
+    let (n_jobs, n_workers) = (first(&options.jobs), first(&options.workers));
     let mut workload = Workload::new();
     let mut world = World::new(preset.policy(), 0);
     Workload::tenants().for_each(|event| world.apply(event));
@@ -71,28 +111,27 @@ fn measure_one(preset: Preset, n_jobs: usize, n_workers: usize, seconds: f64) ->
         world.apply(Event::Joined(Box::new(workload.worker(at))));
     }
     let before = resident();
-    let mut running = std::collections::VecDeque::new();
     for _ in 0..n_jobs + n_workers {
         world.apply(Event::Queued(Box::new(workload.job())));
     }
     let bytes_per_job = resident().saturating_sub(before) / (n_jobs + n_workers);
-    running.extend(placed(&world.decide(workload.now())));
-    let mut row =
-        Row { preset, n_jobs, n_workers, n_decisions: 0, took: Duration::ZERO, bytes_per_job };
-    while row.took.as_secs_f64() < seconds {
-        let (count, took) = timed(|| churn(&mut world, &mut workload, &mut running));
-        row.n_decisions += count;
-        row.took += took;
+    let mut running = VecDeque::from(placed(&world.decide(workload.now())));
+    let mut batches = Vec::new();
+    let mut took = Duration::ZERO;
+    while took.as_secs_f64() < options.seconds {
+        let (count, batch) = timed(|| churn(&mut world, &mut workload, &mut running));
+        took += batch;
+        batches.push((batch, count));
     }
-    row
+    let n_decisions = batches.iter().map(|(_, count)| count).sum();
+    batches.sort_unstable();
+    let (batch, count) = batches[batches.len() / 2];
+    let nanos = batch.as_secs_f64() * 1e9 / float(count);
+    Row { preset, n_jobs, n_workers, n_decisions, nanos, bytes_per_job }
 }
 
 /// Attempts end one by one, each makes room for a decision.
-fn churn(
-    world: &mut World,
-    workload: &mut Workload,
-    running: &mut std::collections::VecDeque<model::JobId>,
-) -> usize {
+fn churn(world: &mut World, workload: &mut Workload, running: &mut VecDeque<JobId>) -> usize {
     let mut n_decisions = 0;
     for _ in 0..BATCH {
         let Some(job) = running.pop_front() else { break };
@@ -104,7 +143,7 @@ fn churn(
     n_decisions
 }
 
-fn placed(actions: &[Action]) -> Vec<model::JobId> {
+fn placed(actions: &[Action]) -> Vec<JobId> {
     let placed = actions.iter().filter_map(|action| match action {
         Action::Place(placement) => Some(placement.job.clone()),
         Action::Preempt(_) | Action::Defer(_) => None,
@@ -124,14 +163,14 @@ pub(crate) fn tables(rows: &[Row]) -> String {
             };
             rows.iter()
                 .find(same)
-                .map_or_else(String::new, |other| format!("{:.2}", row.nanos() / other.nanos()))
+                .map_or_else(String::new, |other| format!("{:.2}", row.nanos / other.nanos))
         };
         let constant = if has_constant_key(row.preset) { "" } else { " *" };
         vec![
             format!("{}{constant}", row.preset.name()),
             row.n_workers.to_string(),
             row.n_jobs.to_string(),
-            format!("{:.2}", row.nanos() / 1_000.0),
+            format!("{:.2}", row.nanos / 1_000.0),
             format!("{:.0}", row.per_second()),
             row.bytes_per_job.to_string(),
             base(10_000),
@@ -142,8 +181,9 @@ pub(crate) fn tables(rows: &[Row]) -> String {
         ["preset", "workers", "jobs", "µs", "decisions/s", "bytes/job", "× 10 k", "× 100 k"];
     let table = print::table(&header, cells.collect(), &[1, 2, 3, 4, 5, 6, 7]);
     format!(
-        "One decision: an attempt ends, a job arrives, the world decides. One core.\n\
-         × is the time against a queue of that length. * has no order that is constant in time.\n\n\
+        "One decision: an attempt ends, a job arrives, the world decides. One core, median of\n\
+         batches of {BATCH}. × is the time against a queue of that length; * has no order that is constant\n\
+         in time.\n\n\
          {table}\n"
     )
 }

@@ -31,13 +31,20 @@ pub(crate) struct Options {
     /// For machines.
     #[arg(long)]
     json: bool,
+    /// Measure one figure in this process.
+    #[arg(long, hide = true)]
+    alone: bool,
 }
 
 /// Measures and prints.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let presets = chosen(&options.presets)?;
+    if options.alone {
+        let row = growth::measure_here(options, presets[0]);
+        return print::data(&row.json().to_string());
+    }
     let progress = machine::Progress::start();
-    let growth = growth::measure(options, &presets, &progress);
+    let growth = growth::measure(options, &presets, &progress)?;
     let pulls = presets
         .iter()
         .filter(|preset| matches!(preset, Preset::Simple | Preset::ResourceAware))

@@ -30,12 +30,12 @@ impl Draws {
 pub(crate) struct Workload {
     draws: Draws,
     next: u64,
-    n_types: u64,
+    types: Vec<Name>,
 }
 
 impl Workload {
     pub(crate) fn new() -> Self {
-        Self { draws: Draws::new(42), next: 0, n_types: N_TYPES }
+        Self { draws: Draws::new(42), next: 0, types: (0..N_TYPES).map(kind).collect() }
     }
 
     /// The moment at which the next job arrives.
@@ -53,9 +53,9 @@ impl Workload {
     pub(crate) fn worker(&mut self, at: usize) -> Worker {
         let at = u64::try_from(at).expect("a u64 holds a usize");
         let n_types = 1 + self.draws.below(4);
-        let first = self.draws.below(self.n_types);
+        let first = self.draws.below(N_TYPES);
         let mut types: Vec<Name> =
-            (0..n_types).map(|step| kind((first + step) % self.n_types)).collect();
+            (0..n_types).map(|step| kind((first + step) % N_TYPES)).collect();
         types.sort();
         Worker { types, ..Worker::new(WorkerId::number(at)) }
     }
@@ -65,7 +65,8 @@ impl Workload {
         let id = JobId::number(self.next);
         self.next += 1;
         let mut job = Job::new(id, tenant(self.draws.below(N_TENANTS)), created);
-        job.kind = Some(kind(self.draws.below(self.n_types)));
+        let kind = usize::try_from(self.draws.below(N_TYPES)).expect("there are few types");
+        job.kind = Some(self.types[kind].clone());
         job.priority = i32::try_from(self.draws.below(11)).expect("it is below 11");
         job.on_demand = self.draws.below(10) == 0;
         let length = 500 + self.draws.below(60_000);

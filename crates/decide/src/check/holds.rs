@@ -49,10 +49,10 @@ fn first_reason(ledger: &Ledger<'_>, job: &Job) -> Reason {
     if workers.is_empty() {
         return Reason::NoWorkerEver;
     }
-    let some_are_healthy = workers.iter().any(|worker| worker.healthy);
+    let some_drain = workers.iter().any(|worker| worker.draining);
     workers.retain(|worker| worker.is_serving());
     if workers.is_empty() {
-        return if some_are_healthy { Reason::NoWorkerNow } else { Reason::WorkerUnhealthy };
+        return if some_drain { Reason::NoWorkerNow } else { Reason::WorkerUnhealthy };
     }
     // Told in the place of `WorkersFull`: its victims are how it will get room.
     if ledger.preempting.contains(&job.id) {

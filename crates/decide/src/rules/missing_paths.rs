@@ -7,7 +7,7 @@ use crate::rule::{Asker, Candidate, Judge, Sheet, Verdict, fraction};
 
 const POINTS_MAX: Fixed = Fixed::whole(200);
 /// What a job lacks on average, while nobody has measured it.
-pub(super) const AVERAGE_UNKNOWN: Fixed = Fixed::whole(20);
+const AVERAGE_UNKNOWN: Fixed = Fixed::whole(20);
 
 pub(super) const SHEET: Sheet = Sheet {
     rule: Rule::MissingPaths,

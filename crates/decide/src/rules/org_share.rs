@@ -20,5 +20,5 @@ fn judge(candidate: &Candidate<'_>) -> Verdict {
     if is_spare {
         return Verdict::Points(Fixed::ZERO);
     }
-    Verdict::Points(-POINTS_MIN.times(candidate.asker.share(candidate.job.tenant)))
+    Verdict::Points(-candidate.asker.share(POINTS_MIN, candidate.job.tenant))
 }

@@ -3,11 +3,10 @@
 use model::policy::Rule;
 use model::{Fixed, Trait};
 
-use super::missing_paths::AVERAGE_UNKNOWN;
 use crate::rule::{Candidate, Judge, Sheet, Verdict, fraction};
 
 const POINTS_MAX: Fixed = Fixed::whole(150);
-/// Lost for each missing path when jobs lack nothing on average.
+/// Lost for each missing path when jobs lack nothing on average, or nobody has measured it.
 const POINTS_PER_PATH: Fixed = Fixed::whole(20);
 
 pub(super) const SHEET: Sheet = Sheet {
@@ -24,7 +23,7 @@ fn judge(candidate: &Candidate<'_>) -> Verdict {
     let Some(missing) = candidate.inputs().missing_paths else {
         return Verdict::Points(Fixed::ZERO);
     };
-    let average = candidate.asker.avg_1h().missing_paths.unwrap_or(AVERAGE_UNKNOWN);
+    let average = candidate.asker.avg_1h().missing_paths.unwrap_or(Fixed::ZERO);
     let none_at = 2 * i128::from(average.in_thousandths());
     let points = if none_at > 0 {
         fraction(POINTS_MAX, none_at - 1_000 * i128::from(missing), none_at)

@@ -18,6 +18,6 @@ pub(super) const SHEET: Sheet = Sheet {
 fn judge(candidate: &Candidate<'_>) -> Verdict {
     let waits = !candidate.is(Trait::Evaluation)
         && candidate.job.rescore_count < ROUNDS_MAX
-        && candidate.inputs().missing_bytes.is_none();
+        && !candidate.job.has_size;
     if waits { Verdict::Veto } else { Verdict::Points(Fixed::ZERO) }
 }

@@ -157,10 +157,10 @@ fn victim_of(jobs: [(&str, i32, i64); 2]) -> Vec<(String, String)> {
     let decision = in_scene(|world| {
         world.snapshot.jobs[0].priority = 9;
         world.snapshot.attempts[0].priority = 3;
-        for (job, priority, ready_s_ago) in jobs {
+        for (job, priority, started_s_ago) in jobs {
             world.worker(&format!("w{job}"));
             let attempt = world.attempt(job, &format!("w{job}")).tenant("b").priority(priority);
-            attempt.ready_s_ago(ready_s_ago);
+            attempt.started_s_ago(started_s_ago);
         }
     });
     preempted(&decision)
@@ -172,9 +172,9 @@ fn the_victim_is_the_least_important() {
 }
 
 #[test]
-fn of_equally_important_victims_the_most_recently_ready_stops() {
-    assert_eq!(victim_of([("7", 3, 601), ("8", 3, 599)]), pairs([("8", "1")]));
-    assert_eq!(victim_of([("7", 3, 601), ("8", 3, 602)]), pairs([("9", "1")]));
+fn of_equally_important_victims_the_most_recently_started_stops() {
+    assert_eq!(victim_of([("7", 3, 501), ("8", 3, 499)]), pairs([("8", "1")]));
+    assert_eq!(victim_of([("7", 3, 501), ("8", 3, 502)]), pairs([("9", "1")]));
 }
 
 #[test]

@@ -165,13 +165,13 @@ fn idle_workers_relax_what_is_kept_for_fetching() {
 }
 
 #[test]
-fn a_worker_that_runs_something_is_not_idle_even_with_a_slot_to_spare() {
+fn idle_capacity_is_counted_in_slots_not_in_empty_workers() {
     let decision = decided(Preset::Simple, |world| {
         world.worker("w").slots(2).offers("feature", &["fetch"]);
         world.attempt("running", "w");
         world.job("1").age_s(300).is(Trait::Evaluation).is(Trait::Cached);
     });
-    assert_eq!(points(&decision, "1", Rule::ReserveFetch), "-300");
+    assert_eq!(points(&decision, "1", Rule::ReserveFetch), "-150");
 }
 
 #[test]

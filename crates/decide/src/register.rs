@@ -1,0 +1,63 @@
+//! Where every job is: waiting or running.
+//!
+//! A job's id is looked up when it comes and when it goes. In between, its entry follows it, so
+//! that placing a job among millions does not search for its id again.
+
+use model::JobId;
+
+use crate::index::QuickLookup;
+use crate::table::{AttemptIx, EntryIx, JobIx, Table};
+
+/// Where a job is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place {
+    Waiting(JobIx),
+    Running(AttemptIx),
+    /// On its way from one to the other.
+    Nowhere,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Register {
+    by_id: QuickLookup<JobId, EntryIx>,
+    entries: Table<EntryIx, Place>,
+}
+
+impl Register {
+    pub(crate) fn get(&self, id: &JobId) -> Option<Place> {
+        self.by_id.get(id).map(|entry| self.entries[entry])
+    }
+
+    /// The waiting job of this id.
+    pub(crate) fn waiting(&self, id: &JobId) -> Option<JobIx> {
+        match self.get(id)? {
+            Place::Waiting(ix) => Some(ix),
+            Place::Running(_) | Place::Nowhere => None,
+        }
+    }
+
+    /// The running attempt of the job of this id.
+    pub(crate) fn running(&self, id: &JobId) -> Option<AttemptIx> {
+        match self.get(id)? {
+            Place::Running(ix) => Some(ix),
+            Place::Waiting(_) | Place::Nowhere => None,
+        }
+    }
+
+    /// A new entry for a job that is not in here.
+    pub(crate) fn add(&mut self, id: JobId) -> EntryIx {
+        let entry = self.entries.insert(Place::Nowhere);
+        self.by_id.insert(id, entry);
+        entry
+    }
+
+    pub(crate) fn set(&mut self, entry: EntryIx, place: Place) {
+        self.entries[entry] = place;
+    }
+
+    pub(crate) fn remove(&mut self, id: &JobId) {
+        if let Some(entry) = self.by_id.remove(id) {
+            self.entries.remove(entry);
+        }
+    }
+}
