@@ -9,6 +9,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+/// Millions of small things of a few sizes come and go: this keeps those of a size together.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Seats jobs at workers, and can always say why.
 #[derive(Parser)]
 #[command(name = "maitre", version, propagate_version = true)]

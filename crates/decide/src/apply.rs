@@ -9,7 +9,7 @@ use model::{
 
 use crate::catalogue::FitKey;
 use crate::order::Standing;
-use crate::queue::{AskIx, Waiting};
+use crate::queue::{AskIx, Extra, Waiting};
 use crate::register::Place;
 use crate::table::{AttemptIx, ClassIx, JobIx, NameIx, TenantIx, WorkerIx};
 use crate::world::{Running, World};
@@ -142,21 +142,22 @@ impl World {
             estimate: job.estimate,
         };
         let entry = self.register.add(job.id.clone());
-        let ask = job.resource.as_ref().map(|ask| self.intern_ask(ask));
-        let waiting = Waiting {
+        let extra = Extra {
             not_before: job.not_before,
             backoff_until: job.backoff_until,
-            cost: job.cost,
             last_worker: job.last_worker.clone(),
             hint: job.hint.as_ref().map(|hint| self.names.intern(hint)),
-            ask,
+            ask: job.resource.as_ref().map(|ask| self.intern_ask(ask)),
             evictions: job.evictions,
             dependents: job.dependents,
             rescore_count: job.rescore_count,
+            history: job.history,
+        };
+        let waiting = Waiting {
+            cost: job.cost,
             traits: job.traits,
             has_own_pool: job.pool.is_some(),
-            history: job.history.map(Box::new),
-            ..Waiting::new((job.id.clone(), entry), tenant, class, standing)
+            ..Waiting::new((job.id.clone(), entry), tenant, class, standing).with_extra(extra)
         };
         let ix = self.queue.push(waiting, &mut self.fleet.catalogue, &self.policy, self.now);
         self.register.set(entry, Place::Waiting(ix));
@@ -186,12 +187,17 @@ impl World {
         let pool = job.pool.clone().or(of_kind);
         let pool = pool.map(|pool| self.names.intern(&pool));
         let amounts = self.intern_amounts(&job.amounts);
-        // Alternatives in another order are the same alternatives.
-        let mut needs = job.needs.clone();
-        for values in needs.values_mut() {
-            values.sort_unstable();
-        }
-        self.fleet.class(FitKey { pool, kind, needs: Arc::new(needs) }, job.slots, amounts)
+        let needs = if job.needs.is_empty() {
+            Arc::clone(&self.no_needs)
+        } else {
+            // Alternatives in another order are the same alternatives.
+            let mut needs = job.needs.clone();
+            for values in needs.values_mut() {
+                values.sort_unstable();
+            }
+            Arc::new(needs)
+        };
+        self.fleet.class(FitKey { pool, kind, needs }, job.slots, amounts)
     }
 
     fn intern_amounts(&mut self, amounts: &Amounts) -> Vec<(NameIx, u64)> {

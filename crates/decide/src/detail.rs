@@ -43,7 +43,7 @@ impl World {
             Reason::Reserved => self.reserved_detail(),
             Reason::Vetoed => format!(
                 "its inputs are not known (round {} of 4); it starts when a worker reports them",
-                waiting.rescore_count
+                waiting.extra().rescore_count
             ),
             Reason::BelowZero => format!(
                 "its points are below zero on each of {} with room; less load or more memory helps",
@@ -92,12 +92,12 @@ impl World {
     }
 
     fn delay_detail(&self, waiting: &Waiting) -> String {
-        match waiting.not_before {
+        match waiting.extra().not_before {
             Some(moment) if moment > self.now => {
                 format!("its submitter asked to wait {} more", self.until(moment))
             }
             Some(_) | None if self.is_backing_off(waiting) => {
-                let until = waiting.backoff_until.unwrap_or(self.now);
+                let until = waiting.extra().backoff_until.unwrap_or(self.now);
                 format!("it found no worker before and is tried again in {}", self.until(until))
             }
             Some(_) | None => {
@@ -146,7 +146,7 @@ impl World {
 
     fn resource_detail(&self, waiting: &Waiting) -> String {
         let tenant = &self.tenants[waiting.tenant].tenant.id;
-        match waiting.ask {
+        match waiting.extra().ask {
             Some(AskIx::Named(name)) => {
                 let holder = self.resources.get(&name).and_then(|own| own.holder.as_ref());
                 let holder = holder.map_or_else(|| "nobody".to_owned(), |job| format!("job {job}"));

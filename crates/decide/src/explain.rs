@@ -181,7 +181,8 @@ impl World {
         if self.budget_left().is_some_and(|left| waiting.cost > left) {
             return Some(Reason::BudgetSpentGlobal);
         }
-        let is_held = waiting.ask.is_some_and(|ask| !self.is_to_be_had(ask, waiting.tenant));
+        let is_held =
+            waiting.extra().ask.is_some_and(|ask| !self.is_to_be_had(ask, waiting.tenant));
         is_held.then_some(Reason::ResourceHeld)
     }
 

@@ -24,15 +24,7 @@ pub(crate) struct Waiting {
     /// `None` while its moment has not come.
     pub(crate) line: Option<LineIx>,
     pub(crate) standing: Standing,
-    pub(crate) not_before: Option<Timestamp>,
-    pub(crate) backoff_until: Option<Timestamp>,
     pub(crate) cost: Fixed,
-    pub(crate) last_worker: Option<WorkerId>,
-    pub(crate) hint: Option<NameIx>,
-    pub(crate) ask: Option<AskIx>,
-    pub(crate) evictions: u32,
-    pub(crate) dependents: Option<u32>,
-    pub(crate) rescore_count: u32,
     pub(crate) traits: Traits,
     /// Whether the pool of its class is its own, not its type's.
     pub(crate) has_own_pool: bool,
@@ -44,8 +36,34 @@ pub(crate) struct Waiting {
     pub(crate) timer: Option<Timestamp>,
     /// The key that it stands in line by.
     pub(crate) major: i64,
-    pub(crate) history: Option<Box<History>>,
+    pub(crate) extra: Option<Box<Extra>>,
 }
+
+/// What most jobs do not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Extra {
+    pub(crate) not_before: Option<Timestamp>,
+    pub(crate) backoff_until: Option<Timestamp>,
+    pub(crate) last_worker: Option<WorkerId>,
+    pub(crate) hint: Option<NameIx>,
+    pub(crate) ask: Option<AskIx>,
+    pub(crate) evictions: u32,
+    pub(crate) dependents: Option<u32>,
+    pub(crate) rescore_count: u32,
+    pub(crate) history: Option<History>,
+}
+
+static NO_EXTRA: Extra = Extra {
+    not_before: None,
+    backoff_until: None,
+    last_worker: None,
+    hint: None,
+    ask: None,
+    evictions: 0,
+    dependents: None,
+    rescore_count: 0,
+    history: None,
+};
 
 /// What a job asks to hold alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -101,7 +119,7 @@ pub(crate) struct Line {
 #[derive(Clone, Debug)]
 pub(crate) struct Head {
     pub(crate) job: JobIx,
-    pub(crate) id: JobId,
+    pub(crate) key: OrderKey,
     pub(crate) standing: Standing,
 }
 
@@ -137,27 +155,28 @@ impl Waiting {
             class,
             line: None,
             standing,
-            not_before: None,
-            backoff_until: None,
             cost: Fixed::ONE,
-            last_worker: None,
-            hint: None,
-            ask: None,
-            evictions: 0,
-            dependents: None,
-            rescore_count: 0,
             traits: Traits::default(),
             has_own_pool: false,
             has_inputs: false,
             has_size: false,
             timer: None,
             major: 0,
-            history: None,
+            extra: None,
         }
     }
 
+    pub(crate) fn extra(&self) -> &Extra {
+        self.extra.as_deref().unwrap_or(&NO_EXTRA)
+    }
+
+    /// The same job with what most do not have.
+    pub(crate) fn with_extra(self, extra: Extra) -> Self {
+        Self { extra: (extra != NO_EXTRA).then(|| Box::new(extra)), ..self }
+    }
+
     fn head(&self, job: JobIx) -> Head {
-        Head { job, id: self.id.clone(), standing: self.standing }
+        Head { job, key: self.order_key(), standing: self.standing }
     }
 
     fn order_key(&self) -> OrderKey {
@@ -166,11 +185,13 @@ impl Waiting {
 
     /// When it can run at the earliest, backoff apart.
     pub(crate) fn starts(&self) -> Timestamp {
-        self.not_before.map_or(self.standing.ready, |moment| moment.max(self.standing.ready))
+        self.extra()
+            .not_before
+            .map_or(self.standing.ready, |moment| moment.max(self.standing.ready))
     }
 
     pub(crate) fn stage(&self, now: Timestamp) -> Stage {
-        match self.backoff_until {
+        match self.extra().backoff_until {
             None => Stage::Fresh,
             Some(until) if until > now => Stage::Inside,
             Some(until) if until == now => Stage::Ending,
@@ -186,8 +207,8 @@ impl Waiting {
         let after = |moment: Timestamp| Timestamp(moment.0 + 1);
         let backoff = match self.stage(now) {
             Stage::Fresh | Stage::Over => None,
-            Stage::Inside => self.backoff_until,
-            Stage::Ending => self.backoff_until.map(after),
+            Stage::Inside => self.extra().backoff_until,
+            Stage::Ending => self.extra().backoff_until.map(after),
         };
         [backoff, self.standing.mode_ends(policy, now)].into_iter().flatten().min()
     }
@@ -285,7 +306,7 @@ impl Queue {
             tenant: waiting.tenant,
             mode,
             stage: waiting.stage(now),
-            ask: waiting.ask,
+            ask: waiting.extra().ask,
         };
         waiting.major = waiting.standing.major(policy, mode);
         let order = waiting.order_key();
@@ -296,7 +317,7 @@ impl Queue {
         let line_ix = self.open_line(key, &head, catalogue);
         self.jobs[ix].line = Some(line_ix);
         let line = &mut self.lines[line_ix];
-        if line.jobs.first_key_value().is_none_or(|(first, _)| order < *first) {
+        if order < line.head.key {
             line.head = head;
         }
         line.cost_min = if line.jobs.is_empty() { cost } else { line.cost_min.min(cost) };
@@ -316,11 +337,16 @@ impl Queue {
         let Some(line_ix) = waiting.line.take() else { return };
         let line = &mut self.lines[line_ix];
         let key = waiting.order_key();
-        line.jobs.remove(&key);
+        let was_head = line.head.job == ix;
+        if was_head {
+            line.jobs.pop_first();
+        } else {
+            line.jobs.remove(&key);
+        }
         line.by_age.remove(&(key.ready, key.id));
         match line.jobs.values().next() {
             None => self.close_line(line_ix, catalogue),
-            Some(first) if line.head.job == ix => line.head = self.jobs[*first].head(*first),
+            Some(first) if was_head => line.head = self.jobs[*first].head(*first),
             Some(_) => {}
         }
     }
@@ -358,5 +384,15 @@ impl Queue {
         if lines.is_empty() {
             self.active.remove(&line.key.class);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_waiting_job_fits_in_two_cache_lines() {
+        assert!(size_of::<Option<Waiting>>() <= 128, "{} bytes", size_of::<Option<Waiting>>());
     }
 }

@@ -143,7 +143,7 @@ impl World {
         let points = self.placement_points(job, worker, seat_points);
         self.use_left(worker, job);
         let waiting = self.dequeue(job);
-        let (holds, given) = self.held(waiting.ask, waiting.tenant);
+        let (holds, given) = self.held(waiting.extra().ask, waiting.tenant);
         let class = &self.fleet.catalogue.classes[waiting.class].key;
         let fit = &self.fleet.catalogue.fits[class.fit].key;
         let running = Running {
@@ -161,7 +161,7 @@ impl World {
             started: self.now,
             cost: waiting.cost,
             estimate: waiting.standing.estimate,
-            evictions: waiting.evictions,
+            evictions: waiting.extra().evictions,
             traits: waiting.traits,
             holds,
             stopping_for: None,

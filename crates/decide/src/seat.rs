@@ -81,7 +81,7 @@ impl World {
 
     /// Whether this is where the job's last attempt ran: another worker is preferred.
     fn is_last(&self, ix: WorkerIx, waiting: &Waiting) -> bool {
-        waiting.last_worker.as_ref().is_some_and(|last| last == self.fleet.id(ix))
+        waiting.extra().last_worker.as_ref().is_some_and(|last| last == self.fleet.id(ix))
     }
 
     fn first(&self, job: JobIx, pool: Option<NameIx>) -> Seating {
@@ -118,7 +118,7 @@ impl World {
 
     fn sample_points(&self, ix: WorkerIx, waiting: &Waiting, sampling: &Sampling) -> Vec<Points> {
         let seated = &self.fleet.workers[ix];
-        let has_hint = waiting.hint.is_some_and(|hint| seated.hints.contains(&hint));
+        let has_hint = waiting.extra().hint.is_some_and(|hint| seated.hints.contains(&hint));
         let said = [
             (Rule::Rank, sampling.rank.scale(i64::from(seated.worker.rank), 1)),
             (Rule::Free, sampling.free.scale(i64::from(seated.slots_free()), 1)),
@@ -188,7 +188,7 @@ impl World {
     fn fit_points(&self, ix: WorkerIx, job: JobIx) -> Vec<Points> {
         let waiting = &self.queue.jobs[job];
         let seated = &self.fleet.workers[ix];
-        let has_hint = waiting.hint.is_some_and(|hint| seated.hints.contains(&hint));
+        let has_hint = waiting.extra().hint.is_some_and(|hint| seated.hints.contains(&hint));
         let n_types = i128::try_from(seated.n_types()).unwrap_or(i128::MAX);
         let missing = waiting.has_inputs.then(|| seated.inputs.get(job)).flatten();
         let missing = missing.and_then(|inputs| inputs.missing_bytes);

@@ -3,7 +3,7 @@
 use model::policy::{Order, Turn};
 use model::{JobId, Name, Timestamp};
 
-use crate::order::Standing;
+use crate::order::{Mode, OrderKey, Standing};
 use crate::queue::{Head, Line, LineKey, Stage, Waiting};
 use crate::table::{FitIx, JobIx, LineIx, NameIx, WorkerIx};
 use crate::world::World;
@@ -57,6 +57,9 @@ impl World {
     /// Lines that limits close are marked, and not looked at again in this pass.
     pub(crate) fn next_turn(&mut self, scope: Scope) -> Option<Pick> {
         let mut closed = Vec::new();
+        // Where tenants do not matter, lines of one class and mode differ by their keys alone.
+        let goes_by_key =
+            matches!(self.policy.turn, Turn::FirstCome | Turn::TypeGroups) && !scope.by_age;
         let mut best: Option<(Rank<'_>, Pick)> = None;
         for class in &self.queue.active {
             let class = &self.fleet.catalogue.classes[*class];
@@ -66,15 +69,23 @@ impl World {
             if scope.worker.is_some_and(|ix| !self.fleet.workers[ix].has_room(&class.key)) {
                 continue;
             }
+            // The smallest key so far of each mode, of a line that won or lost by its score: a
+            // line with a larger key can only lose to it, or as it did.
+            let mut keys: [Option<&OrderKey>; Mode::COUNT] = [None; Mode::COUNT];
             for line_ix in &class.lines {
                 let line = &self.queue.lines[*line_ix];
                 if line.blocked_in == self.pass || !self.takes(scope, line.key.stage) {
                     continue;
                 }
+                let key = &mut keys[line.key.mode.index()];
+                if goes_by_key && key.is_some_and(|best| *best < line.head.key) {
+                    continue;
+                }
                 let is_better = |rank: &Rank<'_>| best.as_ref().is_none_or(|(best, _)| rank < best);
                 // Most lines lose by their first job already, before any limit is asked.
-                let Head { standing, id, .. } = &line.head;
+                let Head { standing, key: OrderKey { id, .. }, .. } = &line.head;
                 if !scope.by_age && !is_better(&self.rank(&line.key, standing, id, scope)) {
+                    *key = Some(&line.head.key);
                     continue;
                 }
                 let Some(job) = self.first_of(line, scope) else {
@@ -85,6 +96,7 @@ impl World {
                 let rank = self.rank(&line.key, standing, id, scope);
                 if is_better(&rank) {
                     best = Some((rank, Pick { line: *line_ix, job }));
+                    *key = Some(&line.head.key);
                 }
             }
         }
@@ -146,7 +158,9 @@ impl World {
         let is_literal = scope.fetch
             && self.policy.proactive_fetch_literal
             && !self.policy.proactive_fetch_to_capacity;
-        !is_literal || waiting.backoff_until.is_some() || waiting.standing.created >= self.now
+        !is_literal
+            || waiting.extra().backoff_until.is_some()
+            || waiting.standing.created >= self.now
     }
 
     fn rank<'a>(

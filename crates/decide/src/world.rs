@@ -35,6 +35,8 @@ pub struct World {
     /// Counts decisions, to tell this round's placements from older attempts.
     pub(crate) round: u64,
     pub(crate) names: Names,
+    /// Shared by all jobs that need nothing.
+    pub(crate) no_needs: Arc<Needs>,
     pub(crate) tenants: Tenants,
     pub(crate) fleet: Fleet,
     pub(crate) queue: Queue,
@@ -104,6 +106,7 @@ impl World {
             now: Timestamp::default(),
             round: 0,
             names: Names::default(),
+            no_needs: Arc::default(),
             tenants: Tenants::default(),
             fleet: Fleet::default(),
             queue: Queue::default(),

@@ -104,7 +104,7 @@ fn measure_apart(
 pub(crate) fn measure_here(options: &Options, preset: Preset) -> Row {
     let first = |numbers: &[usize]| numbers.first().copied().unwrap_or(1);
     let (n_jobs, n_workers) = (first(&options.jobs), first(&options.workers));
-    let mut workload = Workload::new();
+    let mut workload = Workload::new(preset);
     let mut world = World::new(preset.policy(), 0);
     Workload::tenants().for_each(|event| world.apply(event));
     for at in 0..n_workers {

@@ -43,7 +43,7 @@ impl Report {
 /// Writes a world down, reads it and builds it again.
 pub(crate) fn measure(progress: &Progress) -> Result<Report, Failure> {
     progress.say(format!("a snapshot of {N_JOBS} jobs"));
-    let mut workload = Workload::new();
+    let mut workload = Workload::new(Preset::Balanced);
     let mut world = World::new(Preset::Balanced.policy(), 0);
     Workload::tenants().for_each(|event| world.apply(event));
     for at in 0..N_WORKERS {

@@ -1,5 +1,6 @@
 //! The synthetic fleets and queues that are measured.
 
+use model::policy::Rule;
 use model::{
     Averages, Cluster, Event, Fixed, Inputs, Job, JobId, Millis, Name, Preset, Tenant, TenantId,
     Timestamp, Trait, Traits, Worker, WorkerId,
@@ -31,11 +32,17 @@ pub(crate) struct Workload {
     draws: Draws,
     next: u64,
     types: Vec<Name>,
+    waits_for_inputs: bool,
 }
 
 impl Workload {
-    pub(crate) fn new() -> Self {
-        Self { draws: Draws::new(42), next: 0, types: (0..N_TYPES).map(kind).collect() }
+    pub(crate) fn new(preset: Preset) -> Self {
+        Self {
+            draws: Draws::new(42),
+            next: 0,
+            types: (0..N_TYPES).map(kind).collect(),
+            waits_for_inputs: preset.rules().contains(&Rule::RescoreWait),
+        }
     }
 
     /// The moment at which the next job arrives.
@@ -71,8 +78,10 @@ impl Workload {
         job.on_demand = self.draws.below(10) == 0;
         let length = 500 + self.draws.below(60_000);
         job.estimate = Some(Millis(i64::try_from(length).expect("it is below a minute")));
-        // Inputs are measured apart: here nothing waits for reports.
-        job.rescore_count = 4;
+        if self.waits_for_inputs {
+            // Inputs are measured apart: here nothing waits for reports.
+            job.rescore_count = 4;
+        }
         job
     }
 }

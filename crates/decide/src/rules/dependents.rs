@@ -17,7 +17,7 @@ pub(super) const SHEET: Sheet = Sheet {
 };
 
 fn judge(candidate: &Candidate<'_>) -> Verdict {
-    let points = match candidate.job.dependents {
+    let points = match candidate.job.extra().dependents {
         Some(dependents) if !candidate.is(Trait::Evaluation) => {
             let average = candidate.asker.avg_1h().dependencies.unwrap_or(AVERAGE_UNKNOWN);
             match 2 * i128::from(average.in_thousandths()) {

@@ -17,7 +17,7 @@ pub(super) const SHEET: Sheet = Sheet {
 
 fn judge(candidate: &Candidate<'_>) -> Verdict {
     let waits = !candidate.is(Trait::Evaluation)
-        && candidate.job.rescore_count < ROUNDS_MAX
+        && candidate.job.extra().rescore_count < ROUNDS_MAX
         && !candidate.job.has_size;
     if waits { Verdict::Veto } else { Verdict::Points(Fixed::ZERO) }
 }

@@ -91,9 +91,9 @@ fn workers_that_are_all_unhealthy_are_told_from_workers_that_go() {
     let mut before = room_and_jobs(1, 1);
     before.workers[0].healthy = false;
     held_as(&before, Reason::WorkerUnhealthy);
-    before.workers[0].draining = true;
-    held_as(&before, Reason::WorkerUnhealthy);
     before.workers.push(worker("v", 1));
+    before.workers[1].healthy = false;
+    held_as(&before, Reason::WorkerUnhealthy);
     before.workers[1].draining = true;
     held_as(&before, Reason::NoWorkerNow);
 }
