@@ -1,8 +1,8 @@
-//! What one worker lacks of the inputs of waiting jobs, in the orders that rules ask for.
+//! What one worker lacks of the inputs of waiting jobs, those of which it lacks least first.
 //!
-//! Orders are by *raw* bytes and paths, so that changing averages reorder nothing. A fact takes 24
-//! bytes: 16 for itself, 4 in each order. New facts wait in a small map until there are enough of
-//! them to be worth sorting in.
+//! The order is by *raw* bytes, so that changing averages reorder nothing, and it is the order in
+//! memory: a search reads from the front. A fact takes 20 bytes, 4 of them to find it by its job. New
+//! facts wait in a small map until there are enough of them to be worth sorting in.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,10 @@ use crate::table::JobIx;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InputFacts {
-    /// Sorted by job.
+    /// Fewest bytes first.
     facts: Vec<Fact>,
-    /// Places in `facts`, fewest bytes first.
-    by_bytes: Vec<u32>,
-    /// Places in `facts`, fewest paths first.
-    by_paths: Vec<u32>,
+    /// Places in `facts`, sorted by job.
+    by_job: Vec<u32>,
     /// Said since the orders were made; counts before what is in `facts`.
     fresh: BTreeMap<JobIx, Inputs>,
 }
@@ -45,8 +43,12 @@ impl InputFacts {
         if let Some(inputs) = self.fresh.get(&job) {
             return Some(*inputs);
         }
-        let at = self.facts.binary_search_by_key(&job, |fact| fact.job).ok()?;
-        Some(self.facts[at].inputs())
+        self.find(job).map(|at| self.facts[at].inputs())
+    }
+
+    fn find(&self, job: JobIx) -> Option<usize> {
+        let at = self.by_job.binary_search_by_key(&job, |at| self.facts[index(*at)].job).ok()?;
+        Some(index(self.by_job[at]))
     }
 
     pub(crate) fn set(&mut self, job: JobIx, inputs: Inputs) {
@@ -73,21 +75,25 @@ impl InputFacts {
     }
 
     fn sort_in(&mut self) {
-        let is_told_anew = |fact: &Fact| self.fresh.contains_key(&fact.job);
-        let gone: Vec<bool> = self.facts.iter().map(is_told_anew).collect();
+        let mut gone = vec![false; self.facts.len()];
+        for at in self.fresh.keys().filter_map(|job| self.find(*job)) {
+            gone[at] = true;
+        }
         self.merge(&gone);
     }
 
-    /// Merges the fresh facts into all three orders, without the facts that are `gone`: a walk
-    /// along each order instead of a sort.
+    /// Merges the fresh facts into both orders, without the facts that are `gone`: a walk along
+    /// each order instead of a sort.
     fn merge(&mut self, gone: &[bool]) {
-        let fresh = std::mem::take(&mut self.fresh);
-        let mut fresh = fresh.into_iter().map(Fact::new).peekable();
+        let mut fresh: Vec<Fact> =
+            std::mem::take(&mut self.fresh).into_iter().map(Fact::new).collect();
+        fresh.sort_unstable_by_key(Fact::order);
         let mut facts = Vec::with_capacity(self.facts.len() + fresh.len());
         let mut moved_to = vec![0; self.facts.len()];
         let mut added = Vec::with_capacity(fresh.len());
+        let mut fresh = fresh.into_iter().peekable();
         for (at, old) in self.facts.iter().enumerate() {
-            while let Some(new) = fresh.next_if(|new| new.job < old.job) {
+            while let Some(new) = fresh.next_if(|new| new.order() < old.order()) {
                 added.push(place(&facts));
                 facts.push(new);
             }
@@ -101,32 +107,22 @@ impl InputFacts {
             facts.push(new);
         }
         facts.shrink_to_fit();
-        let stays = |order: &[u32]| -> Vec<u32> {
-            let stays = order.iter().filter(|at| !gone[index(**at)]);
-            stays.map(|at| moved_to[index(*at)]).collect()
-        };
-        let by_bytes = |at: &u32| facts[index(*at)].bytes;
-        let by_paths = |at: &u32| facts[index(*at)].paths;
-        self.by_bytes = merged(stays(&self.by_bytes), added.clone(), by_bytes);
-        self.by_paths = merged(stays(&self.by_paths), added, by_paths);
+        let stays = self.by_job.iter().filter(|at| !gone[index(**at)]);
+        let stays: Vec<u32> = stays.map(|at| moved_to[index(*at)]).collect();
+        let job = |at: &u32| facts[index(*at)].job;
+        self.by_job = merged(stays, added, job);
         self.facts = facts;
     }
 
     /// Facts that are in no order yet.
-    pub(crate) fn fresh(&self) -> impl Iterator<Item = JobIx> {
-        self.fresh.keys().copied()
+    pub(crate) fn fresh(&self) -> impl Iterator<Item = (JobIx, Inputs)> {
+        self.fresh.iter().map(|(job, inputs)| (*job, *inputs))
     }
 
-    /// The job with the `place`th fewest missing bytes, and how many those are.
-    pub(crate) fn by_bytes(&self, place: usize) -> Option<(JobIx, Option<u64>)> {
-        let fact = self.facts[usize::try_from(*self.by_bytes.get(place)?).ok()?];
-        Some((fact.job, fact.inputs().missing_bytes))
-    }
-
-    /// The job with the `place`th fewest missing paths, and how many those are.
-    pub(crate) fn by_paths(&self, place: usize) -> Option<(JobIx, Option<u32>)> {
-        let fact = self.facts[usize::try_from(*self.by_paths.get(place)?).ok()?];
-        Some((fact.job, fact.inputs().missing_paths))
+    /// The others, fewest missing bytes first, those not known last. What was told anew since is
+    /// among them, too, as it was told before.
+    pub(crate) fn by_bytes(&self) -> impl Iterator<Item = (JobIx, Inputs)> {
+        self.facts.iter().map(|fact| (fact.job, fact.inputs()))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (JobIx, Inputs)> {
@@ -135,17 +131,21 @@ impl InputFacts {
         old.chain(self.fresh.iter().map(|(job, inputs)| (*job, *inputs)))
     }
 
-    #[cfg(test)]
+    /// How many facts, and how many bytes they take; of fresh ones, about.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        (self.iter().count(), self.bytes())
+    }
+
     fn bytes(&self) -> usize {
         self.facts.capacity() * size_of::<Fact>()
-            + (self.by_bytes.capacity() + self.by_paths.capacity()) * size_of::<u32>()
+            + self.by_job.capacity() * size_of::<u32>()
             + self.fresh.len() * 2 * size_of::<(JobIx, Inputs)>()
     }
 }
 
 /// Two sorted lists as one; `new` is sorted here.
 fn merged<K: Ord>(old: Vec<u32>, mut new: Vec<u32>, key: impl Fn(&u32) -> K) -> Vec<u32> {
-    new.sort_unstable_by_key(|at| (key(at), *at));
+    new.sort_unstable_by_key(&key);
     let mut all = Vec::with_capacity(old.len() + new.len());
     let mut new = new.into_iter().peekable();
     for at in old {
@@ -176,6 +176,10 @@ impl Fact {
         }
     }
 
+    const fn order(&self) -> (u64, JobIx) {
+        (self.bytes, self.job)
+    }
+
     fn inputs(self) -> Inputs {
         Inputs {
             missing_paths: (self.paths != PATHS_UNKNOWN).then_some(self.paths),
@@ -194,16 +198,15 @@ mod tests {
     }
 
     #[test]
-    fn a_fact_takes_24_bytes_and_the_newest_counts() {
+    fn a_fact_takes_20_bytes_and_the_newest_counts() {
         let mut facts = InputFacts::default();
         for at in 0..10_000_u32 {
             let job = JobIx::new(usize::try_from(at).unwrap());
             facts.set(job, inputs(at, u64::from(10_000 - at)));
         }
         facts.retain(|_| true);
-        assert_eq!(facts.bytes(), 24 * 10_000);
-        assert_eq!(facts.by_bytes(0), Some((JobIx::new(9_999), Some(1))));
-        assert_eq!(facts.by_paths(0), Some((JobIx::new(0), Some(0))));
+        assert_eq!(facts.bytes(), 20 * 10_000);
+        assert_eq!(facts.by_bytes().next(), Some((JobIx::new(9_999), inputs(9_999, 1))));
         facts.set(JobIx::new(5), inputs(9, 9));
         assert_eq!(facts.get(JobIx::new(5)), Some(inputs(9, 9)));
         facts.retain(|job| job != JobIx::new(5));
@@ -217,7 +220,7 @@ mod tests {
         facts.set(JobIx::new(0), Inputs::default());
         facts.set(JobIx::new(1), inputs(7, 7));
         facts.retain(|_| true);
-        assert_eq!(facts.by_bytes(1), Some((JobIx::new(0), None)));
-        assert_eq!(facts.by_paths(0), Some((JobIx::new(1), Some(7))));
+        let order: Vec<JobIx> = facts.by_bytes().map(|(job, _)| job).collect();
+        assert_eq!(order, [JobIx::new(1), JobIx::new(0)]);
     }
 }

@@ -41,6 +41,7 @@ mod reserve;
 mod preempt;
 mod rule;
 pub mod rules;
+mod bounds;
 mod search;
 
 mod explain;

@@ -9,10 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::policy::Policy;
 use model::{Fixed, History, JobId, Millis, Timestamp, Traits, WorkerId};
 
+use crate::bounds::Sketch;
 use crate::catalogue::Catalogue;
 use crate::index::QuickLookup;
 use crate::order::{Mode, OrderKey, Standing};
-use crate::table::{ClassIx, EntryIx, JobIx, LineIx, NameIx, Table, TenantIx};
+use crate::table::{ClassIx, EntryIx, Ix, JobIx, LineIx, NameIx, Table, TenantIx};
 
 /// A job that waits, as small as it can be: there may be millions.
 #[derive(Clone, Debug)]
@@ -126,6 +127,8 @@ pub(crate) struct Head {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
     pub(crate) jobs: Table<JobIx, Waiting>,
+    /// What bounds depend on, by job.
+    sketches: Vec<Sketch>,
     pub(crate) lines: Table<LineIx, Line>,
     line_of: QuickLookup<LineKey, LineIx>,
     /// Classes with lines.
@@ -173,6 +176,16 @@ impl Waiting {
     /// The same job with what most do not have.
     pub(crate) fn with_extra(self, extra: Extra) -> Self {
         Self { extra: (extra != NO_EXTRA).then(|| Box::new(extra)), ..self }
+    }
+
+    fn sketch(&self) -> Sketch {
+        let extra = self.extra();
+        Sketch {
+            ready: self.standing.ready,
+            dependents: extra.dependents.unwrap_or(0),
+            traits: self.traits,
+            has_history: extra.history.is_some(),
+        }
     }
 
     fn head(&self, job: JobIx) -> Head {
@@ -230,7 +243,13 @@ impl Queue {
     ) -> JobIx {
         let class = waiting.class;
         catalogue.classes[class].n_jobs += 1;
+        let sketch = waiting.sketch();
         let ix = self.jobs.insert(waiting);
+        if ix.at() < self.sketches.len() {
+            self.sketches[ix.at()] = sketch;
+        } else {
+            self.sketches.push(sketch);
+        }
         self.line_up(ix, catalogue, policy, now);
         ix
     }
@@ -246,6 +265,10 @@ impl Queue {
             self.jobs.reuse(ix);
         }
         waiting
+    }
+
+    pub(crate) fn sketch(&self, job: JobIx) -> &Sketch {
+        &self.sketches[job.at()]
     }
 
     /// Whether so many jobs with facts are gone that the facts should go too.

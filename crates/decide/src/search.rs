@@ -1,28 +1,27 @@
 //! The best job for a worker under rules, without scoring every job.
 //!
-//! Rules have bounds. Jobs come in several orders: longest ready first, fewest missing bytes
-//! first, fewest missing paths first. What no order has shown yet has at most the points of the
-//! place where each order stands, plus the most that the other rules give. Once that is less than
-//! the best job found, the search is over: the answer is exact, and ties are broken as everywhere.
+//! Rules have bounds. Jobs are looked at in two orders: fewest missing bytes first, for those whose
+//! inputs the worker reported, and longest ready first, for the others. A job is scored only if its
+//! own bound reaches the best score found; an order ends where the bound of all that follows does
+//! not. The answer is exact, and ties are broken as everywhere.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use model::policy::Rule;
-use model::{Fixed, JobId, Timestamp, WorkerId};
+use model::{Fixed, Inputs, JobId, Timestamp, WorkerId};
 
+use crate::bounds::Bounds;
 use crate::queue::Line;
 use crate::rule::{Asker, Opinion};
-use crate::rules::{self, missing_bytes, missing_paths_points, wait};
-use crate::table::{Ix, JobIx, LineIx, WorkerIx};
+use crate::table::{JobIx, LineIx, WorkerIx};
 use crate::turn::Scope;
 use crate::world::World;
 
 /// How well a job does; larger is better.
 type Merit<'a> = (Fixed, Reverse<Timestamp>, Reverse<&'a JobId>);
 
-/// So many places of an order are looked at before the next order has its turn.
-const STRIDE: usize = 16;
+/// So many jobs are looked at between two looks at the bound of all that follow.
+const STRIDE: usize = 64;
 
 /// A search by one worker.
 struct Search<'a> {
@@ -30,7 +29,6 @@ struct Search<'a> {
     scope: Scope,
     /// Lines whose jobs the worker may take.
     lines: BTreeSet<LineIx>,
-    seen: Vec<u64>,
     best: Option<(Merit<'a>, JobIx)>,
 }
 
@@ -81,76 +79,51 @@ impl World {
 impl<'a> Search<'a> {
     fn new(asker: &'a Asker<'a>, scope: Scope) -> Self {
         let world = asker.world;
-        Self {
-            asker,
-            scope,
-            lines: world.lines_for(asker.ix, scope),
-            seen: vec![0; world.queue.jobs.bound().div_ceil(64)],
-            best: None,
-        }
+        Self { asker, scope, lines: world.lines_for(asker.ix, scope), best: None }
     }
 
-    /// Goes down all orders in turn until nothing unseen can be better than the best.
+    /// Goes down both orders until nothing that follows can be better than the best.
     fn run(&mut self) {
         let world = self.asker.world;
         let facts = &self.asker.worker.inputs;
-        for job in facts.fresh() {
+        let bounds = Bounds::new(self.asker);
+        let mut by_age = ByAge::new(world, &self.lines);
+        let Some(oldest) = by_age.ready() else { return };
+        for (job, inputs) in facts.fresh() {
+            self.look_if(job, inputs, &bounds);
+        }
+        for (at, (job, inputs)) in facts.by_bytes().enumerate() {
+            let bytes = inputs.missing_bytes.unwrap_or(0);
+            if at % STRIDE == 0 && self.is_beaten(bounds.of_rest(oldest, Some(bytes))) {
+                break;
+            }
+            self.look_if(job, inputs, &bounds);
+        }
+        while let Some(ready) = by_age.ready() {
+            if self.is_beaten(bounds.of_rest(ready, None)) {
+                break;
+            }
+            let Some(job) = by_age.next() else { break };
+            if facts.get(job).is_none() {
+                self.look_if(job, Inputs::default(), &bounds);
+            }
+        }
+    }
+
+    /// Whether a job with so many points cannot win. One with the best score still could, by its
+    /// age or id.
+    fn is_beaten(&self, points: Fixed) -> bool {
+        points < self.best.map_or(Fixed::ZERO, |((score, ..), _)| score)
+    }
+
+    fn look_if(&mut self, job: JobIx, inputs: Inputs, bounds: &Bounds) {
+        if !self.is_beaten(bounds.of(self.asker.world.queue.sketch(job), inputs)) {
             self.look_at(job);
         }
-        let mut by_age = ByAge::new(world, &self.lines);
-        let (mut bytes_at, mut paths_at) = (0, 0);
-        let others = self.others();
-        loop {
-            for _ in 0..STRIDE {
-                if let Some((job, _)) = facts.by_bytes(bytes_at) {
-                    self.look_at(job);
-                    bytes_at += 1;
-                }
-                if let Some((job, _)) = facts.by_paths(paths_at) {
-                    self.look_at(job);
-                    paths_at += 1;
-                }
-                let Some(job) = by_age.next() else { return };
-                self.look_at(job);
-            }
-            let bytes = facts.by_bytes(bytes_at).and_then(|(_, missing)| missing);
-            let paths = facts.by_paths(paths_at).and_then(|(_, missing)| missing);
-            let Some(ready) = by_age.ready() else { return };
-            let bound = others
-                + self.weighed(Rule::MissingBytes, missing_bytes::points(self.asker, bytes))
-                + self.weighed(Rule::MissingPaths, missing_paths_points(self.asker, paths))
-                + self.weighed(Rule::Wait, self.wait_points(ready));
-            // A job with the same score could still win by its age or id.
-            if bound < Fixed::ZERO || self.best.is_some_and(|((score, ..), _)| bound < score) {
-                return;
-            }
-        }
     }
 
-    fn wait_points(&self, ready: Timestamp) -> Fixed {
-        wait::points(self.asker, self.asker.now().since(ready))
-    }
-
-    fn weighed(&self, rule: Rule, points: Fixed) -> Fixed {
-        let weight = self.asker.world.policy.rules.get(&rule).copied().unwrap_or(Fixed::ZERO);
-        points.times(weight)
-    }
-
-    /// The most that the rules without an order of their own can give.
-    fn others(&self) -> Fixed {
-        let others = rules::of(&self.asker.world.policy).filter(|(sheet, _)| {
-            !matches!(sheet.rule, Rule::MissingBytes | Rule::MissingPaths | Rule::Wait)
-        });
-        others.map(|(sheet, weight)| sheet.most(self.asker).times(weight)).sum()
-    }
-
-    /// Scores a job, unless it was scored before or may not be taken.
+    /// Scores a job, unless it may not be taken.
     fn look_at(&mut self, ix: JobIx) {
-        let (word, bit) = (ix.at() / 64, 1 << (ix.at() % 64));
-        if self.seen[word] & bit != 0 {
-            return;
-        }
-        self.seen[word] |= bit;
         let world = self.asker.world;
         let Some(waiting) = world.queue.jobs.get(ix) else { return };
         let may = waiting.line.is_some_and(|line| self.lines.contains(&line))

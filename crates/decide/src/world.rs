@@ -136,6 +136,12 @@ impl World {
         self.attempts.len()
     }
 
+    /// How many pairs of a worker and a job have known inputs, and how many bytes that takes.
+    pub fn inputs_size(&self) -> (usize, usize) {
+        let sizes = self.fleet.workers.iter().map(|(_, seated)| seated.inputs.size());
+        sizes.fold((0, 0), |(count, bytes), size| (count + size.0, bytes + size.1))
+    }
+
     /// What is left of the budget of all tenants together; `None` means that there is no limit.
     pub(crate) fn budget_left(&self) -> Option<Fixed> {
         self.budget.map(|budget| budget.limit - budget.used - self.in_flight)

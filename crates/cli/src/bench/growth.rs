@@ -18,6 +18,8 @@ use super::machine::{Progress, resident, timed};
 use super::workload::{Workload, has_constant_key};
 use crate::print::{self, Failure};
 
+/// Memory is told for queues from this length on.
+const N_JOBS_WEIGHED: usize = 100_000;
 /// Decisions between two looks at the clock.
 const BATCH: usize = 200;
 
@@ -35,6 +37,12 @@ pub(crate) struct Row {
 impl Row {
     fn per_second(&self) -> f64 {
         1e9 / self.nanos
+    }
+
+    /// Bytes per waiting job, by the memory that the process holds; a short queue is lost in the
+    /// pages that any process takes.
+    fn bytes(&self) -> String {
+        if self.n_jobs < N_JOBS_WEIGHED { String::new() } else { self.bytes_per_job.to_string() }
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -172,7 +180,7 @@ pub(crate) fn tables(rows: &[Row]) -> String {
             row.n_jobs.to_string(),
             format!("{:.2}", row.nanos / 1_000.0),
             format!("{:.0}", row.per_second()),
-            row.bytes_per_job.to_string(),
+            row.bytes(),
             base(10_000),
             base(100_000),
         ]

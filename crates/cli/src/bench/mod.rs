@@ -48,7 +48,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let pulls = presets
         .iter()
         .filter(|preset| matches!(preset, Preset::Simple | Preset::ResourceAware))
-        .map(|preset| rules::measure(*preset, options.seconds, &progress))
+        .map(|preset| rules::measure(*preset, &progress))
         .collect::<Vec<_>>();
     let loading = loading::measure(&progress)?;
     progress.finish();

@@ -3,14 +3,17 @@
 use std::time::Duration;
 
 use decide::World;
-use model::{Action, Ended, Event, Fixed, Freed, Preset, Timestamp, WorkerId};
+use model::{Action, Ended, Event, Fixed, Freed, JobId, Preset, Timestamp, WorkerId};
 use serde_json::{Value, json};
 
-use super::machine::{Progress, resident, timed};
+use super::machine::{Progress, timed};
 use super::workload::{Farm, Workload};
 
 const N_JOBS: u64 = 50_000;
 const N_WORKERS: u64 = 200;
+const N_PULLS: u64 = 600;
+/// The end of the hour in which jobs arrived.
+const NOW: Timestamp = Timestamp(3_600_000);
 
 /// Times of single pulls, and of scoring every job instead.
 pub(crate) struct Report {
@@ -61,36 +64,49 @@ impl Report {
     }
 }
 
-/// Pulls by every worker in turn; each answer is checked by scoring every job.
-pub(crate) fn measure(preset: Preset, seconds: f64, progress: &Progress) -> Report {
+/// Pulls by every worker in turn. Then the same again, on the same world made anew, where each
+/// answer is checked by scoring every job.
+pub(crate) fn measure(preset: Preset, progress: &Progress) -> Report {
     progress.say(format!("{}: {}", preset.name(), Farm::NAME));
     let (mut world, bytes_per_pair) = farm(preset);
     let mut report =
         Report { preset, pulls: Vec::new(), all: Vec::new(), n_wrong: 0, bytes_per_pair };
-    let mut now = Timestamp(3_600_000);
-    let mut spent = Duration::ZERO;
-    while report.pulls.len() < 200 || spent.as_secs_f64() < 3.0 * seconds {
-        let turn = u64::try_from(report.pulls.len()).expect("there are few pulls");
-        let worker = WorkerId::number(turn % N_WORKERS);
-        now.0 += 50;
-        let (expected, all) = timed(|| world.best_by_scoring_all(&worker));
-        let freed = Freed { worker: worker.clone(), completed: 1 };
-        let (actions, took) = timed(|| world.fetch(&freed, now));
-        let found = actions.iter().find_map(|action| match action {
-            Action::Place(placement) => Some(placement.job.clone()),
-            Action::Preempt(_) | Action::Defer(_) => None,
-        });
-        report.n_wrong += usize::from(found != expected);
+    let mut found = Vec::new();
+    for turn in 0..N_PULLS {
+        let (job, took) = pull(&mut world, turn);
         report.pulls.push(took);
-        report.all.push(all);
-        spent += took + all;
-        if let Some(job) = found {
-            world.apply(Event::Ended(Ended { job, cost: Fixed::ONE, completed: true }));
-        }
+        found.push(job);
+    }
+    progress.say(format!("{}: checking every answer", preset.name()));
+    let (mut world, _) = farm(preset);
+    for (turn, found) in (0..N_PULLS).zip(found) {
+        let (expected, took) = timed(|| world.best_by_scoring_all(&asking(turn)));
+        report.all.push(took);
+        report.n_wrong += usize::from(found != expected);
+        pull(&mut world, turn);
     }
     report.pulls.sort_unstable();
     report.all.sort_unstable();
     report
+}
+
+/// The worker whose turn it is.
+fn asking(turn: u64) -> WorkerId {
+    WorkerId::number(turn % N_WORKERS)
+}
+
+/// A worker asks for one job, and is done with it at once.
+fn pull(world: &mut World, turn: u64) -> (Option<JobId>, Duration) {
+    let freed = Freed { worker: asking(turn), completed: 1 };
+    let (actions, took) = timed(|| world.fetch(&freed, NOW));
+    let found = actions.iter().find_map(|action| match action {
+        Action::Place(placement) => Some(placement.job.clone()),
+        Action::Preempt(_) | Action::Defer(_) => None,
+    });
+    if let Some(job) = found.clone() {
+        world.apply(Event::Ended(Ended { job, cost: Fixed::ONE, completed: true }));
+    }
+    (found, took)
 }
 
 fn farm(preset: Preset) -> (World, usize) {
@@ -101,17 +117,16 @@ fn farm(preset: Preset) -> (World, usize) {
     for at in 0..N_WORKERS {
         world.apply(Event::Joined(Box::new(farm.worker(at))));
     }
-    let before = resident();
     for at in 0..N_JOBS {
         world.apply(Event::Queued(Box::new(farm.job(at, N_JOBS))));
     }
     // Every worker asks once, so that the orders by inputs are made.
     for at in 0..N_WORKERS {
         let freed = Freed { worker: WorkerId::number(at), completed: 0 };
-        world.fetch(&freed, Timestamp(3_600_000));
+        world.fetch(&freed, NOW);
     }
-    let pairs = usize::try_from(N_JOBS * N_WORKERS).expect("there are ten million pairs");
-    (world, resident().saturating_sub(before) / pairs)
+    let (pairs, bytes) = world.inputs_size();
+    (world, bytes / pairs.max(1))
 }
 
 /// The nearest-rank percentile of sorted times.

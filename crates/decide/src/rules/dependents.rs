@@ -3,7 +3,7 @@
 use model::policy::Rule;
 use model::{Fixed, Trait};
 
-use crate::rule::{Candidate, Judge, Sheet, Verdict, fraction};
+use crate::rule::{Asker, Candidate, Judge, Sheet, Verdict, fraction};
 
 const POINTS_MAX: Fixed = Fixed::whole(50);
 /// Jobs that wait for a job on average, while nobody has counted them.
@@ -19,8 +19,7 @@ pub(super) const SHEET: Sheet = Sheet {
 fn judge(candidate: &Candidate<'_>) -> Verdict {
     let points = match candidate.job.extra().dependents {
         Some(dependents) if !candidate.is(Trait::Evaluation) => {
-            let average = candidate.asker.avg_1h().dependencies.unwrap_or(AVERAGE_UNKNOWN);
-            match 2 * i128::from(average.in_thousandths()) {
+            match thousandths(candidate.asker) {
                 0 if dependents > 0 => POINTS_MAX,
                 all_at => fraction(POINTS_MAX, 1_000 * i128::from(dependents), all_at),
             }
@@ -28,4 +27,15 @@ fn judge(candidate: &Candidate<'_>) -> Verdict {
         Some(_) | None => Fixed::ZERO,
     };
     Verdict::Points(points)
+}
+
+/// Dependents that earn all points, in thousandths.
+fn thousandths(asker: &Asker<'_>) -> i128 {
+    let average = asker.avg_1h().dependencies.unwrap_or(AVERAGE_UNKNOWN);
+    2 * i128::from(average.in_thousandths())
+}
+
+/// Dependents that earn all points, rounded down.
+pub(crate) fn all_at(asker: &Asker<'_>) -> i128 {
+    thousandths(asker) / 1_000
 }

@@ -27,7 +27,17 @@ pub(crate) fn points(asker: &Asker<'_>, missing: Option<u64>) -> Fixed {
     if missing == 0 {
         return POINTS_MAX;
     }
-    let average = asker.avg_1h().missing_mib.unwrap_or(AVERAGE_MIB_UNKNOWN);
-    let none_at = 2 * i128::from(average.in_thousandths()) * BYTES_PER_MIB;
+    let none_at = thousandths(asker);
     fraction(POINTS_MAX, none_at - 1_000 * i128::from(missing), none_at)
+}
+
+/// Missing bytes that earn nothing, in thousandths.
+fn thousandths(asker: &Asker<'_>) -> i128 {
+    let average = asker.avg_1h().missing_mib.unwrap_or(AVERAGE_MIB_UNKNOWN);
+    2 * i128::from(average.in_thousandths()) * BYTES_PER_MIB
+}
+
+/// Missing bytes that earn nothing, rounded up.
+pub(crate) fn none_at(asker: &Asker<'_>) -> i128 {
+    thousandths(asker) / 1_000 + 1
 }

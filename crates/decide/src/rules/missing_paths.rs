@@ -17,16 +17,24 @@ pub(super) const SHEET: Sheet = Sheet {
 };
 
 fn judge(candidate: &Candidate<'_>) -> Verdict {
-    Verdict::Points(points(candidate.asker, candidate.inputs().missing_paths))
+    let points = match (candidate.inputs().missing_paths, thousandths(candidate.asker)) {
+        (None, _) => Fixed::ZERO,
+        (Some(missing), 0) if missing > 0 => Fixed::ZERO,
+        (Some(_), 0) => POINTS_MAX,
+        (Some(missing), none_at) => {
+            fraction(POINTS_MAX, none_at - 1_000 * i128::from(missing), none_at)
+        }
+    };
+    Verdict::Points(points)
 }
 
-/// Points for a job of which the asking worker lacks so many paths.
-pub(crate) fn points(asker: &Asker<'_>, missing: Option<u32>) -> Fixed {
-    let Some(missing) = missing else { return Fixed::ZERO };
+/// Missing paths that earn nothing, in thousandths.
+fn thousandths(asker: &Asker<'_>) -> i128 {
     let average = asker.avg_1h().missing_paths.unwrap_or(AVERAGE_UNKNOWN);
-    let none_at = 2 * i128::from(average.in_thousandths());
-    if none_at == 0 {
-        return if missing == 0 { POINTS_MAX } else { Fixed::ZERO };
-    }
-    fraction(POINTS_MAX, none_at - 1_000 * i128::from(missing), none_at)
+    2 * i128::from(average.in_thousandths())
+}
+
+/// Missing paths that earn nothing, rounded up.
+pub(crate) fn none_at(asker: &Asker<'_>) -> i128 {
+    thousandths(asker) / 1_000 + 1
 }

@@ -1,8 +1,8 @@
 //! Every rule, one file each. The names are permanent: they are stored with decisions.
 
-mod missing_paths;
+pub(crate) mod missing_paths;
 pub(crate) mod missing_bytes;
-mod dependents;
+pub(crate) mod dependents;
 pub(crate) mod wait;
 mod rescore_wait;
 mod light;
@@ -22,8 +22,6 @@ use model::Fixed;
 use model::policy::{Policy, Preset};
 
 use crate::rule::Sheet;
-
-pub(crate) use missing_paths::points as missing_paths_points;
 
 /// All rules, in the order they are listed to people.
 pub const ALL: &[&Sheet] = &[

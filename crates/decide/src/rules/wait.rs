@@ -9,6 +9,8 @@ use crate::rule::{Asker, Candidate, Judge, Sheet, Verdict, fraction};
 const POINTS_PER_AVERAGE: i128 = 60;
 /// More than all other bonuses together, so that age wins in the end.
 const POINTS_MAX: Fixed = Fixed::whole(4_000);
+/// The same without its decimals.
+const AVERAGES_MAX: i128 = 4_000;
 /// The average wait, while nobody has measured it.
 const AVERAGE_UNKNOWN: Fixed = Fixed::whole(60);
 
@@ -21,16 +23,21 @@ pub(super) const SHEET: Sheet = Sheet {
 
 fn judge(candidate: &Candidate<'_>) -> Verdict {
     let waited = candidate.asker.now().since(candidate.job.standing.ready);
-    Verdict::Points(points(candidate.asker, waited))
+    let average = average(candidate.asker);
+    let points = if average == Fixed::ZERO {
+        if waited > Millis::ZERO { POINTS_MAX } else { Fixed::ZERO }
+    } else {
+        let all_at = i128::from(average.in_thousandths()) * AVERAGES_MAX;
+        fraction(POINTS_MAX, POINTS_PER_AVERAGE * i128::from(waited.0), all_at)
+    };
+    Verdict::Points(points)
 }
 
-/// Points for a job that has been ready for so long.
-pub(crate) fn points(asker: &Asker<'_>, waited: Millis) -> Fixed {
-    let average = asker.avg_1h().wait_s.unwrap_or(AVERAGE_UNKNOWN);
-    if average == Fixed::ZERO {
-        return if waited > Millis::ZERO { POINTS_MAX } else { Fixed::ZERO };
-    }
-    let most_in_averages = i128::from(POINTS_MAX.in_thousandths()) / 1_000;
-    let all_at = i128::from(average.in_thousandths()) * most_in_averages;
-    fraction(POINTS_MAX, POINTS_PER_AVERAGE * i128::from(waited.0), all_at)
+fn average(asker: &Asker<'_>) -> Fixed {
+    asker.avg_1h().wait_s.unwrap_or(AVERAGE_UNKNOWN)
+}
+
+/// Milliseconds of waiting that earn all points, rounded down.
+pub(crate) fn all_at(asker: &Asker<'_>) -> i128 {
+    i128::from(average(asker).in_thousandths()) * AVERAGES_MAX / POINTS_PER_AVERAGE
 }
