@@ -9,9 +9,9 @@ use model::{
 
 use crate::catalogue::FitKey;
 use crate::order::Standing;
-use crate::queue::{AskIx, Extra, Waiting};
 use crate::register::Place;
 use crate::table::{AttemptIx, ClassIx, JobIx, NameIx, TenantIx, WorkerIx};
+use crate::waiting::{AskIx, Extra, Waiting};
 use crate::world::{Running, World};
 
 impl World {

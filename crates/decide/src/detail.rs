@@ -3,7 +3,7 @@
 use model::{Fixed, JobId, Millis, Reason, Timestamp};
 
 use crate::explain::Audience;
-use crate::queue::{AskIx, Waiting};
+use crate::waiting::{AskIx, Waiting};
 use crate::world::World;
 
 impl World {

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use model::policy::Order;
 use model::{Action, Decision, Defer, Freed, Hold, JobId, Reason, Snapshot};
 
-use crate::queue::{Stage, Waiting};
 use crate::rule::{Asker, Opinion};
 use crate::table::{ClassIx, JobIx, WorkerIx};
 use crate::turn::Scope;
+use crate::waiting::{Stage, Waiting};
 use crate::world::World;
 
 /// Decides on a snapshot, once, and says of every job that stays why it does.

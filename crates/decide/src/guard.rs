@@ -8,8 +8,8 @@ use model::Millis;
 use model::policy::Guard;
 
 use crate::catalogue::Fit;
-use crate::queue::Waiting;
 use crate::table::WorkerIx;
+use crate::waiting::Waiting;
 use crate::world::World;
 
 /// Rare work is expected if some of it became ready within this time.

@@ -1,8 +1,8 @@
 //! What one worker lacks of the inputs of waiting jobs, those of which it lacks least first.
 //!
 //! The order is by *raw* bytes, so that changing averages reorder nothing, and it is the order in
-//! memory: a search reads from the front. A fact takes 20 bytes, 4 of them to find it by its job. New
-//! facts wait in a small map until there are enough of them to be worth sorting in.
+//! memory: a search reads from the front. A fact takes 20 bytes, 4 of them to find it by its job.
+//! New facts wait in a small map until there are enough of them to be worth sorting in.
 
 use std::collections::BTreeMap;
 

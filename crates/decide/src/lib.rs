@@ -27,6 +27,7 @@ mod seated;
 mod inputs;
 mod register;
 mod queue;
+mod waiting;
 mod tenants;
 
 mod round;

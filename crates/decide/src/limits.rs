@@ -4,8 +4,9 @@ use model::policy::Turn;
 use model::{Fixed, Reason};
 
 use crate::catalogue::Class;
-use crate::queue::{AskIx, Line, LineKey, Waiting};
+use crate::queue::{Line, LineKey};
 use crate::table::{JobIx, NameIx, TenantIx, WorkerIx};
+use crate::waiting::{AskIx, Waiting};
 use crate::world::World;
 
 impl World {

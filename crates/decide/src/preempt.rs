@@ -12,9 +12,10 @@ use model::{Action, Fixed, JobId, Preempt, Timestamp};
 
 use crate::catalogue::Class;
 use crate::order::OrderKey;
-use crate::queue::{Line, Waiting};
+use crate::queue::Line;
 use crate::table::{AttemptIx, JobIx, NameIx, TenantIx, WorkerIx};
 use crate::turn::Scope;
+use crate::waiting::Waiting;
 use crate::world::{Running, World};
 
 /// Attempts that were told to stop for one job.

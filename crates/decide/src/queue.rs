@@ -7,84 +7,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::policy::Policy;
-use model::{Fixed, History, JobId, Millis, Timestamp, Traits, WorkerId};
+use model::{Fixed, JobId, Millis, Timestamp};
 
 use crate::bounds::Sketch;
 use crate::catalogue::Catalogue;
 use crate::index::QuickLookup;
 use crate::order::{Mode, OrderKey, Standing};
-use crate::table::{ClassIx, EntryIx, Ix, JobIx, LineIx, NameIx, Table, TenantIx};
-
-/// A job that waits, as small as it can be: there may be millions.
-#[derive(Clone, Debug)]
-pub(crate) struct Waiting {
-    pub(crate) id: JobId,
-    pub(crate) entry: EntryIx,
-    pub(crate) tenant: TenantIx,
-    pub(crate) class: ClassIx,
-    /// `None` while its moment has not come.
-    pub(crate) line: Option<LineIx>,
-    pub(crate) standing: Standing,
-    pub(crate) cost: Fixed,
-    pub(crate) traits: Traits,
-    /// Whether the pool of its class is its own, not its type's.
-    pub(crate) has_own_pool: bool,
-    /// Whether some worker said what it lacks of its inputs.
-    pub(crate) has_inputs: bool,
-    /// Whether some worker said how many bytes it lacks.
-    pub(crate) has_size: bool,
-    /// When it is to be looked at again.
-    pub(crate) timer: Option<Timestamp>,
-    /// The key that it stands in line by.
-    pub(crate) major: i64,
-    pub(crate) extra: Option<Box<Extra>>,
-}
-
-/// What most jobs do not have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Extra {
-    pub(crate) not_before: Option<Timestamp>,
-    pub(crate) backoff_until: Option<Timestamp>,
-    pub(crate) last_worker: Option<WorkerId>,
-    pub(crate) hint: Option<NameIx>,
-    pub(crate) ask: Option<AskIx>,
-    pub(crate) evictions: u32,
-    pub(crate) dependents: Option<u32>,
-    pub(crate) rescore_count: u32,
-    pub(crate) history: Option<History>,
-}
-
-static NO_EXTRA: Extra = Extra {
-    not_before: None,
-    backoff_until: None,
-    last_worker: None,
-    hint: None,
-    ask: None,
-    evictions: 0,
-    dependents: None,
-    rescore_count: 0,
-    history: None,
-};
-
-/// What a job asks to hold alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum AskIx {
-    Named(NameIx),
-    Any,
-}
-
-/// How a job stands to its backoff.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Stage {
-    /// It never needed one.
-    Fresh,
-    /// It ends later.
-    Inside,
-    /// It ends at this very moment.
-    Ending,
-    /// It ended.
-    Over,
-}
+use crate::table::{ClassIx, Ix, JobIx, LineIx, Table, TenantIx};
+use crate::waiting::{AskIx, Stage, Waiting};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct LineKey {
@@ -143,89 +73,6 @@ const LENGTH_UNKNOWN: Millis = Millis(i64::MAX);
 
 /// So many places wait at most before they are used again.
 const RETIRED_MAX: usize = 4_096;
-
-impl Waiting {
-    pub(crate) fn new(
-        (id, entry): (JobId, EntryIx),
-        tenant: TenantIx,
-        class: ClassIx,
-        standing: Standing,
-    ) -> Self {
-        Self {
-            id,
-            entry,
-            tenant,
-            class,
-            line: None,
-            standing,
-            cost: Fixed::ONE,
-            traits: Traits::default(),
-            has_own_pool: false,
-            has_inputs: false,
-            has_size: false,
-            timer: None,
-            major: 0,
-            extra: None,
-        }
-    }
-
-    pub(crate) fn extra(&self) -> &Extra {
-        self.extra.as_deref().unwrap_or(&NO_EXTRA)
-    }
-
-    /// The same job with what most do not have.
-    pub(crate) fn with_extra(self, extra: Extra) -> Self {
-        Self { extra: (extra != NO_EXTRA).then(|| Box::new(extra)), ..self }
-    }
-
-    fn sketch(&self) -> Sketch {
-        let extra = self.extra();
-        Sketch {
-            ready: self.standing.ready,
-            dependents: extra.dependents.unwrap_or(0),
-            traits: self.traits,
-            has_history: extra.history.is_some(),
-        }
-    }
-
-    fn head(&self, job: JobIx) -> Head {
-        Head { job, key: self.order_key(), standing: self.standing }
-    }
-
-    fn order_key(&self) -> OrderKey {
-        OrderKey { major: self.major, ready: self.standing.ready, id: self.id.clone() }
-    }
-
-    /// When it can run at the earliest, backoff apart.
-    pub(crate) fn starts(&self) -> Timestamp {
-        self.extra()
-            .not_before
-            .map_or(self.standing.ready, |moment| moment.max(self.standing.ready))
-    }
-
-    pub(crate) fn stage(&self, now: Timestamp) -> Stage {
-        match self.extra().backoff_until {
-            None => Stage::Fresh,
-            Some(until) if until > now => Stage::Inside,
-            Some(until) if until == now => Stage::Ending,
-            Some(_) => Stage::Over,
-        }
-    }
-
-    /// The next moment at which it belongs in another line.
-    fn next_change(&self, policy: &Policy, now: Timestamp) -> Option<Timestamp> {
-        if self.starts() > now {
-            return Some(self.starts());
-        }
-        let after = |moment: Timestamp| Timestamp(moment.0 + 1);
-        let backoff = match self.stage(now) {
-            Stage::Fresh | Stage::Over => None,
-            Stage::Inside => self.extra().backoff_until,
-            Stage::Ending => self.extra().backoff_until.map(after),
-        };
-        [backoff, self.standing.mode_ends(policy, now)].into_iter().flatten().min()
-    }
-}
 
 /// Whether lines must also be sorted by age alone, because some choices go by it.
 fn needs_age_order(policy: &Policy) -> bool {
@@ -407,15 +254,5 @@ impl Queue {
         if lines.is_empty() {
             self.active.remove(&line.key.class);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_waiting_job_fits_in_two_cache_lines() {
-        assert!(size_of::<Option<Waiting>>() <= 128, "{} bytes", size_of::<Option<Waiting>>());
     }
 }

@@ -7,8 +7,8 @@
 use model::{JobId, Millis, Timestamp};
 
 use crate::catalogue::ClassKey;
-use crate::queue::Waiting;
 use crate::table::{JobIx, NameIx, WorkerIx};
+use crate::waiting::Waiting;
 use crate::world::{Running, World};
 
 /// A worker kept for a wide job.

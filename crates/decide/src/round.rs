@@ -9,10 +9,10 @@ use std::sync::Arc;
 use model::policy::{Entry, Order, Turn};
 use model::{Action, Name, Placement, Points, Timestamp};
 
-use crate::queue::AskIx;
 use crate::seat::Seating;
 use crate::table::{JobIx, LineIx, NameIx, TenantIx, WorkerIx};
 use crate::turn::{Pick, Scope};
+use crate::waiting::AskIx;
 use crate::world::{Running, World};
 
 impl World {

@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use model::policy::Rule;
 use model::{Averages, Fixed, Inputs, Millis, Points, Timestamp, Trait};
 
-use crate::queue::Waiting;
 use crate::rules;
 use crate::seated::Seated;
 use crate::table::{JobIx, TenantIx, WorkerIx};
+use crate::waiting::Waiting;
 use crate::world::World;
 
 /// A rule: its name, what it is for, and how it judges.

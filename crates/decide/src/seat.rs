@@ -4,10 +4,10 @@ use model::policy::{Rule, Sampling, Seat};
 use model::{Fixed, Points};
 
 use crate::catalogue::Class;
-use crate::queue::Waiting;
 use crate::rule::{Asker, fraction};
 use crate::rules::missing_bytes;
 use crate::table::{JobIx, NameIx, WorkerIx};
+use crate::waiting::Waiting;
 use crate::world::World;
 
 /// Where a job could go.

@@ -7,8 +7,8 @@ use model::{
     Ask, Attempt, Event, Eviction, Heartbeat, Job, Name, Resource, Snapshot, Timestamp, Worker,
 };
 
-use crate::queue::AskIx;
 use crate::table::{AttemptIx, JobIx, NameIx};
+use crate::waiting::AskIx;
 use crate::world::World;
 
 impl World {

@@ -4,8 +4,9 @@ use model::policy::{Order, Turn};
 use model::{JobId, Name, Timestamp};
 
 use crate::order::{Mode, OrderKey, Standing};
-use crate::queue::{Head, Line, LineKey, Stage, Waiting};
+use crate::queue::{Head, Line, LineKey};
 use crate::table::{FitIx, JobIx, LineIx, NameIx, WorkerIx};
+use crate::waiting::{Stage, Waiting};
 use crate::world::World;
 
 /// What a pass over the lines is about.

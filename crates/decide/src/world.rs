@@ -12,11 +12,12 @@ use model::{
 use crate::chance::Chance;
 use crate::fleet::Fleet;
 use crate::index::Names;
-use crate::queue::{AskIx, Queue};
+use crate::queue::Queue;
 use crate::register::Register;
 use crate::reserve::Reservation;
 use crate::table::{AttemptIx, EntryIx, NameIx, Table, TenantIx, WorkerIx};
 use crate::tenants::Tenants;
+use crate::waiting::AskIx;
 
 /// Jobs, workers, tenants, attempts, resources and history, kept up to date by events.
 ///

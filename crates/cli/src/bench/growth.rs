@@ -190,8 +190,8 @@ pub(crate) fn tables(rows: &[Row]) -> String {
     let table = print::table(&header, cells.collect(), &[1, 2, 3, 4, 5, 6, 7]);
     format!(
         "One decision: an attempt ends, a job arrives, the world decides. One core, median of\n\
-         batches of {BATCH}. × is the time against a queue of that length; * has no order that is constant\n\
-         in time.\n\n\
+         batches of {BATCH}. × is the time against a queue of that length; * has no order that is\n\
+         constant in time.\n\n\
          {table}\n"
     )
 }
