@@ -15,7 +15,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Seats jobs at workers, and can always say why.
 #[derive(Parser)]
-#[command(name = "maitre", version, propagate_version = true)]
+#[command(name = "maitre", version, propagate_version = true, max_term_width = 80)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

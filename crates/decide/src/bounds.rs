@@ -7,7 +7,7 @@ use model::policy::Rule;
 use model::{Fixed, Inputs, Timestamp, Trait, Traits};
 
 use crate::rule::Asker;
-use crate::rules::{self, dependents, missing_bytes, missing_paths, wait};
+use crate::rules::{self, dependents, light, missing_bytes, missing_paths, wait};
 
 /// What of a job a bound depends on, small enough to be at hand for every job.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,35 @@ pub(crate) struct Sketch {
     pub(crate) dependents: u32,
     pub(crate) traits: Traits,
     pub(crate) has_history: bool,
+}
+
+/// How many waiting jobs have what gives points: a bonus that nobody can get is no bound.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Census {
+    traits: [i64; Trait::ALL.len()],
+    dependents: i64,
+    history: i64,
+}
+
+impl Census {
+    pub(crate) fn count(&mut self, sketch: &Sketch, by: i64) {
+        for (count, fact) in self.traits.iter_mut().zip(Trait::ALL) {
+            *count += if sketch.traits.has(fact) { by } else { 0 };
+        }
+        self.dependents += if sketch.dependents > 0 { by } else { 0 };
+        self.history += if sketch.has_history { by } else { 0 };
+    }
+
+    /// A job that has everything that some job has.
+    fn envelope(&self, ready: Timestamp) -> Sketch {
+        let present = self.traits.iter().zip(Trait::ALL).filter(|(count, _)| **count > 0);
+        Sketch {
+            ready,
+            dependents: if self.dependents > 0 { u32::MAX } else { 0 },
+            traits: present.map(|(_, fact)| fact).collect(),
+            has_history: self.history > 0,
+        }
+    }
 }
 
 /// Bounds for the jobs of one worker.
@@ -29,8 +58,13 @@ pub(crate) struct Bounds {
     network: i64,
     /// Rules that read a job's history.
     history: i64,
+    /// The rule `light`: for a build, and for a light job.
+    build: i64,
+    light: i64,
     /// Rules about every job.
     any: i64,
+    /// A job that has everything that some waiting job has.
+    envelope: Sketch,
 }
 
 /// Points that fall from `most` to nothing.
@@ -87,7 +121,10 @@ impl Bounds {
             Rule::Network,
             Rule::ResourceFit,
             Rule::Disk,
+            Rule::Light,
         ];
+        let weight = asker.world.policy.rules.get(&Rule::Light).copied().unwrap_or(Fixed::ZERO);
+        let of_light = |traits: Traits| weighed_up(light::points(asker, traits), weight);
         let others =
             rules::of(&asker.world.policy).filter(|(sheet, _)| !special.contains(&sheet.rule));
         Self {
@@ -99,42 +136,51 @@ impl Bounds {
             prefer_local: most(Rule::PreferLocal),
             network: most(Rule::Network),
             history: most(Rule::ResourceFit) + most(Rule::Disk),
+            build: of_light(Traits::default()),
+            light: of_light(Traits::default().with(Trait::Light)),
+            envelope: asker.world.queue.census.envelope(asker.now()),
             any: others.map(|(sheet, _)| most(sheet.rule)).sum(),
         }
     }
 
     /// The most that the job can get.
     pub(crate) fn of(&self, sketch: &Sketch, inputs: Inputs) -> Fixed {
-        let waited = u64::try_from(self.now.since(sketch.ready).0).unwrap_or(0);
-        let counts = |does: bool, points: i64| if does { points } else { 0 };
-        Fixed::thousandths(
-            inputs.missing_bytes.map_or(0, |bytes| self.bytes.at(bytes))
-                + inputs.missing_paths.map_or(0, |paths| self.paths.at(u64::from(paths)))
-                + self.wait.at(waited)
-                + self.dependents.at(u64::from(sketch.dependents))
-                + counts(sketch.traits.has(Trait::PreferLocal), self.prefer_local)
-                + counts(sketch.traits.has(Trait::Network), self.network)
-                + counts(sketch.has_history, self.history)
-                + self.any,
-        )
+        let light = if sketch.traits.has(Trait::Light) { self.light } else { self.build };
+        Fixed::thousandths(self.without_light(sketch, inputs) + light)
     }
 
     /// The most that any job can get that became ready at `ready` or later, and of which the
     /// worker lacks `bytes` or more. `None` means that it did not say what it lacks.
     pub(crate) fn of_rest(&self, ready: Timestamp, bytes: Option<u64>) -> Fixed {
-        let traits = [Trait::PreferLocal, Trait::Network].into_iter().collect();
-        let sketch = Sketch { ready, dependents: u32::MAX, traits, has_history: true };
+        let sketch = Sketch { ready, ..self.envelope };
         let inputs = Inputs { missing_bytes: bytes, missing_paths: bytes.map(|_| 0) };
-        self.of(&sketch, inputs)
+        let light = if sketch.traits.has(Trait::Light) { self.light } else { 0 };
+        Fixed::thousandths(self.without_light(&sketch, inputs) + light.max(self.build))
+    }
+
+    fn without_light(&self, sketch: &Sketch, inputs: Inputs) -> i64 {
+        let waited = u64::try_from(self.now.since(sketch.ready).0).unwrap_or(0);
+        let counts = |does: bool, points: i64| if does { points } else { 0 };
+        inputs.missing_bytes.map_or(0, |bytes| self.bytes.at(bytes))
+            + inputs.missing_paths.map_or(0, |paths| self.paths.at(u64::from(paths)))
+            + self.wait.at(waited)
+            + self.dependents.at(u64::from(sketch.dependents))
+            + counts(sketch.traits.has(Trait::PreferLocal), self.prefer_local)
+            + counts(sketch.traits.has(Trait::Network), self.network)
+            + counts(sketch.has_history, self.history)
+            + self.any
     }
 }
 
-/// The most that a rule gives on this worker, weighed, and a little more: points are rounded before
-/// and after they are weighed.
+/// The most that a rule gives on this worker, weighed.
 fn most_of(asker: &Asker<'_>, rule: Rule) -> i64 {
     let found = rules::of(&asker.world.policy).find(|(sheet, _)| sheet.rule == rule);
-    let Some((sheet, weight)) = found else { return 0 };
-    let most = sheet.most(asker).times(weight).in_thousandths();
-    let slack = weight.in_thousandths() / 1_000 + 2;
-    if most > 0 { most + slack } else { 0 }
+    found.map_or(0, |(sheet, weight)| weighed_up(sheet.most(asker), weight))
+}
+
+/// Points times their weight; and a little more if they are weighed, because they are rounded
+/// before and after.
+fn weighed_up(points: Fixed, weight: Fixed) -> i64 {
+    let slack = if weight == Fixed::ONE { 0 } else { weight.in_thousandths() / 1_000 + 2 };
+    if points > Fixed::ZERO { points.times(weight).in_thousandths() + slack } else { 0 }
 }

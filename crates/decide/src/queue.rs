@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::policy::Policy;
 use model::{Fixed, JobId, Millis, Timestamp};
 
-use crate::bounds::Sketch;
+use crate::bounds::{Census, Sketch};
 use crate::catalogue::Catalogue;
 use crate::index::QuickLookup;
 use crate::order::{Mode, OrderKey, Standing};
@@ -59,6 +59,8 @@ pub(crate) struct Queue {
     pub(crate) jobs: Table<JobIx, Waiting>,
     /// What bounds depend on, by job.
     sketches: Vec<Sketch>,
+    /// What some waiting job has.
+    pub(crate) census: Census,
     pub(crate) lines: Table<LineIx, Line>,
     line_of: QuickLookup<LineKey, LineIx>,
     /// Classes with lines.
@@ -91,6 +93,7 @@ impl Queue {
         let class = waiting.class;
         catalogue.classes[class].n_jobs += 1;
         let sketch = waiting.sketch();
+        self.census.count(&sketch, 1);
         let ix = self.jobs.insert(waiting);
         if ix.at() < self.sketches.len() {
             self.sketches[ix.at()] = sketch;
@@ -105,6 +108,7 @@ impl Queue {
     pub(crate) fn take(&mut self, ix: JobIx, catalogue: &mut Catalogue) -> Waiting {
         self.step_out(ix, catalogue);
         let waiting = self.jobs.take(ix);
+        self.census.count(&self.sketches[ix.at()], -1);
         catalogue.classes[waiting.class].n_jobs -= 1;
         if waiting.has_inputs {
             self.retired.push(ix);

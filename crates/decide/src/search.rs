@@ -94,13 +94,14 @@ impl<'a> Search<'a> {
         }
         for (at, (job, inputs)) in facts.by_bytes().enumerate() {
             let bytes = inputs.missing_bytes.unwrap_or(0);
-            if at % STRIDE == 0 && self.is_beaten(bounds.of_rest(oldest, Some(bytes))) {
+            let rest = || bounds.of_rest(oldest, Some(bytes));
+            if at % STRIDE == 0 && self.is_beaten(rest(), oldest) {
                 break;
             }
             self.look_if(job, inputs, &bounds);
         }
         while let Some(ready) = by_age.ready() {
-            if self.is_beaten(bounds.of_rest(ready, None)) {
+            if self.is_beaten(bounds.of_rest(ready, None), ready) {
                 break;
             }
             let Some(job) = by_age.next() else { break };
@@ -110,14 +111,16 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether a job with so many points cannot win. One with the best score still could, by its
-    /// age or id.
-    fn is_beaten(&self, points: Fixed) -> bool {
-        points < self.best.map_or(Fixed::ZERO, |((score, ..), _)| score)
+    /// Whether a job with at most so many points, ready then or later, cannot win. With the best
+    /// score it still could, if it is as old: by its id.
+    fn is_beaten(&self, points: Fixed, ready: Timestamp) -> bool {
+        let Some(((score, Reverse(oldest), _), _)) = self.best else { return points < Fixed::ZERO };
+        points < score || (points == score && ready > oldest)
     }
 
     fn look_if(&mut self, job: JobIx, inputs: Inputs, bounds: &Bounds) {
-        if !self.is_beaten(bounds.of(self.asker.world.queue.sketch(job), inputs)) {
+        let sketch = self.asker.world.queue.sketch(job);
+        if !self.is_beaten(bounds.of(sketch, inputs), sketch.ready) {
             self.look_at(job);
         }
     }

@@ -18,7 +18,7 @@ mod resources;
 mod write;
 mod decision;
 
-use model::{Decision, Policy, Snapshot, maxima};
+use model::{Decision, Policy, Preset, Snapshot, maxima};
 use serde_json::Value;
 
 use document::Document;
@@ -63,6 +63,21 @@ pub fn policy(text: &str) -> Result<Policy, SnapshotError> {
     policy::parse(text).map_err(|failure| failure.at("policy").into_error())
 }
 
+/// The policy of a server's setting, and a warning: a name that nobody knows must not keep a server
+/// from starting, so `resource-aware` stands in for it. Everything else that is wrong is an error.
+pub fn server_policy(text: &str) -> Result<(Policy, Option<String>), SnapshotError> {
+    let is_name = !text.trim_start().starts_with(['{', '"']);
+    match policy(text) {
+        Ok(policy) => Ok((policy, None)),
+        Err(error) if is_name => {
+            let stand_in = Preset::ResourceAware;
+            let warning = format!("{error}; `{}` is used instead", stand_in.name());
+            Ok((stand_in.policy(), Some(warning)))
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// The JSON Schema of a snapshot.
 pub fn schema() -> Value {
     schemars::schema_for!(Document).to_value()
@@ -72,4 +87,26 @@ fn pretty(document: &impl serde::Serialize) -> String {
     let mut text = serde_json::to_string_pretty(document).expect("a document has no failing parts");
     text.push('\n');
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_starts_with_a_policy_that_nobody_knows() {
+        let (policy, warning) = server_policy("fastest").unwrap();
+        assert_eq!(policy, Preset::ResourceAware.policy());
+        assert!(warning.unwrap().contains("fastest"));
+    }
+
+    #[test]
+    fn a_server_takes_a_policy_that_is_known_without_a_warning() {
+        assert_eq!(server_policy("aging").unwrap(), (Preset::Aging.policy(), None));
+    }
+
+    #[test]
+    fn a_server_does_not_start_with_a_setting_that_is_wrong() {
+        assert!(server_policy(r#"{ "preset": "aging", "guard": { "rare_one_in": 4 } }"#).is_err());
+    }
 }

@@ -1,9 +1,9 @@
 //! Substitute-only jobs leave workers of an architecture to real builds.
 
 use model::policy::Rule;
-use model::{Fixed, Trait};
+use model::{Fixed, Trait, Traits};
 
-use crate::rule::{Candidate, Judge, Sheet, Verdict};
+use crate::rule::{Asker, Candidate, Judge, Sheet, Verdict};
 
 const POINTS_BUILD: Fixed = Fixed::whole(50);
 const POINTS_LIGHT_AT_HOME: Fixed = Fixed::whole(100);
@@ -16,14 +16,18 @@ pub(super) const SHEET: Sheet = Sheet {
 };
 
 fn judge(candidate: &Candidate<'_>) -> Verdict {
-    let points = if candidate.is(Trait::Evaluation) {
+    Verdict::Points(points(candidate.asker, candidate.job.traits))
+}
+
+/// Points for a job with these traits.
+pub(crate) fn points(asker: &Asker<'_>, traits: Traits) -> Fixed {
+    if traits.has(Trait::Evaluation) {
         Fixed::ZERO
-    } else if !candidate.is(Trait::Light) {
+    } else if !traits.has(Trait::Light) {
         POINTS_BUILD
-    } else if candidate.asker.worker.has_no_arch {
+    } else if asker.worker.has_no_arch {
         POINTS_LIGHT_AT_HOME
     } else {
         Fixed::ZERO
-    };
-    Verdict::Points(points)
+    }
 }

@@ -5,7 +5,7 @@ pub(crate) mod missing_bytes;
 pub(crate) mod dependents;
 pub(crate) mod wait;
 mod rescore_wait;
-mod light;
+pub(crate) mod light;
 mod reserve_fetch;
 mod resource_fit;
 mod saturation;
