@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use model::job::Amounts;
 use model::{
-    Ask, Attempt, Ended, Event, Fixed, Inputs, Job, JobId, JobType, Resource, TenantId, WorkerId,
+    Ask, Attempt, Ended, Event, Fixed, Inputs, Job, JobId, JobType, Resource, TenantId, Worker,
+    WorkerId,
 };
 
 use crate::catalogue::FitKey;
@@ -23,16 +24,14 @@ impl World {
             Event::Tenant(tenant) => {
                 self.tenants.set(tenant, &mut self.names);
             }
-            Event::Resource(resource) => self.set_resource(resource),
+            Event::Resource(resource) => self.declare_resource(resource),
             Event::Type(kind) => self.set_type(kind),
             Event::Cluster(cluster) => self.cluster = *cluster,
             Event::Usage { tenant, used, completed } => self.set_usage(&tenant, used, completed),
             Event::Evicted(eviction) => {
                 *self.evictions.entry(eviction).or_default() += 1;
             }
-            Event::Joined(worker) => {
-                self.fleet.join(&worker, &mut self.names);
-            }
+            Event::Joined(worker) => self.join(&worker),
             Event::Heartbeat(heartbeat) => {
                 if let Some(ix) = self.fleet.find(&heartbeat.worker) {
                     self.fleet.heartbeat(ix, heartbeat, &mut self.names);
@@ -56,6 +55,15 @@ impl World {
             sharer.tenant.used = used;
             sharer.tenant.completed = completed;
         });
+    }
+
+    /// Takes in a resource; what an attempt holds stays held.
+    fn declare_resource(&mut self, resource: Resource) {
+        let name = self.names.find(&resource.name);
+        let known = name.and_then(|name| self.resources.get(&name));
+        let holder = known.and_then(|known| known.holder.clone());
+        let held_by = holder.filter(|job| self.register.running(job).is_some());
+        self.set_resource(Resource { holder: held_by.or(resource.holder.clone()), ..resource });
     }
 
     fn set_resource(&mut self, resource: Resource) {
@@ -97,11 +105,19 @@ impl World {
                 !waiting.has_own_pool
                     && self.fleet.catalogue.fit_of(waiting.class).key.kind == Some(name)
             });
-            let moved: Vec<Job> = jobs.map(|(ix, _)| self.job(ix)).collect();
+            let moved: Vec<Job> = jobs.map(|(ix, _)| self.job_with_inputs(ix)).collect();
             for job in moved {
                 self.enqueue(&job);
             }
         }
+    }
+
+    fn join(&mut self, worker: &Worker) {
+        let ix = self.fleet.join(worker, &mut self.names);
+        let attempts = self.fleet.workers[ix].attempts.iter().map(|ix| &self.attempts[*ix]);
+        let used: Vec<(NameIx, u64)> =
+            attempts.flat_map(|running| running.amounts.iter().copied()).collect();
+        self.fleet.workers[ix].take(0, &used, None);
     }
 
     fn leave(&mut self, worker: &WorkerId) {
@@ -234,6 +250,15 @@ impl World {
 
     /// Takes in an attempt that somebody else says is running.
     fn start_reported(&mut self, attempt: &Attempt) {
+        let worker = self.fleet.find(&attempt.worker);
+        if let (Some(worker), Some(ix)) = (worker, self.register.running(&attempt.job))
+            && self.attempts[ix].worker == worker
+        {
+            // As decided: it has started now.
+            self.attempts[ix].started = attempt.started;
+            self.attempts[ix].placed_in = 0;
+            return;
+        }
         self.forget(&attempt.job);
         let Some(worker) = self.fleet.find(&attempt.worker) else { return };
         let running = Running {
@@ -312,14 +337,22 @@ impl World {
 
     /// A victim stopped: once all of them have, their room waits for the job that needed it.
     fn keep_promise(&mut self, preemptor: &JobId, victim: AttemptIx, worker: WorkerIx) {
-        let Some(victims) = self.stopping.get_mut(preemptor) else { return };
-        victims.remove(&victim);
-        if victims.is_empty() {
-            self.stopping.remove(preemptor);
+        if self.forget_victim(preemptor, victim) {
             if self.register.waiting(preemptor).is_some() {
                 self.promised.insert(preemptor.clone(), worker);
             }
         }
+    }
+
+    /// An attempt stops for this job no longer. Says whether it was the last that did.
+    fn forget_victim(&mut self, preemptor: &JobId, victim: AttemptIx) -> bool {
+        let Some(victims) = self.stopping.get_mut(preemptor) else { return false };
+        victims.remove(&victim);
+        let is_last = victims.is_empty();
+        if is_last {
+            self.stopping.remove(preemptor);
+        }
+        is_last
     }
 
     fn end(&mut self, ended: &Ended) {
@@ -341,7 +374,9 @@ impl World {
     /// An attempt was told to stop to make room for `preemptor`.
     pub(crate) fn stop(&mut self, victim: &JobId, preemptor: &JobId) {
         let Some(ix) = self.register.running(victim) else { return };
-        self.attempts[ix].stopping_for = Some(preemptor.clone());
+        if let Some(before) = self.attempts[ix].stopping_for.replace(preemptor.clone()) {
+            self.forget_victim(&before, ix);
+        }
         self.stopping.entry(preemptor.clone()).or_default().insert(ix);
     }
 }

@@ -100,7 +100,7 @@ impl Rising {
     }
 
     fn at(&self, amount: u64) -> i64 {
-        product(amount, self.slope).saturating_add(1).min(self.most)
+        if amount == 0 { 0 } else { product(amount, self.slope).saturating_add(1).min(self.most) }
     }
 }
 

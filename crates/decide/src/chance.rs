@@ -11,6 +11,11 @@ impl Chance {
         Self { state: seed }
     }
 
+    /// The seed that goes on where this stream is.
+    pub(crate) const fn seed(&self) -> u64 {
+        self.state
+    }
+
     fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.state;

@@ -40,7 +40,8 @@ pub(crate) struct Audience {
 
 impl World {
     /// Every waiting job with its one reason, by id, as the last decision left it.
-    pub fn holds(&self, freed: Option<&Freed>) -> Vec<Hold> {
+    pub fn holds(&mut self, freed: Option<&Freed>) -> Vec<Hold> {
+        self.fleet.settle(&self.policy);
         let mut audiences = BTreeMap::new();
         let mut holds: Vec<Hold> = self
             .queue
@@ -57,7 +58,8 @@ impl World {
     }
 
     /// Why one job waits; `None` if it does not wait here.
-    pub fn explain(&self, job: &JobId) -> Option<Hold> {
+    pub fn explain(&mut self, job: &JobId) -> Option<Hold> {
+        self.fleet.settle(&self.policy);
         let ix = self.register.waiting(job)?;
         Some(self.hold(ix, &self.audience(self.queue.jobs[ix].class), None))
     }

@@ -35,7 +35,8 @@ impl Fleet {
         self.by_id.get(id)
     }
 
-    /// Takes in a worker, or a known worker's new properties. Its attempts stay.
+    /// Takes in a worker, or a known worker's new properties. Its attempts stay; what they use of
+    /// its amounts is for the caller to say.
     pub(crate) fn join(&mut self, worker: &Worker, names: &mut Names) -> WorkerIx {
         let ix = if let Some(ix) = self.find(&worker.id) {
             self.unmatch(ix);
@@ -51,12 +52,8 @@ impl Fleet {
         seated.pool = names.intern(&worker.pool);
         seated.kinds = worker.types.iter().map(|kind| names.intern(kind)).collect();
         seated.hints = worker.hints.iter().map(|hint| names.intern(hint)).collect();
-        let old = std::mem::take(&mut seated.amounts);
-        for (name, amount) in &worker.amounts {
-            let name = names.intern(name);
-            let used = old.iter().find(|(own, ..)| *own == name).map_or(0, |(.., used)| *used);
-            seated.amounts.push((name, *amount, used));
-        }
+        seated.amounts =
+            worker.amounts.iter().map(|(name, all)| (names.intern(name), *all, 0)).collect();
         seated.worker = worker.clone();
         seated.has_no_arch = !worker.has.contains_key(&Name::new("arch"));
         seated.can_fetch = worker.has("feature", "fetch");

@@ -23,11 +23,12 @@ impl World {
             return false;
         }
         let class = &self.fleet.catalogue.classes[waiting.class].key;
-        let own = self.fleet.catalogue.fits[class.fit].key.kind;
+        let own = &self.fleet.catalogue.fits[class.fit];
         self.fleet.workers[worker].fits().iter().any(|fit| {
             let fit = &self.fleet.catalogue.fits[*fit];
             fit.is_kind
-                && fit.key.kind != own
+                && fit.key.kind != own.key.kind
+                && fit.slots < own.slots
                 && fit.slots_free <= u64::from(class.slots)
                 && self.is_rare(fit, guard)
                 && self.is_expected(fit)

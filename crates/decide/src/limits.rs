@@ -72,7 +72,7 @@ impl World {
     /// Whether the tenant's quota in the pool has room for so many slots more.
     pub(crate) fn quota_allows(&self, tenant: TenantIx, pool: NameIx, slots: u32) -> bool {
         let used = self.tenants[tenant].slots(pool);
-        self.slots_max(tenant, pool).is_none_or(|max| used.saturating_add(slots) <= max)
+        self.slots_max(tenant, pool).is_none_or(|max| used + u64::from(slots) <= u64::from(max))
     }
 
     /// Whether the worker may run one more job of the type.

@@ -12,8 +12,8 @@ use model::{Action, Fixed, JobId, Preempt, Timestamp};
 
 use crate::catalogue::Class;
 use crate::order::OrderKey;
-use crate::queue::Line;
-use crate::table::{AttemptIx, JobIx, NameIx, TenantIx, WorkerIx};
+use crate::queue::{Line, LineKey};
+use crate::table::{AttemptIx, JobIx, LineIx, NameIx, TenantIx, WorkerIx};
 use crate::turn::Scope;
 use crate::waiting::Waiting;
 use crate::world::{Running, World};
@@ -21,17 +21,24 @@ use crate::world::{Running, World};
 /// Attempts that were told to stop for one job.
 type Victims = BTreeSet<AttemptIx>;
 
+/// The highest priority, by line, that found no victims.
+type Failed = BTreeMap<LineIx, i32>;
+
 /// How dear a set of victims is; the smallest is taken: least important, fewest, latest started.
 type Price<'a> = (i32, usize, Vec<(i32, Reverse<Timestamp>, &'a JobId)>);
 
 impl World {
     /// Tells victims to stop for jobs of tenants below their minimum.
     pub(crate) fn preempt(&mut self, actions: &mut Vec<Action>) {
-        let mut tried = BTreeSet::new();
-        while let Some(job) = self.next_preemptor(&tried) {
-            tried.insert(job);
-            let preemptor = self.queue.jobs[job].id.clone();
-            for victim in self.victims(job).unwrap_or_default() {
+        let mut failed = BTreeMap::new();
+        while let Some((line, job)) = self.next_preemptor(&failed) {
+            let waiting = &self.queue.jobs[job];
+            let (preemptor, priority) = (waiting.id.clone(), waiting.standing.priority);
+            let Some(victims) = self.victims(job) else {
+                failed.insert(line, priority);
+                continue;
+            };
+            for victim in victims {
                 let running = &self.attempts[victim];
                 let (victim, worker) = (running.job.clone(), running.worker);
                 actions.push(Action::Preempt(Preempt {
@@ -44,36 +51,37 @@ impl World {
         }
     }
 
-    /// The job whose turn it is to make room for itself.
-    fn next_preemptor(&self, tried: &BTreeSet<JobIx>) -> Option<JobIx> {
+    /// The job whose turn it is to make room for itself, and its line.
+    fn next_preemptor(&self, failed: &Failed) -> Option<(LineIx, JobIx)> {
         let classes = self.queue.active.iter().map(|class| &self.fleet.catalogue.classes[*class]);
-        let lines = classes.flat_map(|class| &class.lines).map(|line| &self.queue.lines[*line]);
-        let candidates = lines.filter_map(|line| self.preemptor_of(line, tried));
-        candidates.min_by_key(|job| {
+        let lines = classes.flat_map(|class| &class.lines);
+        let candidates = lines.filter_map(|line| Some((*line, self.preemptor_of(*line, failed)?)));
+        candidates.min_by_key(|(line, job)| {
             let waiting = &self.queue.jobs[*job];
-            let line = waiting.line.expect("a preemptor stands in a line");
-            let key = self.job_key(&self.queue.lines[line].key, &waiting.standing);
+            let key = self.job_key(&self.queue.lines[*line].key, &waiting.standing);
             (key, waiting.standing.ready, waiting.id.clone())
         })
     }
 
-    /// The first job of the line that may make room for itself.
-    fn preemptor_of(&self, line: &Line, tried: &BTreeSet<JobIx>) -> Option<JobIx> {
-        let pools = self.pools_owed(line.key.tenant, &self.fleet.catalogue.classes[line.key.class]);
-        if pools.is_empty()
+    /// The first job of the line that may make room for itself. Where one found no victims, none
+    /// of the same priority or less will.
+    fn preemptor_of(&self, ix: LineIx, failed: &Failed) -> Option<JobIx> {
+        let line = &self.queue.lines[ix];
+        let class = &self.fleet.catalogue.classes[line.key.class];
+        if self.pools_owed(line.key.tenant, class).is_empty()
             || !self.takes(Scope::default(), line.key.stage)
             || self.line_limit(&line.key).is_some()
-            || self.promises_reach_jobs_max(line.key.tenant)
+            || self.promises_reach_limit(&line.key)
         {
             return None;
         }
         let latest = self.now - self.policy.preemption.delay;
-        let left =
-            self.cost_max(line.key.tenant).map(|max| max - self.promised_cost(line.key.tenant));
+        let left = self.cost_left_beside_promises(line.key.tenant);
+        let above = failed.get(&ix);
         let may = |job: &JobIx| {
             let waiting = &self.queue.jobs[*job];
             waiting.standing.ready <= latest
-                && !tried.contains(job)
+                && above.is_none_or(|priority| waiting.standing.priority > *priority)
                 && !self.stopping.contains_key(&waiting.id)
                 && left.is_none_or(|left| waiting.cost <= left)
         };
@@ -107,36 +115,59 @@ impl World {
         pools
             .filter(|pool| {
                 let slots = sharer.slots(*pool) + self.promised_slots(tenant, *pool);
-                slots < sharer.quota(*pool).0
-                    && self
-                        .slots_max(tenant, *pool)
-                        .is_none_or(|max| slots + class.key.slots <= max)
+                let wanted = slots + u64::from(class.key.slots);
+                slots < u64::from(sharer.quota(*pool).0)
+                    && self.slots_max(tenant, *pool).is_none_or(|max| wanted <= u64::from(max))
             })
             .collect()
     }
 
-    /// Waiting jobs of the tenant for which victims were told to stop, with the victims.
-    fn promised_to(&self, tenant: TenantIx) -> impl Iterator<Item = (&Waiting, &Victims)> {
-        self.stopping.iter().filter_map(move |(job, victims)| {
-            let waiting = &self.queue.jobs[self.register.waiting(job)?];
-            (waiting.tenant == tenant).then_some((waiting, victims))
+    /// Waiting jobs for which victims were told to stop, with the victims.
+    fn promised(&self) -> impl Iterator<Item = (&Waiting, &Victims)> {
+        let stopping = self.stopping.iter();
+        stopping.filter_map(|(job, victims)| {
+            Some((&self.queue.jobs[self.register.waiting(job)?], victims))
         })
     }
 
-    fn promised_slots(&self, tenant: TenantIx, pool: NameIx) -> u32 {
+    fn promised_slots(&self, tenant: TenantIx, pool: NameIx) -> u64 {
         let is_there = |victims: &Victims| victims.iter().any(|ix| self.attempts[*ix].pool == pool);
-        let promised = self.promised_to(tenant).filter(|(_, victims)| is_there(victims));
-        promised.map(|(waiting, _)| self.fleet.catalogue.classes[waiting.class].key.slots).sum()
+        let promised = self
+            .promised()
+            .filter(|(waiting, victims)| waiting.tenant == tenant && is_there(victims));
+        promised
+            .map(|(waiting, _)| u64::from(self.fleet.catalogue.classes[waiting.class].key.slots))
+            .sum()
     }
 
-    fn promised_cost(&self, tenant: TenantIx) -> Fixed {
-        self.promised_to(tenant).map(|(waiting, _)| waiting.cost).sum()
+    /// What a job of the tenant may cost beside those that room is being made for.
+    fn cost_left_beside_promises(&self, tenant: TenantIx) -> Option<Fixed> {
+        let all: Fixed = self.promised().map(|(waiting, _)| waiting.cost).sum();
+        let own = self.promised().filter(|(waiting, _)| waiting.tenant == tenant);
+        let own: Fixed = own.map(|(waiting, _)| waiting.cost).sum();
+        let tenants = self.tenants[tenant].budget_left().map(|left| left - own);
+        let global = self.budget_left().map(|left| left - all);
+        tenants.into_iter().chain(global).min()
     }
 
-    fn promises_reach_jobs_max(&self, tenant: TenantIx) -> bool {
-        let sharer = &self.tenants[tenant];
-        let promised = u32::try_from(self.promised_to(tenant).count()).unwrap_or(u32::MAX);
-        sharer.tenant.jobs_max.is_some_and(|max| sharer.n_running.saturating_add(promised) >= max)
+    /// Whether jobs that room is being made for use up a limit of this line.
+    fn promises_reach_limit(&self, key: &LineKey) -> bool {
+        let count = |jobs: usize| u32::try_from(jobs).unwrap_or(u32::MAX);
+        let sharer = &self.tenants[key.tenant];
+        let own = self.promised().filter(|(waiting, _)| waiting.tenant == key.tenant).count();
+        let jobs = sharer.n_running.saturating_add(count(own));
+        let kind = self.fleet.catalogue.fit_of(key.class).key.kind;
+        let alike = self
+            .promised()
+            .filter(|(waiting, _)| self.fleet.catalogue.fit_of(waiting.class).key.kind == kind);
+        let settings = kind.and_then(|kind| self.kinds.get(&kind));
+        let kind_is_full = settings.is_some_and(|kind| {
+            let n_jobs = kind.n_running.saturating_add(count(alike.count()));
+            kind.settings.jobs_max.is_some_and(|max| n_jobs >= max)
+        });
+        let is_asked_for =
+            key.ask.is_some() && self.promised().any(|(waiting, _)| waiting.extra().ask == key.ask);
+        sharer.tenant.jobs_max.is_some_and(|max| jobs >= max) || kind_is_full || is_asked_for
     }
 
     /// The cheapest victims that together make room for the job, all on one worker.
@@ -149,10 +180,13 @@ impl World {
             return None;
         }
         let pools = self.pools_owed(waiting.tenant, class);
+        let kind = self.fleet.catalogue.fits[class.key.fit].key.kind;
         let workers = self.fleet.matching(class.key.fit).filter(|ix| {
             let seated = &self.fleet.workers[*ix];
-            let kind = self.fleet.catalogue.fits[class.key.fit].key.kind;
-            seated.is_serving() && pools.contains(&seated.pool) && self.kind_allows(*ix, kind)
+            seated.is_serving()
+                && seated.could_hold(&class.key)
+                && pools.contains(&seated.pool)
+                && self.kind_allows(*ix, kind)
         });
         let sets = workers.filter_map(|ix| self.victims_on(ix, waiting, class));
         sets.min_by(|one, two| self.price(one).cmp(&self.price(two)))
@@ -168,46 +202,62 @@ impl World {
         (dearest, victims.len(), each)
     }
 
-    /// Victims on one worker, cheapest first, until there is room.
+    /// Victims on one worker, cheapest first, until there is room; without those that turn out
+    /// not to be needed.
     fn victims_on(
         &self,
         worker: WorkerIx,
         waiting: &Waiting,
         class: &Class,
     ) -> Option<Vec<AttemptIx>> {
-        let seated = &self.fleet.workers[worker];
-        let mut evictable: Vec<AttemptIx> = seated.attempts.clone();
+        let mut evictable: Vec<AttemptIx> = self.fleet.workers[worker].attempts.clone();
         evictable.retain(|ix| self.is_evictable(&self.attempts[*ix], waiting));
         evictable.sort_by_key(|ix| {
             let running = &self.attempts[*ix];
             (running.priority, Reverse(running.started), running.job.clone())
         });
-        // What is free beside attempts that stop for others is theirs.
-        let is_shared = seated.attempts.iter().any(|ix| self.attempts[*ix].stopping_for.is_some());
-        let mut slots = if is_shared { 0 } else { seated.slots_free() };
-        let amount = |name: NameIx| if is_shared { 0 } else { seated.amount_free(name) };
-        let mut amounts: Vec<(NameIx, u64, u64)> =
-            class.key.amounts.iter().map(|(name, need)| (*name, amount(*name), *need)).collect();
-        let mut taken: BTreeMap<TenantIx, u32> = BTreeMap::new();
+        let mut lost: BTreeMap<TenantIx, u64> = BTreeMap::new();
         let mut victims = Vec::new();
         for ix in evictable {
             let running = &self.attempts[ix];
-            let lost = taken.entry(running.tenant).or_default();
-            if !self.stays_at_min(running, *lost) {
-                continue;
+            let lost = lost.entry(running.tenant).or_default();
+            if self.stays_at_min(running, *lost) {
+                *lost += u64::from(running.slots);
+                victims.push(ix);
             }
-            *lost += running.slots;
-            slots += running.slots;
-            for (name, free, _) in &mut amounts {
-                let own = running.amounts.iter().find(|(own, _)| own == name);
-                *free += own.map_or(0, |(_, amount)| *amount);
-            }
-            victims.push(ix);
-            if slots >= class.key.slots && amounts.iter().all(|(_, free, need)| free >= need) {
-                return Some(victims);
+            if self.makes_room(worker, &victims, class) {
+                break;
             }
         }
-        None
+        if victims.is_empty() || !self.makes_room(worker, &victims, class) {
+            return None;
+        }
+        // The dearest first: whoever is not needed is spared.
+        for at in (0..victims.len()).rev() {
+            let spared = victims.remove(at);
+            if !self.makes_room(worker, &victims, class) {
+                victims.insert(at, spared);
+            }
+        }
+        Some(victims)
+    }
+
+    /// Whether the worker has room for the class once these have stopped. What is free beside
+    /// attempts that stop for others is theirs.
+    fn makes_room(&self, worker: WorkerIx, victims: &[AttemptIx], class: &Class) -> bool {
+        let seated = &self.fleet.workers[worker];
+        let is_shared = seated.attempts.iter().any(|ix| self.attempts[*ix].stopping_for.is_some());
+        let room = if is_shared { seated.room().min(0) } else { seated.room() };
+        let victims = || victims.iter().map(|ix| &self.attempts[*ix]);
+        let slots = room + victims().map(|running| i64::from(running.slots)).sum::<i64>();
+        slots >= i64::from(class.key.slots)
+            && class.key.amounts.iter().all(|(name, need)| {
+                let free = if is_shared { 0 } else { seated.amount_free(*name) };
+                let own = |running: &Running| {
+                    running.amounts.iter().find(|(own, _)| own == name).map_or(0, |(_, own)| *own)
+                };
+                victims().map(own).fold(free, u64::saturating_add) >= *need
+            })
     }
 
     fn is_evictable(&self, running: &Running, waiting: &Waiting) -> bool {
@@ -221,15 +271,13 @@ impl World {
     }
 
     /// Whether the victim's tenant keeps its minimum, having lost `lost` slots already.
-    fn stays_at_min(&self, running: &Running, lost: u32) -> bool {
+    fn stays_at_min(&self, running: &Running, lost: u64) -> bool {
         let sharer = &self.tenants[running.tenant];
-        let stopping = self.attempts_stopping(running.tenant, running.pool);
-        let left = sharer.slots(running.pool).saturating_sub(stopping).saturating_sub(lost);
-        left >= running.slots.saturating_add(sharer.quota(running.pool).0)
-    }
-
-    fn attempts_stopping(&self, tenant: TenantIx, pool: NameIx) -> u32 {
         let stopping = self.stopping.values().flatten().map(|ix| &self.attempts[*ix]);
-        stopping.filter(|own| own.tenant == tenant && own.pool == pool).map(|own| own.slots).sum()
+        let stopping =
+            stopping.filter(|own| own.tenant == running.tenant && own.pool == running.pool);
+        let stopping: u64 = stopping.map(|own| u64::from(own.slots)).sum();
+        let left = sharer.slots(running.pool).saturating_sub(stopping).saturating_sub(lost);
+        left >= u64::from(running.slots) + u64::from(sharer.quota(running.pool).0)
     }
 }

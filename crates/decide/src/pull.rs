@@ -56,12 +56,19 @@ impl World {
         loop {
             let pick = self.next_turn(scope)?;
             let waiting = &self.queue.jobs[pick.job];
+            if !self.fleet.workers[worker].has_room(&self.class_of_job(pick.job).key) {
+                self.reserve_on(worker, pick.job);
+                self.block(pick.line);
+                continue;
+            }
             if !self.is_guarded(worker, waiting) && !self.is_reserved(worker, waiting) {
                 return Some(pick.job);
             }
             let line = &self.queue.lines[pick.line];
             let another = self.first_covered(line, |waiting| {
-                self.is_fetched(waiting, scope) && !self.is_guarded(worker, waiting)
+                self.is_fetched(waiting, scope)
+                    && !self.is_guarded(worker, waiting)
+                    && !self.is_reserved(worker, waiting)
             });
             if another.is_some() {
                 return another;

@@ -160,7 +160,9 @@ impl Queue {
         let standings = self.lines[ix].jobs.values().map(|job| &self.jobs[*job].standing);
         let length_min = standings.clone().filter_map(|standing| standing.estimate).min();
         let ready_min = standings.map(|standing| standing.ready).min();
+        let cost_min = self.lines[ix].jobs.values().map(|job| self.jobs[*job].cost).min();
         let line = &mut self.lines[ix];
+        line.cost_min = cost_min.unwrap_or(line.cost_min);
         line.length_min = length_min.unwrap_or(LENGTH_UNKNOWN);
         line.ready_min = ready_min.unwrap_or(line.ready_min);
     }

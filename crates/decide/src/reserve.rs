@@ -91,6 +91,14 @@ impl World {
         }
     }
 
+    /// Keeps this worker for the job, if it will have room and is not kept already.
+    pub(crate) fn reserve_on(&mut self, worker: WorkerIx, job: JobIx) {
+        let is_kept = self.reservations.iter().any(|own| own.worker == worker);
+        if let Some(reservation) = self.starts_at(worker, job).filter(|_| !is_kept) {
+            self.reservations.push(reservation);
+        }
+    }
+
     /// When the worker will have room for the job, by the predicted ends of its attempts.
     fn starts_at(&self, worker: WorkerIx, job: JobIx) -> Option<Reservation> {
         let waiting = &self.queue.jobs[job];

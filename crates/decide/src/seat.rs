@@ -21,8 +21,8 @@ pub(crate) enum Seating {
     Nowhere,
 }
 
-/// Under [`Seat::Fit`], at most so many workers of one level of specialisation are compared, so
-/// that an idle fleet of thousands does not slow decisions down.
+/// Under [`Seat::Fit`], at most so many workers of one level of specialisation are compared for a
+/// job without locality, so that an idle fleet of thousands does not slow decisions down.
 const COMPARED_MAX: usize = 64;
 
 const POINTS_HINT: Fixed = Fixed::whole(300);
@@ -171,7 +171,9 @@ impl World {
         let rivals = another().take_while(|ix| self.fleet.workers[*ix].n_types() == level);
         let mut best = first;
         let mut best_score = self.fit_score(first, job);
-        for rival in rivals.take(COMPARED_MAX) {
+        let is_at_home_somewhere = waiting.extra().hint.is_some() || waiting.has_inputs;
+        let compared_max = if is_at_home_somewhere { usize::MAX } else { COMPARED_MAX };
+        for rival in rivals.take(compared_max) {
             let score = self.fit_score(rival, job);
             if score > best_score {
                 (best, best_score) = (rival, score);

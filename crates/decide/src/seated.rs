@@ -22,7 +22,7 @@ pub(crate) struct Seated {
     pub(crate) fits: Vec<FitIx>,
     pub(crate) position: usize,
     /// Slots that its attempts take.
-    pub(crate) slots_used: u32,
+    pub(crate) slots_used: u64,
     /// Slots that it says are taken by others than its attempts.
     pub(crate) slots_foreign: u32,
     pub(crate) attempts: Vec<AttemptIx>,
@@ -61,7 +61,13 @@ impl Seated {
 
     /// Slots free for new work, whether it is well or not.
     pub(crate) fn slots_free(&self) -> u32 {
-        self.worker.slots.saturating_sub(self.slots_used).saturating_sub(self.slots_foreign)
+        u32::try_from(self.room()).unwrap_or(0)
+    }
+
+    /// Slots free for new work; below zero if more runs than it has slots for.
+    pub(crate) fn room(&self) -> i64 {
+        let used = i64::try_from(self.slots_used).unwrap_or(i64::MAX);
+        i64::from(self.worker.slots).saturating_sub(used) - i64::from(self.slots_foreign)
     }
 
     pub(crate) fn is_serving(&self) -> bool {
@@ -113,10 +119,10 @@ impl Seated {
     }
 
     pub(crate) fn take(&mut self, slots: u32, amounts: &[(NameIx, u64)], kind: Option<NameIx>) {
-        self.slots_used += slots;
+        self.slots_used += u64::from(slots);
         for (name, amount) in amounts {
             if let Some((.., used)) = self.amounts.iter_mut().find(|(own, ..)| own == name) {
-                *used += amount;
+                *used = used.saturating_add(*amount);
             }
         }
         if let Some(kind) = kind {
@@ -130,10 +136,10 @@ impl Seated {
         amounts: &[(NameIx, u64)],
         kind: Option<NameIx>,
     ) {
-        self.slots_used -= slots;
+        self.slots_used -= u64::from(slots);
         for (name, amount) in amounts {
             if let Some((.., used)) = self.amounts.iter_mut().find(|(own, ..)| own == name) {
-                *used -= amount;
+                *used = used.saturating_sub(*amount);
             }
         }
         if let Some(kind) = kind {
@@ -160,7 +166,8 @@ impl Seated {
     /// Takes in how many slots it says are free. Fewer than its attempts leave means that others
     /// use them; more is not believed.
     pub(crate) fn report_free(&mut self, slots_free: Option<u32>) {
-        let left = self.worker.slots.saturating_sub(self.slots_used);
+        let left = u64::from(self.worker.slots).saturating_sub(self.slots_used);
+        let left = u32::try_from(left).expect("it is at most all slots");
         self.slots_foreign = left.saturating_sub(slots_free.unwrap_or(left));
     }
 }

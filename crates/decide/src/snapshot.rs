@@ -59,7 +59,7 @@ impl World {
         attempts.sort_by(|one, two| one.job.cmp(&two.job));
         Snapshot {
             now: self.now,
-            seed: self.seed,
+            seed: self.chance.seed(),
             policy: self.given.clone(),
             budget: self.budget,
             tenants,
@@ -87,6 +87,17 @@ impl World {
         let mut jobs: Vec<Job> = jobs.into_values().collect();
         jobs.sort_by(|one, two| one.id.cmp(&two.id));
         jobs
+    }
+
+    /// A waiting job in words.
+    pub(crate) fn job_with_inputs(&self, ix: JobIx) -> Job {
+        let mut job = self.job(ix);
+        for (_, seated) in self.fleet.workers.iter() {
+            if let Some(inputs) = seated.inputs.get(ix) {
+                job.inputs.insert(seated.worker.id.clone(), inputs);
+            }
+        }
+        job
     }
 
     /// A waiting job in words, without its inputs.

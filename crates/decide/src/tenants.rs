@@ -14,7 +14,7 @@ pub(crate) struct Sharer {
     /// Minimum and maximum by pool.
     quotas: BTreeMap<NameIx, (u32, Option<u32>)>,
     /// Slots in use by pool.
-    slots: BTreeMap<NameIx, u32>,
+    slots: BTreeMap<NameIx, u64>,
     /// Attempts.
     pub(crate) n_running: u32,
     /// Jobs that wait.
@@ -26,7 +26,7 @@ pub(crate) struct Sharer {
 }
 
 impl Sharer {
-    pub(crate) fn slots(&self, pool: NameIx) -> u32 {
+    pub(crate) fn slots(&self, pool: NameIx) -> u64 {
         self.slots.get(&pool).copied().unwrap_or(0)
     }
 
@@ -36,11 +36,7 @@ impl Sharer {
     }
 
     pub(crate) fn is_below_min(&self, pool: NameIx) -> bool {
-        self.slots(pool) < self.quota(pool).0
-    }
-
-    pub(crate) fn is_below_any_min(&self) -> bool {
-        self.quotas.keys().any(|pool| self.is_below_min(*pool))
+        self.slots(pool) < u64::from(self.quota(pool).0)
     }
 
     /// Pools in which it is below its minimum.
@@ -73,13 +69,13 @@ impl Sharer {
     }
 
     pub(crate) fn start(&mut self, pool: NameIx, slots: u32, cost: Fixed) {
-        *self.slots.entry(pool).or_default() += slots;
+        *self.slots.entry(pool).or_default() += u64::from(slots);
         self.n_running += 1;
         self.in_flight += cost;
     }
 
     pub(crate) fn end(&mut self, pool: NameIx, slots: u32, cost: Fixed) {
-        *self.slots.entry(pool).or_default() -= slots;
+        *self.slots.entry(pool).or_default() -= u64::from(slots);
         self.n_running -= 1;
         self.in_flight -= cost;
     }

@@ -3,6 +3,7 @@
 use model::policy::{Order, Turn};
 use model::{JobId, Name, Timestamp};
 
+use crate::catalogue::Class;
 use crate::order::{Mode, OrderKey, Standing};
 use crate::queue::{Head, Line, LineKey};
 use crate::table::{FitIx, JobIx, LineIx, NameIx, WorkerIx};
@@ -67,7 +68,7 @@ impl World {
             if !self.may_have_room(class.key.fit, scope) {
                 continue;
             }
-            if scope.worker.is_some_and(|ix| !self.fleet.workers[ix].has_room(&class.key)) {
+            if scope.worker.is_some_and(|ix| !self.may_seat(ix, class)) {
                 continue;
             }
             // The smallest key so far of each mode, of a line that won or lost by its score: a
@@ -97,15 +98,27 @@ impl World {
                 let rank = self.rank(&line.key, standing, id, scope);
                 if is_better(&rank) {
                     best = Some((rank, Pick { line: *line_ix, job }));
-                    *key = Some(&line.head.key);
+                    if job == line.head.job {
+                        *key = Some(&line.head.key);
+                    }
                 }
             }
         }
         let pick = best.map(|(_, pick)| pick);
         for line in closed {
             self.block(line);
+            self.tighten_cost(line);
         }
         pick
+    }
+
+    /// A line that was walked because some job of it might have been cheap enough, in vain, is not
+    /// walked again until a cheaper one comes.
+    fn tighten_cost(&mut self, line: LineIx) {
+        let Line { key, cost_min, .. } = &self.queue.lines[line];
+        if self.cost_max(key.tenant).is_some_and(|max| *cost_min <= max) {
+            self.queue.tighten(line);
+        }
     }
 
     pub(crate) fn takes(&self, scope: Scope, stage: Stage) -> bool {
@@ -125,6 +138,13 @@ impl World {
                 (Some(_) | None, None) | (None, Some(_)) => true,
             }
             && scope.worker.is_none_or(|worker| self.fleet.workers[worker].runs(ix))
+    }
+
+    /// Whether the worker has room for the class; or will have, if it may be kept for wide jobs.
+    fn may_seat(&self, ix: WorkerIx, class: &Class) -> bool {
+        let seated = &self.fleet.workers[ix];
+        let may_wait = self.policy.reserve && class.is_wide() && seated.could_hold(&class.key);
+        seated.has_room(&class.key) || may_wait
     }
 
     /// The first job of the line that may start, as far as the line can tell.
@@ -215,7 +235,11 @@ impl World {
         let own = || self.fleet.catalogue.fit_of(key.class).key.pool;
         match scope.pool.or(asking).or_else(own) {
             Some(pool) => sharer.is_below_min(pool),
-            None => sharer.is_below_any_min(),
+            // Room in another pool does not help where it is owed.
+            None => sharer.pools_below_min().any(|pool| {
+                let class = &self.fleet.catalogue.classes[key.class];
+                self.fleet.with_room(class).any(|ix| self.fleet.workers[ix].pool == pool)
+            }),
         }
     }
 

@@ -29,7 +29,6 @@ pub struct World {
     pub(crate) given: Policy,
     /// With the weights of rules multiplied in.
     pub(crate) policy: Policy,
-    pub(crate) seed: u64,
     pub(crate) chance: Chance,
     /// The latest moment this world was told.
     pub(crate) now: Timestamp,
@@ -102,7 +101,6 @@ impl World {
         Self {
             policy: effective(&policy),
             given: policy,
-            seed,
             chance: Chance::new(seed),
             now: Timestamp::default(),
             round: 0,
