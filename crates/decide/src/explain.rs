@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use model::policy::Order;
-use model::{Action, Decision, Defer, Freed, Hold, JobId, Reason, Snapshot};
+use model::{Action, Decision, Defer, Freed, Hold, JobId, Reason, Snapshot, Timestamp};
 
 use crate::rule::{Asker, Opinion};
 use crate::table::{ClassIx, JobIx, WorkerIx};
@@ -21,7 +21,7 @@ pub fn decide(snapshot: &Snapshot) -> Decision {
         Some(freed) => world.fetch(freed, snapshot.now),
         None => world.decide(snapshot.now),
     };
-    let holds = world.holds(snapshot.freed.as_ref());
+    let holds = world.holds(snapshot.freed.as_ref(), snapshot.now);
     if snapshot.freed.is_none() {
         actions.extend(world.defers(&holds));
     }
@@ -40,8 +40,8 @@ pub(crate) struct Audience {
 
 impl World {
     /// Every waiting job with its one reason, by id, as the last decision left it.
-    pub fn holds(&mut self, freed: Option<&Freed>) -> Vec<Hold> {
-        self.fleet.settle(&self.policy);
+    pub fn holds(&mut self, freed: Option<&Freed>, now: Timestamp) -> Vec<Hold> {
+        self.advance(now);
         let mut audiences = BTreeMap::new();
         let mut holds: Vec<Hold> = self
             .queue
@@ -58,8 +58,8 @@ impl World {
     }
 
     /// Why one job waits; `None` if it does not wait here.
-    pub fn explain(&mut self, job: &JobId) -> Option<Hold> {
-        self.fleet.settle(&self.policy);
+    pub fn explain(&mut self, job: &JobId, now: Timestamp) -> Option<Hold> {
+        self.advance(now);
         let ix = self.register.waiting(job)?;
         Some(self.hold(ix, &self.audience(self.queue.jobs[ix].class), None))
     }

@@ -133,6 +133,7 @@ fn a_wide_job_needs_room_for_all_its_slots() {
             world.snapshot.jobs.clear();
             world.job("6").slots(4).rescored(4);
             world.job("7").slots(3).rescored(4);
+            world.snapshot.policy.reserve = false;
         });
         assert_eq!(placed(&decision), pairs([("7", "w")]), "{preset:?}");
     }

@@ -4,3 +4,4 @@ mod worlds;
 mod checker;
 mod decisions;
 mod events;
+mod stories;

@@ -1,0 +1,231 @@
+//! Stories that once went wrong.
+
+use decide::World;
+use model::policy::Preemption;
+use model::{
+    Action, Ask, Attempt, Ended, Event, Fixed, Inputs, Job, JobId, JobType, Millis, Name, Preset,
+    Quota, Reason, Resource, Tenant, TenantId, Timestamp, Worker, WorkerId,
+};
+
+const NOW: Timestamp = Timestamp(1_000_000);
+
+fn job(id: &str, tenant: &str) -> Job {
+    Job::new(JobId::new(id), TenantId::new(tenant), NOW - Millis::from_secs(60))
+}
+
+fn worker(id: &str, slots: u32) -> Worker {
+    Worker { slots, ..Worker::new(WorkerId::new(id)) }
+}
+
+fn world(preset: Preset, events: Vec<Event>) -> World {
+    let mut world = World::new(preset.policy(), 0);
+    events.into_iter().for_each(|event| world.apply(event));
+    world
+}
+
+fn joined(worker: Worker) -> Event {
+    Event::Joined(Box::new(worker))
+}
+
+fn queued(job: Job) -> Event {
+    Event::Queued(Box::new(job))
+}
+
+/// An attempt of a job of `tenant` that started a minute ago.
+fn running(id: &str, tenant: &str, worker: &str, slots: u32) -> Attempt {
+    let ready = NOW - Millis::from_secs(60);
+    Attempt {
+        job: JobId::new(id),
+        tenant: TenantId::new(tenant),
+        worker: WorkerId::new(worker),
+        kind: None,
+        needs: model::job::Needs::new(),
+        slots,
+        amounts: model::job::Amounts::new(),
+        priority: 0,
+        ready,
+        started: ready,
+        cost: Fixed::ONE,
+        estimate: None,
+        evictions: 0,
+        traits: model::Traits::default(),
+        holds: None,
+        stopping_for: None,
+    }
+}
+
+fn started(attempt: Attempt) -> Event {
+    Event::Started(Box::new(attempt))
+}
+
+fn ended(job: &str) -> Event {
+    Event::Ended(Ended { job: JobId::new(job), cost: Fixed::ONE, completed: true })
+}
+
+fn placed(actions: &[Action]) -> Vec<String> {
+    let placed = actions.iter().filter_map(|action| match action {
+        Action::Place(placement) => Some(placement.job.to_string()),
+        Action::Preempt(_) | Action::Defer(_) => None,
+    });
+    placed.collect()
+}
+
+fn victims(actions: &[Action]) -> Vec<String> {
+    let victims = actions.iter().filter_map(|action| match action {
+        Action::Preempt(preempt) => Some(preempt.victim.to_string()),
+        Action::Place(_) | Action::Defer(_) => None,
+    });
+    victims.collect()
+}
+
+#[test]
+fn a_line_whose_head_is_too_dear_does_not_hide_a_better_line() {
+    let dear = Job { priority: 10, cost: Fixed::whole(100), ..job("1", "a") };
+    let cheap = job("3", "a");
+    let better = Job { priority: 5, ..job("2", "b") };
+    let tenant = Tenant { budget: Some(Fixed::whole(5)), ..Tenant::new(TenantId::new("a")) };
+    for preset in [Preset::PriorityAge, Preset::Aging] {
+        for order in [[&dear, &cheap, &better], [&better, &dear, &cheap]] {
+            let mut events = vec![joined(worker("w", 1)), Event::Tenant(tenant.clone())];
+            events.extend(order.into_iter().cloned().map(queued));
+            assert_eq!(placed(&world(preset, events).decide(NOW)), ["2"], "{preset:?}");
+        }
+    }
+}
+
+#[test]
+fn a_job_can_be_explained_before_anything_is_decided() {
+    let mut world = world(Preset::Balanced, vec![joined(worker("w", 1)), queued(job("1", "a"))]);
+    assert!(world.explain(&JobId::new("1"), NOW).is_some());
+    world.apply(Event::Left(WorkerId::new("w")));
+    let reason = world.explain(&JobId::new("1"), NOW).map(|hold| hold.reason);
+    assert_eq!(reason, Some(Reason::NoWorkerEver));
+}
+
+#[test]
+fn a_worker_that_comes_back_with_another_amount_counts_its_attempts_once() {
+    let gpu = |count: u64| {
+        let amounts = [(Name::new("gpu"), count)].into_iter().collect();
+        Worker { amounts, ..worker("w", 4) }
+    };
+    let mut attempt = running("1", "a", "w", 1);
+    attempt.amounts.insert(Name::new("gpu"), 1);
+    let mut asks = job("2", "a");
+    asks.amounts.insert(Name::new("gpu"), 2);
+    let mut world = world(
+        Preset::Aging,
+        vec![joined(worker("w", 4)), started(attempt), joined(gpu(2)), queued(asks)],
+    );
+    assert_eq!(placed(&world.decide(NOW)), Vec::<String>::new());
+    world.apply(ended("1"));
+    assert_eq!(placed(&world.decide(NOW)), ["2"]);
+}
+
+#[test]
+fn a_type_that_moves_to_another_pool_takes_its_inputs_along() {
+    let kind = Name::new("t");
+    let inputs = Inputs { missing_paths: Some(0), missing_bytes: Some(0) };
+    let mut knows = Job { kind: Some(kind.clone()), ..job("1", "a") };
+    knows.inputs.insert(WorkerId::new("w"), inputs);
+    let settings = JobType { pool: Some(Name::new("default")), ..JobType::new(kind) };
+    let events = vec![joined(worker("w", 1)), queued(knows), Event::Type(settings)];
+    let world = world(Preset::Simple, events);
+    assert_eq!(world.snapshot().jobs[0].inputs.get(&WorkerId::new("w")), Some(&inputs));
+}
+
+#[test]
+fn a_resource_that_is_declared_again_stays_held() {
+    let resource = Resource { name: Name::new("db"), tenant: None, holder: None };
+    let asks = |id: &str| Job { resource: Some(Ask::Named(Name::new("db"))), ..job(id, "a") };
+    let events = vec![joined(worker("w", 4)), queued(asks("1")), queued(asks("2"))];
+    let mut world = world(Preset::Aging, events);
+    assert_eq!(placed(&world.decide(NOW)), ["1"]);
+    world.apply(Event::Resource(resource));
+    assert_eq!(placed(&world.decide(NOW)), Vec::<String>::new());
+}
+
+#[test]
+fn a_placed_job_whose_worker_left_and_then_reports_it_is_not_lost() {
+    let mut world = world(Preset::Aging, vec![joined(worker("w", 1)), queued(job("1", "a"))]);
+    world.decide(NOW);
+    world.apply(Event::Left(WorkerId::new("w")));
+    world.apply(started(running("1", "a", "w", 1)));
+    assert_eq!(world.n_running(), 1);
+}
+
+#[test]
+fn an_attempt_that_stops_for_another_job_stops_for_the_first_no_longer() {
+    let events = vec![
+        joined(worker("w", 1)),
+        started(running("v", "a", "w", 1)),
+        queued(job("1", "b")),
+        queued(job("2", "b")),
+    ];
+    let mut world = world(Preset::Aging, events);
+    for preemptor in ["1", "2"] {
+        let (victim, preemptor) = (JobId::new("v"), JobId::new(preemptor));
+        world.apply(Event::Stopping { victim, preemptor });
+    }
+    let reasons: Vec<Reason> = world.holds(None, NOW).into_iter().map(|hold| hold.reason).collect();
+    assert_eq!(reasons, [Reason::WorkersFull, Reason::Preempting]);
+}
+
+/// Tenant `b` is owed slots, and its job 1 asks for some.
+fn owed(asks: Job, events: Vec<Event>) -> World {
+    let mut policy = Preset::Cohort.policy();
+    policy.preemption = Preemption { enabled: true, ..policy.preemption };
+    let quotas = vec![Quota { pool: Name::new("default"), min: 4, max: None }];
+    let tenant = Tenant { quotas, ..Tenant::new(TenantId::new("b")) };
+    let mut world = World::new(policy, 0);
+    world.apply(Event::Tenant(tenant));
+    events.into_iter().for_each(|event| world.apply(event));
+    world.apply(queued(Job { priority: 5, ..asks }));
+    world
+}
+
+#[test]
+fn nobody_stops_on_a_worker_that_is_too_small() {
+    let events = vec![
+        joined(worker("small", 1)),
+        joined(worker("large", 2)),
+        started(running("8", "a", "small", 1)),
+        started(running("9", "a", "large", 2)),
+    ];
+    let mut world = owed(Job { slots: 2, ..job("1", "b") }, events);
+    assert_eq!(victims(&world.decide(NOW)), ["9"]);
+}
+
+#[test]
+fn nobody_stops_in_vain_on_a_worker_that_runs_more_than_it_has_slots_for() {
+    let events = vec![
+        joined(worker("w", 1)),
+        started(running("8", "a", "w", 1)),
+        started(running("9", "a", "w", 1)),
+    ];
+    let mut world = owed(job("1", "b"), events);
+    assert_eq!(victims(&world.decide(NOW)).len(), 2);
+}
+
+#[test]
+fn nobody_stops_who_is_not_needed() {
+    let events = vec![
+        joined(worker("w", 3)),
+        started(running("8", "a", "w", 1)),
+        started(running("9", "a", "w", 2)),
+    ];
+    let mut world = owed(Job { slots: 2, ..job("1", "b") }, events);
+    assert_eq!(victims(&world.decide(NOW)), ["9"]);
+}
+
+#[test]
+fn room_is_not_made_for_two_jobs_that_need_the_same_resource() {
+    let asks =
+        |id: &str| Job { priority: 5, resource: Some(Ask::Named(Name::new("db"))), ..job(id, "b") };
+    let events = vec![
+        joined(worker("w", 2)),
+        started(running("8", "a", "w", 1)),
+        started(running("9", "a", "w", 1)),
+        queued(asks("2")),
+    ];
+    assert_eq!(victims(&owed(asks("1"), events).decide(NOW)).len(), 1);
+}
