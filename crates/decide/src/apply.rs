@@ -337,10 +337,9 @@ impl World {
 
     /// A victim stopped: once all of them have, their room waits for the job that needed it.
     fn keep_promise(&mut self, preemptor: &JobId, victim: AttemptIx, worker: WorkerIx) {
-        if self.forget_victim(preemptor, victim) {
-            if self.register.waiting(preemptor).is_some() {
-                self.promised.insert(preemptor.clone(), worker);
-            }
+        let is_last = self.forget_victim(preemptor, victim);
+        if is_last && self.register.waiting(preemptor).is_some() {
+            self.promised.insert(preemptor.clone(), worker);
         }
     }
 

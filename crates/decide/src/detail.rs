@@ -3,6 +3,7 @@
 use model::{Fixed, JobId, Millis, Reason, Timestamp};
 
 use crate::explain::Audience;
+use crate::reserve::Reservation;
 use crate::waiting::{AskIx, Waiting};
 use crate::world::World;
 
@@ -40,7 +41,7 @@ impl World {
                 plural(audience.with_room.len(), "worker"),
                 self.guard_left(waiting)
             ),
-            Reason::Reserved => self.reserved_detail(),
+            Reason::Reserved => self.reserved_detail(audience),
             Reason::Vetoed => format!(
                 "its inputs are not known (round {} of 4); it starts when a worker reports them",
                 waiting.extra().rescore_count
@@ -111,10 +112,16 @@ impl World {
     fn quota_detail(&self, waiting: &Waiting) -> String {
         let sharer = &self.tenants[waiting.tenant];
         let own = self.fleet.catalogue.fit_of(waiting.class).key.pool;
-        let pools = own.map_or_else(|| self.pools(), |own| vec![own]);
+        let pools = own.map_or_else(|| self.fleet.pools.clone(), |own| vec![own]);
         let used = pools.iter().filter_map(|pool| {
             let max = self.slots_max(waiting.tenant, *pool)?;
-            Some(format!("{} of {max} in pool {}", sharer.slots(*pool), self.names.name(*pool)))
+            let lowered = sharer.quota(*pool).1.unwrap_or(max) - max;
+            let lowered = match lowered {
+                0 => String::new(),
+                slots => format!(" (lowered by {} lately)", plural(slots, "eviction")),
+            };
+            let (used, pool) = (sharer.slots(*pool), self.names.name(*pool));
+            Some(format!("{used} of {max}{lowered} in pool {pool}"))
         });
         let used: Vec<String> = used.collect();
         format!(
@@ -166,8 +173,9 @@ impl World {
         format!("told to stop for it: job {}; it starts when all have", victims.join(", job "))
     }
 
-    fn reserved_detail(&self) -> String {
-        let kept = self.reservations.first();
+    fn reserved_detail(&self, audience: &Audience) -> String {
+        let is_here = |own: &&Reservation| audience.with_room.contains(&own.worker);
+        let kept = self.reservations.iter().find(is_here);
         let kept = kept.map(|own| (own.job.to_string(), self.until(own.until)));
         let (job, until) = kept.unwrap_or_default();
         format!("the free slots are kept for wider job {job}, expected to start in {until}")

@@ -21,6 +21,8 @@ pub(crate) struct Fleet {
     pub(crate) catalogue: Catalogue,
     by_id: Lookup<WorkerId, WorkerIx>,
     seating: Vec<WorkerIx>,
+    /// Pools with workers, in the order of their names.
+    pub(crate) pools: Vec<NameIx>,
     /// Positions of serving workers with a free slot.
     open: Bits,
     /// The seating order has to be made anew.
@@ -188,10 +190,14 @@ impl Fleet {
     }
 
     /// Makes the seating order anew if workers came or went.
-    pub(crate) fn settle(&mut self, policy: &Policy) {
+    pub(crate) fn settle(&mut self, policy: &Policy, names: &Names) {
         if !self.is_stale {
             return;
         }
+        self.pools = self.workers.iter().map(|(_, seated)| seated.pool).collect();
+        self.pools.sort_unstable();
+        self.pools.dedup();
+        self.pools.sort_by(|one, two| names.name(*one).cmp(names.name(*two)));
         self.seating = self.workers.indices();
         let workers = &self.workers;
         self.seating.sort_by_cached_key(|ix| {

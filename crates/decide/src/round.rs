@@ -24,7 +24,7 @@ impl World {
         match (self.policy.entry, self.policy.turn) {
             (Entry::WorkerFirst, _) => self.worker_first(&mut actions),
             (Entry::JobFirst, Turn::QuotaFirst) => {
-                for pool in self.pools() {
+                for pool in self.fleet.pools.clone() {
                     self.job_first(Some(pool), &mut actions);
                 }
             }
@@ -205,14 +205,5 @@ impl World {
             Some((ix, name)) => (Some(AskIx::Named(ix)), Some(name)),
             None => (Some(AskIx::Any), None),
         }
-    }
-
-    /// Pools with workers, in the order of their names.
-    pub(crate) fn pools(&self) -> Vec<NameIx> {
-        let pools = self.fleet.workers.iter().map(|(_, seated)| seated.pool);
-        let mut pools: Vec<NameIx> = pools.collect();
-        pools.sort_unstable_by(|one, two| self.names.name(*one).cmp(self.names.name(*two)));
-        pools.dedup();
-        pools
     }
 }

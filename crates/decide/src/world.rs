@@ -157,7 +157,7 @@ impl World {
     pub(crate) fn advance(&mut self, now: Timestamp) {
         self.now = self.now.max(now);
         self.queue.advance(&mut self.fleet.catalogue, &self.policy, self.now);
-        self.fleet.settle(&self.policy);
+        self.fleet.settle(&self.policy, &self.names);
         self.forget_evictions();
         if self.queue.wants_reuse() {
             let jobs = &self.queue.jobs;

@@ -152,6 +152,10 @@ fn weigh<const MAX: usize>(
             let problem = Problem::new(format!("is not a rule of `{}`", policy.preset.name()));
             return Err(problem.with_hint(did_you_mean(&name, &usable))).at(name);
         };
+        if is_in_whole_points(rule) && weight.in_thousandths() % 1_000 != 0 {
+            let problem = Problem::new(format!("is {weight}, not a whole number"));
+            return Err(problem.with_hint("set its magnitude with `aging` instead")).at(name);
+        }
         if weight == Fixed::ZERO {
             policy.rules.remove(&rule);
         } else {
@@ -159,6 +163,11 @@ fn weigh<const MAX: usize>(
         }
     }
     Ok(())
+}
+
+/// Whether a rule has whole points for each step, second or slot: a part of them would round away.
+const fn is_in_whole_points(rule: Rule) -> bool {
+    matches!(rule, Rule::Priority | Rule::Age | Rule::Rarity | Rule::OnDemand)
 }
 
 /// What says `policy`, as short as it can be.

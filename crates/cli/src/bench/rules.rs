@@ -68,17 +68,19 @@ impl Report {
 /// answer is checked by scoring every job.
 pub(crate) fn measure(preset: Preset, progress: &Progress) -> Report {
     progress.say(format!("{}: {}", preset.name(), Farm::NAME));
-    let (mut world, bytes_per_pair) = farm(preset);
+    let mut world = farm(preset);
     let mut report =
-        Report { preset, pulls: Vec::new(), all: Vec::new(), n_wrong: 0, bytes_per_pair };
+        Report { preset, pulls: Vec::new(), all: Vec::new(), n_wrong: 0, bytes_per_pair: 0 };
     let mut found = Vec::new();
     for turn in 0..N_PULLS {
         let (job, took) = pull(&mut world, turn);
         report.pulls.push(took);
         found.push(job);
     }
+    let (pairs, bytes) = world.inputs_size();
+    report.bytes_per_pair = bytes / pairs.max(1);
     progress.say(format!("{}: checking every answer", preset.name()));
-    let (mut world, _) = farm(preset);
+    let mut world = farm(preset);
     for (turn, found) in (0..N_PULLS).zip(found) {
         let (expected, took) = timed(|| world.best_by_scoring_all(&asking(turn)));
         report.all.push(took);
@@ -109,7 +111,7 @@ fn pull(world: &mut World, turn: u64) -> (Option<JobId>, Duration) {
     (found, took)
 }
 
-fn farm(preset: Preset) -> (World, usize) {
+fn farm(preset: Preset) -> World {
     let mut farm = Farm::new(N_WORKERS);
     let mut world = World::new(preset.policy(), 0);
     Workload::tenants().for_each(|event| world.apply(event));
@@ -120,13 +122,7 @@ fn farm(preset: Preset) -> (World, usize) {
     for at in 0..N_JOBS {
         world.apply(Event::Queued(Box::new(farm.job(at, N_JOBS))));
     }
-    // Every worker asks once, so that the orders by inputs are made.
-    for at in 0..N_WORKERS {
-        let freed = Freed { worker: WorkerId::number(at), completed: 0 };
-        world.fetch(&freed, NOW);
-    }
-    let (pairs, bytes) = world.inputs_size();
-    (world, bytes / pairs.max(1))
+    world
 }
 
 /// The nearest-rank percentile of sorted times.

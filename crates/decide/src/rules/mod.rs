@@ -15,8 +15,6 @@ mod network;
 mod disk;
 mod order;
 mod seat;
-#[cfg(test)]
-mod tests;
 
 use model::Fixed;
 use model::policy::{Policy, Preset};

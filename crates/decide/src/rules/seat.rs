@@ -41,7 +41,7 @@ pub(super) const HEADROOM: Sheet = Sheet {
 
 pub(super) const LOAD: Sheet = Sheet {
     rule: Rule::Load,
-    rewards: "A worker whose CPU and memory are not in use, and another than the last one",
+    rewards: "A worker whose CPU and memory are not in use, by its own measurements",
     range: "0 … 90",
     judge: Judge::Seat,
 };

@@ -5,3 +5,4 @@ mod checker;
 mod decisions;
 mod events;
 mod stories;
+mod shares;

@@ -19,7 +19,9 @@ fn worker(id: &str, slots: u32) -> Worker {
 
 fn world(preset: Preset, events: Vec<Event>) -> World {
     let mut world = World::new(preset.policy(), 0);
-    events.into_iter().for_each(|event| world.apply(event));
+    for event in events {
+        world.apply(event);
+    }
     world
 }
 
@@ -178,7 +180,9 @@ fn owed(asks: Job, events: Vec<Event>) -> World {
     let tenant = Tenant { quotas, ..Tenant::new(TenantId::new("b")) };
     let mut world = World::new(policy, 0);
     world.apply(Event::Tenant(tenant));
-    events.into_iter().for_each(|event| world.apply(event));
+    for event in events {
+        world.apply(event);
+    }
     world.apply(queued(Job { priority: 5, ..asks }));
     world
 }

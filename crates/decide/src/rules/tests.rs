@@ -1,1 +1,0 @@
-//! Tests of every rule.
