@@ -4,6 +4,8 @@
 //! A job that comes after the wide one may still use the free slots if it will be done before they
 //! are needed, or if it takes only what the wide job leaves.
 
+use std::collections::BTreeSet;
+
 use model::{JobId, Millis, Timestamp};
 
 use crate::catalogue::ClassKey;
@@ -47,29 +49,61 @@ impl Reservation {
 impl World {
     /// Whether the worker is kept from this job for a wider one.
     pub(crate) fn is_reserved(&self, worker: WorkerIx, waiting: &Waiting) -> bool {
-        let Some(reservation) = self.reservations.iter().find(|own| own.worker == worker) else {
-            return false;
-        };
         let class = &self.fleet.catalogue.classes[waiting.class].key;
-        !reservation.leaves_room(class, waiting, self.now)
+        let others = self.reservations.iter().filter(|own| own.job != waiting.id);
+        let mut here = others.filter(|own| own.worker == worker);
+        here.any(|own| !own.leaves_room(class, waiting, self.now))
+    }
+
+    /// Keeps the room that victims make for a job until the last of them has stopped: nobody is to
+    /// have stopped in vain.
+    pub(crate) fn reserve_promised(&mut self) {
+        let mut kept = Vec::new();
+        for (job, victims) in &self.stopping {
+            let Some(ix) = self.register.waiting(job) else { continue };
+            let class = &self.fleet.catalogue.classes[self.queue.jobs[ix].class].key;
+            let workers: BTreeSet<WorkerIx> =
+                victims.iter().map(|ix| self.attempts[*ix].worker).collect();
+            for worker in workers {
+                let seated = &self.fleet.workers[worker];
+                let here = || {
+                    let victims = victims.iter().map(|ix| &self.attempts[*ix]);
+                    victims.filter(move |running| running.worker == worker)
+                };
+                let slots = here().map(|running| i64::from(running.slots)).sum::<i64>();
+                let left = seated.room() + slots - i64::from(class.slots);
+                let amounts_left = class.amounts.iter().map(|(name, need)| {
+                    let own = here().flat_map(|running| &running.amounts);
+                    let own = own.filter(|(own, _)| own == name).map(|(_, amount)| *amount);
+                    let all = own.fold(seated.amount_free(*name), u64::saturating_add);
+                    (*name, all.saturating_sub(*need))
+                });
+                kept.push(Reservation {
+                    worker,
+                    job: job.clone(),
+                    until: self.now,
+                    slots_left: u32::try_from(left.max(0)).unwrap_or(u32::MAX),
+                    amounts_left: amounts_left.collect(),
+                });
+            }
+        }
+        self.reservations.extend(kept);
     }
 
     /// Counts a job that was placed on a kept worker against what the wide job leaves.
     pub(crate) fn use_left(&mut self, worker: WorkerIx, job: JobIx) {
-        let Some(at) = self.reservations.iter().position(|own| own.worker == worker) else {
-            return;
-        };
         let waiting = &self.queue.jobs[job];
         let ends = waiting.standing.estimate.map(|estimate| self.now + estimate);
-        let reservation = &mut self.reservations[at];
-        if ends.is_some_and(|ends| ends <= reservation.until) {
-            return;
-        }
         let class = &self.fleet.catalogue.classes[waiting.class].key;
-        reservation.slots_left = reservation.slots_left.saturating_sub(class.slots);
-        for (name, left) in &mut reservation.amounts_left {
-            let own = class.amounts.iter().find(|(own, _)| own == name);
-            *left = left.saturating_sub(own.map_or(0, |(_, amount)| *amount));
+        for reservation in self.reservations.iter_mut().filter(|own| own.worker == worker) {
+            if ends.is_some_and(|ends| ends <= reservation.until) {
+                continue;
+            }
+            reservation.slots_left = reservation.slots_left.saturating_sub(class.slots);
+            for (name, left) in &mut reservation.amounts_left {
+                let own = class.amounts.iter().find(|(own, _)| own == name);
+                *left = left.saturating_sub(own.map_or(0, |(_, amount)| *amount));
+            }
         }
     }
 

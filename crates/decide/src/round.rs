@@ -45,6 +45,7 @@ impl World {
         self.round += 1;
         self.pass += 1;
         self.reservations.clear();
+        self.reserve_promised();
     }
 
     /// Jobs in turn look for their best worker, in one pool or in all.

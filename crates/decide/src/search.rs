@@ -131,6 +131,7 @@ impl<'a> Search<'a> {
         let Some(waiting) = world.queue.jobs.get(ix) else { return };
         let may = waiting.line.is_some_and(|line| self.lines.contains(&line))
             && world.is_fetched(waiting, self.scope)
+            && !world.is_reserved(self.asker.ix, waiting)
             && world.cost_max(waiting.tenant).is_none_or(|max| waiting.cost <= max);
         if !may {
             return;

@@ -122,6 +122,8 @@ fn farm(preset: Preset) -> World {
     for at in 0..N_JOBS {
         world.apply(Event::Queued(Box::new(farm.job(at, N_JOBS))));
     }
+    // Jobs stand in line from the moment that the world is told.
+    world.fetch(&Freed { worker: asking(0), completed: 0 }, NOW);
     world
 }
 

@@ -125,7 +125,10 @@ fn check_policy(before: &Snapshot, hold: &Hold, job: &Job) -> Option<Violation> 
     let policy = &before.policy;
     let is_known = match hold.reason {
         Reason::Guarded => policy.guard.is_some(),
-        Reason::Reserved => policy.reserve,
+        // Room that victims make is kept for whom they make it, under every policy.
+        Reason::Reserved => {
+            policy.reserve || before.attempts.iter().any(|attempt| attempt.stopping_for.is_some())
+        }
         Reason::Vetoed | Reason::BelowZero => policy.order == Order::Rules,
         Reason::NotReady
         | Reason::NotBefore

@@ -233,3 +233,21 @@ fn room_is_not_made_for_two_jobs_that_need_the_same_resource() {
     ];
     assert_eq!(victims(&owed(asks("1"), events).decide(NOW)).len(), 1);
 }
+
+#[test]
+fn room_that_several_victims_make_is_not_taken_by_others_in_between() {
+    let events = vec![
+        joined(worker("w", 2)),
+        started(running("8", "a", "w", 1)),
+        started(running("9", "a", "w", 1)),
+    ];
+    let mut world = owed(Job { slots: 2, ..job("1", "b") }, events);
+    assert_eq!(victims(&world.decide(NOW)).len(), 2);
+    world.apply(ended("8"));
+    world.apply(queued(job("2", "a")));
+    assert_eq!(placed(&world.decide(NOW)), Vec::<String>::new());
+    let reason = world.explain(&JobId::new("2"), NOW).map(|hold| hold.reason);
+    assert_eq!(reason, Some(Reason::Reserved));
+    world.apply(ended("9"));
+    assert_eq!(placed(&world.decide(NOW)), ["1"]);
+}
