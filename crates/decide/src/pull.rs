@@ -21,6 +21,9 @@ impl World {
         };
         self.keep_promises(Some(worker), &mut actions);
         while actions.len() < most {
+            if std::mem::take(&mut self.is_unkept) {
+                self.pass += 1;
+            }
             let Some(job) = self.best_for(worker, true) else { break };
             actions.push(self.place(job, worker, Vec::new()));
         }

@@ -107,6 +107,14 @@ impl World {
         }
     }
 
+    /// The job has a place: nothing is kept for it any longer.
+    pub(crate) fn unkeep(&mut self, job: JobIx) {
+        let id = &self.queue.jobs[job].id;
+        let before = self.reservations.len();
+        self.reservations.retain(|own| own.job != *id);
+        self.is_unkept |= self.reservations.len() < before;
+    }
+
     /// Keeps the worker that will have room for the job first, if any will.
     pub(crate) fn reserve(&mut self, job: JobIx) {
         if self.reservations.len() >= RESERVATIONS_MAX {

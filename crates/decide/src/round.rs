@@ -21,22 +21,30 @@ impl World {
         self.begin(now);
         let mut actions = Vec::new();
         self.keep_promises(None, &mut actions);
-        match (self.policy.entry, self.policy.turn) {
-            (Entry::WorkerFirst, _) => self.worker_first(&mut actions),
-            (Entry::JobFirst, Turn::QuotaFirst) => {
-                for pool in self.fleet.pools.clone() {
-                    self.job_first(Some(pool), &mut actions);
-                }
-            }
-            (
-                Entry::JobFirst,
-                Turn::FirstCome | Turn::Deficit | Turn::Guaranteed | Turn::TypeGroups,
-            ) => self.job_first(None, &mut actions),
+        self.is_unkept = true;
+        while std::mem::take(&mut self.is_unkept) {
+            self.pass_over(&mut actions);
         }
         if self.policy.preemption.enabled {
             self.preempt(&mut actions);
         }
         actions
+    }
+
+    /// Places what can be placed, as things stand.
+    fn pass_over(&mut self, actions: &mut Vec<Action>) {
+        match (self.policy.entry, self.policy.turn) {
+            (Entry::WorkerFirst, _) => self.worker_first(actions),
+            (Entry::JobFirst, Turn::QuotaFirst) => {
+                for pool in self.fleet.pools.clone() {
+                    self.job_first(Some(pool), actions);
+                }
+            }
+            (
+                Entry::JobFirst,
+                Turn::FirstCome | Turn::Deficit | Turn::Guaranteed | Turn::TypeGroups,
+            ) => self.job_first(None, actions),
+        }
     }
 
     /// A new round at `now`.
@@ -143,6 +151,7 @@ impl World {
     ) -> Action {
         let points = self.placement_points(job, worker, seat_points);
         self.use_left(worker, job);
+        self.unkeep(job);
         let waiting = self.dequeue(job);
         let (holds, given) = self.held(waiting.extra().ask, waiting.tenant);
         let class = &self.fleet.catalogue.classes[waiting.class].key;

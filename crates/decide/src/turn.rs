@@ -58,7 +58,7 @@ impl World {
     ///
     /// Lines that limits close are marked, and not looked at again in this pass.
     pub(crate) fn next_turn(&mut self, scope: Scope) -> Option<Pick> {
-        let mut closed = Vec::new();
+        let (mut closed, mut walked) = (Vec::new(), Vec::new());
         // Where tenants do not matter, lines of one class and mode differ by their keys alone.
         let goes_by_key =
             matches!(self.policy.turn, Turn::FirstCome | Turn::TypeGroups) && !scope.by_age;
@@ -90,8 +90,12 @@ impl World {
                     *key = Some(&line.head.key);
                     continue;
                 }
-                let Some(job) = self.first_of(line, scope) else {
+                if !self.may_start_any(line, scope) {
                     closed.push(*line_ix);
+                    continue;
+                }
+                let Some(job) = self.first_of(line, scope) else {
+                    walked.push(*line_ix);
                     continue;
                 };
                 let Waiting { standing, id, .. } = &self.queue.jobs[job];
@@ -105,20 +109,14 @@ impl World {
             }
         }
         let pick = best.map(|(_, pick)| pick);
-        for line in closed {
+        for line in &walked {
+            // Nobody was cheap enough: it is not walked again until a cheaper job comes.
+            self.queue.tighten(*line);
+        }
+        for line in closed.into_iter().chain(walked) {
             self.block(line);
-            self.tighten_cost(line);
         }
         pick
-    }
-
-    /// A line that was walked because some job of it might have been cheap enough, in vain, is not
-    /// walked again until a cheaper one comes.
-    fn tighten_cost(&mut self, line: LineIx) {
-        let Line { key, cost_min, .. } = &self.queue.lines[line];
-        if self.cost_max(key.tenant).is_some_and(|max| *cost_min <= max) {
-            self.queue.tighten(line);
-        }
     }
 
     pub(crate) fn takes(&self, scope: Scope, stage: Stage) -> bool {
@@ -147,17 +145,17 @@ impl World {
         seated.has_room(&class.key) || may_wait
     }
 
-    /// The first job of the line that may start, as far as the line can tell.
+    /// Whether limits let any job of the line start, as far as the line can tell.
+    fn may_start_any(&self, line: &Line, scope: Scope) -> bool {
+        let key = &line.key;
+        let class = &self.fleet.catalogue.classes[key.class];
+        self.line_limit(key).is_none()
+            && scope.worker.is_none_or(|worker| self.worker_allows(worker, class, key.tenant))
+            && self.cost_max(key.tenant).is_none_or(|max| line.cost_min <= max)
+    }
+
+    /// The first job of the line that budgets cover.
     fn first_of(&self, line: &Line, scope: Scope) -> Option<JobIx> {
-        if self.line_limit(&line.key).is_some() {
-            return None;
-        }
-        if let Some(worker) = scope.worker {
-            let class = &self.fleet.catalogue.classes[line.key.class];
-            if !self.worker_allows(worker, class, line.key.tenant) {
-                return None;
-            }
-        }
         if scope.by_age {
             return self.oldest(line, scope);
         }

@@ -60,6 +60,8 @@ pub struct World {
     pub(crate) pass: u64,
     /// Workers kept for wide jobs in this round.
     pub(crate) reservations: Vec<Reservation>,
+    /// A job that a worker was kept for went elsewhere: others may have that room now.
+    pub(crate) is_unkept: bool,
 }
 
 /// A job type and how many of its jobs run.
@@ -122,6 +124,7 @@ impl World {
             promised: BTreeMap::new(),
             pass: 0,
             reservations: Vec::new(),
+            is_unkept: false,
         }
     }
 
