@@ -167,7 +167,7 @@ impl World {
             evictions: job.evictions,
             dependents: job.dependents,
             rescore_count: job.rescore_count,
-            history: job.history,
+            history: job.history.map(Box::new),
         };
         let waiting = Waiting {
             cost: job.cost,

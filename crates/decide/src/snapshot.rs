@@ -130,7 +130,7 @@ impl World {
             dependents: waiting.extra().dependents,
             inputs: BTreeMap::new(),
             rescore_count: waiting.extra().rescore_count,
-            history: waiting.extra().history,
+            history: waiting.extra().history.as_deref().copied(),
         }
     }
 

@@ -44,7 +44,7 @@ pub(crate) struct Extra {
     pub(crate) evictions: u32,
     pub(crate) dependents: Option<u32>,
     pub(crate) rescore_count: u32,
-    pub(crate) history: Option<History>,
+    pub(crate) history: Option<Box<History>>,
 }
 
 static NO_EXTRA: Extra = Extra {

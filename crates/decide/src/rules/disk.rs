@@ -19,7 +19,7 @@ pub(super) const SHEET: Sheet = Sheet {
 };
 
 fn judge(candidate: &Candidate<'_>) -> Verdict {
-    let history = candidate.job.extra().history.as_ref().filter(|history| history.samples > 0);
+    let history = candidate.job.extra().history.as_deref().filter(|history| history.samples > 0);
     let heavy_from = candidate.asker.avg_24h().disk_bytes.unwrap_or(DISK_BYTES_UNKNOWN);
     let is_heavy = history
         .and_then(|history| history.disk_bytes)

@@ -22,7 +22,7 @@ pub(super) const SHEET: Sheet = Sheet {
 };
 
 fn judge(candidate: &Candidate<'_>) -> Verdict {
-    let history = candidate.job.extra().history.as_ref().filter(|history| history.samples > 0);
+    let history = candidate.job.extra().history.as_deref().filter(|history| history.samples > 0);
     let Some(history) = history else { return Verdict::Points(Fixed::ZERO) };
     let metrics = &candidate.asker.worker.worker.metrics;
     Verdict::Points(

@@ -26,7 +26,7 @@ fn judge(candidate: &Candidate<'_>) -> Verdict {
         (Some(free), Some(total)) => i128::from(free) * 10 <= i128::from(total),
         (Some(_) | None, None) | (None, Some(_)) => false,
     };
-    let history = candidate.job.extra().history.as_ref().filter(|history| history.samples > 0);
+    let history = candidate.job.extra().history.as_deref().filter(|history| history.samples > 0);
     let peak = history.and_then(|history| history.ram_peak_mb);
     let is_small = match (peak, metrics.ram_free_mb) {
         (Some(peak), Some(free)) => i128::from(peak) * 11 > i128::from(free) * 10,
