@@ -12,6 +12,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("decide", &["model"]),
     ("snapshot", &["model"]),
+    ("store", &["model"]),
     ("cli", &["model", "decide", "snapshot"]),
     ("xtask", &[]),
 ];

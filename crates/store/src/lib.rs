@@ -1,0 +1,125 @@
+//! The memory: what must outlive a process, behind one trait with one method a stage.
+//!
+//! ```text
+//! submit ─► look ─► claim ─► start ─► progress, log ─► complete
+//!    │                │ lost                 │ lease out: expire
+//!    └ cancel, amend, revive, give_up        └► back to the queue
+//! ```
+//!
+//! **Invariant:** an answer means durable. Nothing that was answered is lost with the process.
+//!
+//! **Invariant:** every change of a job goes through a guard: its fence for claims, the number of
+//! its current attempt for whatever a worker says. What the guard refuses changes nothing.
+//!
+//! **Invariant:** a store knows nothing of decisions. It keeps records, and says what changed.
+
+mod error;
+mod request;
+
+use std::future::Future;
+use std::pin::Pin;
+
+use model::{JobId, Millis, Record, Timestamp, WorkerId};
+
+pub use error::{Error, Refusal};
+pub use request::{
+    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, Idempotency, LogChunk, LogPage,
+    NewJob, Past, Repeat, Report, Revived, Run, Session, Setting, SettingKind, Start, Stream,
+    Submission, Submitted, Usage,
+};
+
+/// What a store's method returns: an answer, once it is durable.
+pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
+
+/// What must outlive a process. Methods are in the order in which a job meets them.
+///
+/// Lists of requests are answered by lists of the same length, in the same order. Requests in one
+/// list may be about the same job; they take effect in order.
+pub trait Store: Send + Sync + 'static {
+    /// The time, by the store's clock: the only clock by which leases and jobs are judged.
+    fn now(&self) -> Timestamp;
+
+    /// Takes in jobs: all of them, or none and says why.
+    fn submit(&self, submission: Submission) -> Reply<'_, Result<Submitted, Refusal>>;
+
+    /// Unfinished jobs with an id above `after`, by id, at most `max`.
+    fn look(&self, after: Option<JobId>, max: usize) -> Reply<'_, Vec<Record>>;
+
+    /// Takes jobs out of the queue, each for one worker. `Won` carries the record as it is now:
+    /// claimed, its count of attempts one higher.
+    fn claim(&self, claims: Vec<Claim>) -> Reply<'_, Vec<Claimed>>;
+
+    /// Workers said that their attempts run. `false`: not the current attempt.
+    fn start(&self, starts: Vec<Start>) -> Reply<'_, Vec<bool>>;
+
+    /// Workers said how far their attempts are. `false`: not the current attempt.
+    fn progress(&self, reports: Vec<Report>) -> Reply<'_, Vec<bool>>;
+
+    /// Keeps output. What an attempt that is not current says, or what is beyond the limit of an
+    /// attempt's log, is dropped (`false`). The same offset twice is kept once.
+    fn log(&self, chunks: Vec<LogChunk>) -> Reply<'_, Vec<bool>>;
+
+    /// Attempts ended. In one step: the attempt goes to the past, its job waits again or is done
+    /// with, dependents are released or cancelled, usage and history are written.
+    fn complete(&self, ends: Vec<End>) -> Reply<'_, Vec<Ended>>;
+
+    /// Calls jobs off, and those that wait for them and do not run without them.
+    fn cancel(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Cancelled>>;
+
+    /// Changes jobs that wait.
+    fn amend(&self, jobs: Vec<JobId>, amend: Amend) -> Reply<'_, Vec<Amended>>;
+
+    /// Takes up again jobs that failed or were cancelled, with all their tries.
+    fn revive(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Revived>>;
+
+    /// Queued jobs whose `start_before` has passed fail as too late, and those that wait for them
+    /// follow. Others are left alone. Answers like `cancel`.
+    fn give_up(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Cancelled>>;
+
+    /// A worker came. Its session's generation is one higher than any before it, and it has a
+    /// lease from now on. Attempts that it has stay its own.
+    fn join(&self, worker: WorkerId, lease: Millis) -> Reply<'_, Session>;
+
+    /// Workers gave a sign of life: their leases run from now. A session that is not the newest of
+    /// its worker changes nothing (`false`).
+    fn renew(&self, sessions: Vec<Session>, lease: Millis) -> Reply<'_, Vec<bool>>;
+
+    /// Every worker that has a live attempt gets a fresh lease: after a time in which nobody could
+    /// renew, silence proves nothing.
+    fn renew_all(&self, lease: Millis) -> Reply<'_, ()>;
+
+    /// A worker went, and said so. Its lease is over.
+    fn leave(&self, session: Session) -> Reply<'_, bool>;
+
+    /// Claimed and running jobs of workers whose lease has run out, at most `max`. Changes
+    /// nothing: whoever asks ends them as lost, by `complete`.
+    fn expired(&self, max: usize) -> Reply<'_, Vec<Record>>;
+
+    /// One job, finished or not.
+    fn job(&self, id: JobId) -> Reply<'_, Option<Record>>;
+
+    /// Jobs that pass a filter, a page at a time.
+    fn jobs(&self, filter: Filter) -> Reply<'_, Vec<Record>>;
+
+    /// The ended attempts of a job, by number.
+    fn attempts(&self, id: JobId) -> Reply<'_, Vec<Past>>;
+
+    /// Output of an attempt, from an offset on in the order in which it was kept.
+    fn logs(&self, page: LogPage) -> Reply<'_, Vec<LogChunk>>;
+
+    /// Sets or removes settings, all at once.
+    fn set(&self, settings: Vec<Setting>) -> Reply<'_, ()>;
+
+    /// All settings, by kind and name.
+    fn settings(&self) -> Reply<'_, Vec<Setting>>;
+
+    /// What each tenant used since a moment, to the minute.
+    fn usage(&self, since: Timestamp) -> Reply<'_, Vec<Usage>>;
+
+    /// Runs that ended at or after a moment, newest first, at most `max`.
+    fn runs(&self, since: Timestamp, max: usize) -> Reply<'_, Vec<Run>>;
+
+    /// Forgets what finished before a moment (jobs, attempts, logs, keys), usage and runs older
+    /// than a moment, at most `max` jobs at a time. Answers how many jobs are forgotten.
+    fn forget(&self, before: Timestamp, max: usize) -> Reply<'_, usize>;
+}

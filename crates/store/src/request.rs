@@ -1,0 +1,371 @@
+//! What a store is asked, and what it answers.
+
+use model::{
+    Ask, Ending, Fixed, JobId, Measured, Millis, Name, Progress, Record, Spec, State, TenantId,
+    Timestamp, WorkerId,
+};
+
+/// Jobs to be taken in together, all of one tenant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Submission {
+    /// Whose they are.
+    pub tenant: TenantId,
+    /// The key under which the same submission may come again; `None` means it will not.
+    pub idempotency: Option<Idempotency>,
+    /// The jobs; at least one.
+    pub jobs: Vec<NewJob>,
+}
+
+/// A submission may come twice; it is taken in once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Idempotency {
+    /// The submitter's key, unique in its tenant.
+    pub key: String,
+    /// A digest of everything that was asked.
+    pub body: [u8; 32],
+}
+
+/// One job to be taken in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewJob {
+    /// What is asked. Its `after` names jobs that exist already.
+    pub spec: Spec,
+    /// Further dependencies: places in the same submission, each before this one.
+    pub after_indexes: Vec<usize>,
+    /// What to do if its dedupe key is taken.
+    pub repeat: Repeat,
+    /// Whether it starts out on hold.
+    pub on_hold: bool,
+}
+
+/// What to do with a job whose dedupe key is taken by an unfinished one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeat {
+    /// Answer with that one, and raise its priority if this one's is higher.
+    Join,
+    /// Answer with that one.
+    Drop,
+}
+
+/// What became of a submission.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Submitted {
+    /// For each job asked for, in order: its record. One that joined another carries the other's.
+    pub jobs: Vec<Record>,
+    /// For each job asked for: whether it is new.
+    pub is_new: Vec<bool>,
+    /// Jobs that were there before and are changed: they have more dependents, or a new priority.
+    pub changed: Vec<Record>,
+}
+
+/// Take a job out of the queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The job.
+    pub job: JobId,
+    /// The fence under which it was seen.
+    pub fence: u64,
+    /// For whom.
+    pub worker: WorkerId,
+    /// What it will hold.
+    pub holds: Option<Ask>,
+    /// Why there, as it is to be shown; kept with the attempt.
+    pub why: String,
+}
+
+/// What became of a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claimed {
+    /// The job is the worker's.
+    Won(Box<Record>),
+    /// It was changed in between: here is what it is now, or `None` if it is finished or gone.
+    Lost(Option<Box<Record>>),
+}
+
+/// A worker says that its attempt runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// The job.
+    pub job: JobId,
+    /// The number of the attempt.
+    pub attempt: u32,
+    /// Who says it.
+    pub worker: WorkerId,
+}
+
+/// A worker says how far its attempt is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The job.
+    pub job: JobId,
+    /// The number of the attempt.
+    pub attempt: u32,
+    /// Who says it.
+    pub worker: WorkerId,
+    /// How far.
+    pub progress: Progress,
+}
+
+/// Which output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Stream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Err,
+}
+
+/// A piece of output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogChunk {
+    /// The job.
+    pub job: JobId,
+    /// The number of the attempt.
+    pub attempt: u32,
+    /// Which output.
+    pub stream: Stream,
+    /// How many bytes the attempt wrote before this piece, on both streams together.
+    pub offset: u64,
+    /// When the store took it in.
+    pub at: Timestamp,
+    /// What it wrote.
+    pub bytes: Vec<u8>,
+}
+
+/// Which output to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogPage {
+    /// The job.
+    pub job: JobId,
+    /// The number of the attempt; `None` means every one, in order.
+    pub attempt: Option<u32>,
+    /// Pieces after this attempt and offset; `None` means from the beginning.
+    pub after: Option<(u32, u64)>,
+    /// At most so many pieces.
+    pub max: usize,
+}
+
+/// An attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct End {
+    /// The job.
+    pub job: JobId,
+    /// The number of the attempt.
+    pub attempt: u32,
+    /// Who had it.
+    pub worker: WorkerId,
+    /// How it ended.
+    pub ending: Ending,
+    /// What went wrong, in words.
+    pub error: Option<String>,
+    /// What it returned.
+    pub result: Option<Vec<u8>>,
+    /// The exit code, if it was a command.
+    pub exit_code: Option<i32>,
+    /// What it used.
+    pub measured: Measured,
+    /// What it cost; `None` means what was expected.
+    pub cost: Option<Fixed>,
+    /// What its worker had to fetch for it: paths and bytes.
+    pub fetched: Option<(u32, u64)>,
+    /// Any number: spreads retries.
+    pub draw: u64,
+}
+
+/// What became of an end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It counts.
+    Accepted {
+        /// The job as it is now: queued again, or final.
+        record: Box<Record>,
+        /// What was charged to its tenant.
+        charged: Fixed,
+        /// Jobs that waited for it and are queued now.
+        released: Vec<Record>,
+        /// Jobs that waited for it and are cancelled now.
+        cancelled: Vec<Record>,
+    },
+    /// This attempt ended before, in the same way; nothing is changed.
+    Repeated,
+    /// This attempt is not the current one, or ended before in another way; nothing is changed.
+    Stale,
+}
+
+/// What became of a job that was called off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cancelled {
+    /// It is final now.
+    Done {
+        /// The job.
+        record: Box<Record>,
+        /// Jobs that waited for it and run without it: queued now.
+        released: Vec<Record>,
+        /// Jobs that waited for it and are cancelled with it.
+        cancelled: Vec<Record>,
+    },
+    /// A worker has it; it will end as cancelled.
+    Stopping(Box<Record>),
+    /// It was final before, or (for `give_up`) it is not too late for it.
+    Unchanged(Box<Record>),
+    /// There is no such job.
+    Unknown,
+}
+
+/// A change of a job that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amend {
+    /// Keep it in the queue until it is released.
+    Hold,
+    /// Let it go again.
+    Release,
+    /// Give it another priority.
+    Priority(i32),
+}
+
+/// What became of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Amended {
+    /// The job as it is now, blocked or queued.
+    Done(Box<Record>),
+    /// It does not wait, so nothing is changed.
+    NotWaiting(State),
+    /// There is no such job.
+    Unknown,
+}
+
+/// What became of a job that was to be taken up again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Revived {
+    /// The job as it is now: queued, on no hold.
+    Done(Box<Record>),
+    /// It is neither failed nor cancelled, so nothing is changed.
+    NotFinished(State),
+    /// Its dedupe key is taken by this unfinished job.
+    Taken(JobId),
+    /// There is no such job.
+    Unknown,
+}
+
+/// One connection of a worker. The newest is the one that counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session {
+    /// Who.
+    pub worker: WorkerId,
+    /// Goes up by one with every connection, for good.
+    pub generation: u64,
+}
+
+/// Which jobs to list, newest first. What is empty or `None` does not filter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Whose.
+    pub tenant: Option<TenantId>,
+    /// In one of these states.
+    pub states: Vec<State>,
+    /// Of this type.
+    pub kind: Option<Name>,
+    /// With all these labels.
+    pub labels: Vec<(String, String)>,
+    /// In this group.
+    pub group: Option<String>,
+    /// On this worker now, or last.
+    pub worker: Option<WorkerId>,
+    /// That ended for this reason.
+    pub cause: Option<model::Cause>,
+    /// With a smaller id: the last of the page before.
+    pub before: Option<JobId>,
+    /// At most so many.
+    pub max: usize,
+}
+
+/// An attempt that ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Past {
+    /// Its number.
+    pub number: u32,
+    /// Who had it.
+    pub worker: WorkerId,
+    /// When it was claimed.
+    pub claimed: Timestamp,
+    /// When it was said to run.
+    pub started: Option<Timestamp>,
+    /// When it ended.
+    pub ended: Timestamp,
+    /// How.
+    pub ending: Ending,
+    /// What went wrong, in words.
+    pub error: Option<String>,
+    /// The exit code, if it was a command.
+    pub exit_code: Option<i32>,
+    /// What it used.
+    pub measured: Measured,
+    /// Why it was placed there.
+    pub why: String,
+}
+
+/// What a setting is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SettingKind {
+    /// The policy; its name is empty.
+    Policy,
+    /// The budget of all tenants together; its name is empty.
+    Budget,
+    /// A tenant.
+    Tenant,
+    /// A job type.
+    Type,
+    /// A pool.
+    Pool,
+    /// A named resource.
+    Resource,
+    /// A worker: whether it drains, whatever it says itself.
+    Worker,
+}
+
+/// A document that somebody set, as JSON.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Setting {
+    /// What it is about.
+    pub kind: SettingKind,
+    /// What it is called.
+    pub name: String,
+    /// What it says; `None` removes it.
+    pub document: Option<String>,
+}
+
+/// What a tenant used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Who.
+    pub tenant: TenantId,
+    /// Cost that was charged.
+    pub cost: Fixed,
+    /// Jobs that succeeded.
+    pub completed: u64,
+}
+
+/// What one attempt of a job was like, for predictions and averages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Its type.
+    pub kind: Name,
+    /// The submitter's key.
+    pub history_key: String,
+    /// When it ended.
+    pub at: Timestamp,
+    /// From ready to claimed.
+    pub wait: Millis,
+    /// From claimed to ended.
+    pub duration: Millis,
+    /// How it ended.
+    pub ending: Ending,
+    /// What it used.
+    pub measured: Measured,
+    /// What its worker had to fetch for it: paths and bytes.
+    pub fetched: Option<(u32, u64)>,
+    /// How many jobs waited for it.
+    pub n_dependents: u32,
+}
