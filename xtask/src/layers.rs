@@ -13,6 +13,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("decide", &["model"]),
     ("snapshot", &["model"]),
     ("store", &["model"]),
+    ("proto", &["model"]),
     ("cli", &["model", "decide", "snapshot"]),
     ("xtask", &[]),
 ];

@@ -31,6 +31,14 @@ impl Name {
     pub const fn number(number: u64) -> Self {
         Self(Spelling::Number(number))
     }
+
+    /// The number that it spells, if it is a plain one.
+    pub const fn as_number(&self) -> Option<u64> {
+        match self.0 {
+            Spelling::Number(number) => Some(number),
+            Spelling::Text(_) => None,
+        }
+    }
 }
 
 impl Ord for Name {
@@ -98,6 +106,11 @@ macro_rules! id {
             /// The id that is spelled as the decimal `number`.
             pub const fn number(number: u64) -> Self {
                 Self(Name::number(number))
+            }
+
+            /// The number that it spells, if it is a plain one.
+            pub const fn as_number(&self) -> Option<u64> {
+                self.0.as_number()
             }
 
             /// The id as a name.

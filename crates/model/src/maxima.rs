@@ -45,3 +45,31 @@ pub const DURATION_MS_MAX: i64 = 10_000_000_000_000;
 pub const NUMBER_MAX: i64 = 1_000_000_000_000;
 /// Evictions that are remembered.
 pub const EVICTIONS_MAX: usize = 1_000_000;
+/// Bytes in a job's payload.
+pub const PAYLOAD_BYTES_MAX: usize = 256 << 10;
+/// Bytes in what a job returns.
+pub const RESULT_BYTES_MAX: usize = 256 << 10;
+/// Bytes in what went wrong, and in a note about progress.
+pub const TEXT_BYTES_MAX: usize = 8 << 10;
+/// Bytes of output in one message.
+pub const LOG_CHUNK_BYTES_MAX: usize = 64 << 10;
+/// Labels of one job.
+pub const LABELS_MAX: usize = 32;
+/// Inputs of one job.
+pub const INPUTS_MAX: usize = 1_000;
+/// Jobs that one job waits for.
+pub const AFTER_MAX: usize = 1_000;
+/// Jobs in one submission, without arrays.
+pub const SUBMISSION_MAX: usize = 1_000;
+/// Jobs in one array.
+pub const ARRAY_MAX: u32 = 10_000;
+/// Attempts of one job that may fail.
+pub const ATTEMPTS_MAX: u32 = 100;
+/// Jobs that one request may name.
+pub const IDS_MAX: usize = 1_000;
+/// Jobs on one page.
+pub const PAGE_MAX: usize = 500;
+/// Input digests that one worker may report.
+pub const INVENTORY_MAX: usize = 100_000;
+/// Attempts that one worker may have at once, and name in one message.
+pub const WORKER_ATTEMPTS_MAX: usize = 10_000;

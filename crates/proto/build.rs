@@ -1,0 +1,24 @@
+//! Turns the `.proto` files into Rust, without a system `protoc`.
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::{env, fs};
+
+use prost::Message as _;
+
+const FILES: [&str; 4] = [
+    "maitre/v1/job.proto",
+    "maitre/v1/worker.proto",
+    "maitre/v1/jobs.proto",
+    "maitre/v1/admin.proto",
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let descriptors = protox::compile(FILES, ["proto"])?;
+    // The same descriptors answer reflection.
+    let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
+    fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
+    tonic_prost_build::configure().compile_fds(descriptors)?;
+    println!("cargo::rerun-if-changed=proto");
+    Ok(())
+}
