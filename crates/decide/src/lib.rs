@@ -47,8 +47,10 @@ mod search;
 
 mod explain;
 mod detail;
+mod status;
 pub mod check;
 
 pub use explain::decide;
 pub use rule::Sheet;
+pub use status::TenantStatus;
 pub use world::World;

@@ -104,6 +104,11 @@ impl Queue {
         ix
     }
 
+    /// When the next job is to move by itself.
+    pub(crate) fn next_timer(&self) -> Option<Timestamp> {
+        self.timers.first().map(|(at, _)| *at)
+    }
+
     /// Takes a job out.
     pub(crate) fn take(&mut self, ix: JobIx, catalogue: &mut Catalogue) -> Waiting {
         self.step_out(ix, catalogue);

@@ -30,6 +30,11 @@ impl Sharer {
         self.slots.get(&pool).copied().unwrap_or(0)
     }
 
+    /// Slots in use, by pool; pools in which it has none are left out.
+    pub(crate) fn slots_by_pool(&self) -> impl Iterator<Item = (NameIx, u64)> {
+        self.slots.iter().map(|(pool, slots)| (*pool, *slots)).filter(|(_, slots)| *slots > 0)
+    }
+
     /// Minimum and maximum in `pool`.
     pub(crate) fn quota(&self, pool: NameIx) -> (u32, Option<u32>) {
         self.quotas.get(&pool).copied().unwrap_or((0, None))
