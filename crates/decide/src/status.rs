@@ -23,7 +23,7 @@ pub struct TenantStatus {
 
 impl World {
     /// The policy, as it was given.
-    pub const fn policy(&self) -> &Policy {
+    pub const fn given_policy(&self) -> &Policy {
         &self.given
     }
 
