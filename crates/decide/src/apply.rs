@@ -39,6 +39,7 @@ impl World {
             }
             Event::Left(worker) => self.leave(&worker),
             Event::Inputs { worker, job, inputs } => self.set_inputs(&worker, &job, inputs),
+            Event::Unscored(job) => self.count_unscored(&job),
             Event::Queued(job) => {
                 self.enqueue(&job);
             }
@@ -132,6 +133,14 @@ impl World {
             self.promised.retain(|_, worker| *worker != ix);
             self.fleet.forget(ix);
         }
+    }
+
+    /// One more round without word about the job's inputs.
+    fn count_unscored(&mut self, job: &JobId) {
+        let Some(ix) = self.register.waiting(job) else { return };
+        let mut job = self.job_with_inputs(ix);
+        job.rescore_count = job.rescore_count.saturating_add(1);
+        self.enqueue(&job);
     }
 
     fn set_inputs(&mut self, worker: &WorkerId, job: &JobId, inputs: Inputs) {

@@ -48,6 +48,8 @@ pub enum Event {
         inputs: Inputs,
     },
 
+    /// Another round passed in which nobody knew what a job's inputs are.
+    Unscored(JobId),
     /// A job was submitted, or came back; if it waits already, it is replaced.
     Queued(Box<Job>),
     /// A waiting job was withdrawn.

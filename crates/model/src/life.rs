@@ -268,6 +268,8 @@ pub struct Current {
     pub holds: Option<Ask>,
     /// How far it is; `None` if it never said.
     pub progress: Option<Progress>,
+    /// Why it was placed there, as it is to be shown.
+    pub why: String,
 }
 
 /// How far an attempt says it is.

@@ -1,0 +1,67 @@
+//! Stopping attempts: because somebody called the job off, another needs the room, or it is time.
+
+use futures_util::FutureExt as _;
+use model::{JobId, Record};
+use proto::v1;
+use proto::v1::server_message::Message;
+use store::Cancelled;
+
+use crate::scheduler::{Answer, Scheduler};
+
+impl Scheduler {
+    /// A job was called off. If a worker has it, it is told; if its claim is under way, it will be.
+    pub(crate) fn cancel(&mut self, job: &JobId) {
+        if self.live.contains_key(job) {
+            self.stop(job, v1::StopReason::Cancelled);
+        } else {
+            self.withdraw(job);
+            self.refetch.insert(job.clone());
+        }
+    }
+
+    /// Tells the worker of a job to stop it. It is told again with each heartbeat until it has.
+    pub(crate) fn stop(&mut self, job: &JobId, reason: v1::StopReason) {
+        let Some(live) = self.live.get_mut(job) else { return };
+        // Called off is called off, whatever else it was to be stopped for.
+        if live.stop != Some(v1::StopReason::Cancelled) {
+            live.stop = Some(reason);
+        }
+        let worker = live.worker.clone();
+        if let Some(stream) = self.fleet.stream_of(&worker) {
+            self.tell_to_stop(stream, job);
+        }
+    }
+
+    pub(crate) fn tell_to_stop(&mut self, stream: crate::session::StreamId, job: &JobId) {
+        let Some(live) = self.live.get(job) else { return };
+        let Some(reason) = live.stop.filter(|_| !live.is_ending) else { return };
+        let message = Message::Stop(v1::Stop {
+            attempt: Some(v1::AttemptRef::new(job, live.number)),
+            reason: reason.into(),
+            grace_ms: self.config.stop_grace.0.unsigned_abs(),
+        });
+        self.send(stream, message);
+    }
+
+    /// Jobs that waited for too long are given up, all in one request.
+    pub(crate) fn give_up(&self, job: JobId) {
+        self.call(|store| async move { Answer::GivenUp(store.give_up(vec![job]).await) }.boxed());
+    }
+
+    pub(crate) fn given_up(&mut self, answer: Result<Vec<Cancelled>, store::Error>) {
+        let Some(answers) = self.ok(answer) else { return };
+        for answer in answers {
+            if let Cancelled::Done { record, released, cancelled } = answer {
+                self.counters.add("given_up", 1);
+                let gone: Vec<&Record> = std::iter::once(&*record).chain(&cancelled).collect();
+                for record in gone {
+                    self.withdraw(&record.id);
+                    self.changed(record);
+                }
+                for record in &released {
+                    self.enqueue(record);
+                }
+            }
+        }
+    }
+}

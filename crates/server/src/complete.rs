@@ -1,0 +1,290 @@
+//! 5. Complete: what workers say about their attempts, and what becomes of the jobs.
+
+use model::{
+    Ended as WorldEnded, Ending, Event, Eviction, JobId, Measured, Millis, Name, Record, State,
+    TenantId, Timestamp, WorkerId,
+};
+use proto::v1;
+use proto::v1::server_message::Message;
+use store::{End, Ended, Run, Start};
+
+use crate::scheduler::Scheduler;
+use crate::session::Completion;
+use crate::timers::Timer;
+
+/// A job that a worker has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Live {
+    /// The number of the attempt: its fencing token.
+    pub(crate) number: u32,
+    pub(crate) worker: WorkerId,
+    pub(crate) tenant: TenantId,
+    pub(crate) kind: Name,
+    pub(crate) slots: u32,
+    pub(crate) claimed: Timestamp,
+    /// It was put on its worker's stream, by this scheduler or by one before it.
+    pub(crate) is_offered: bool,
+    /// Its worker said that it runs.
+    pub(crate) is_started: bool,
+    /// Its end is on the way to the store.
+    pub(crate) is_ending: bool,
+    /// It was told to stop.
+    pub(crate) stop: Option<v1::StopReason>,
+    pub(crate) run_timeout: Option<Millis>,
+    pub(crate) silence_timeout: Option<Millis>,
+    /// When it last said something.
+    pub(crate) heard: Timestamp,
+}
+
+impl Live {
+    pub(crate) fn of(record: &Record) -> Option<Self> {
+        let current = record.current.as_ref()?;
+        Some(Self {
+            number: record.counts.attempts,
+            worker: current.worker.clone(),
+            tenant: record.spec.tenant.clone(),
+            kind: record.spec.kind.clone(),
+            slots: record.spec.slots,
+            claimed: current.claimed,
+            is_offered: false,
+            is_started: current.started.is_some(),
+            is_ending: false,
+            stop: record.cancelling.then_some(v1::StopReason::Cancelled),
+            run_timeout: record.spec.run_timeout,
+            silence_timeout: record.spec.silence_timeout,
+            heard: current.started.unwrap_or(current.claimed),
+        })
+    }
+
+    /// When it must have ended. Its worker looks at this itself, so it gets a grace on top.
+    pub(crate) fn run_deadline(&self, grace: Millis) -> Option<Timestamp> {
+        self.run_timeout.map(|timeout| self.claimed + timeout + grace)
+    }
+}
+
+impl Scheduler {
+    /// The job, if this attempt of it is the worker's; otherwise the word is stale, and counted.
+    pub(crate) fn current(
+        &mut self,
+        worker: &WorkerId,
+        attempt: Option<v1::AttemptRef>,
+    ) -> Option<JobId> {
+        let attempt = attempt?;
+        let job = JobId::number(attempt.job);
+        let live = self.live.get(&job);
+        let is_current =
+            live.is_some_and(|live| live.number == attempt.attempt && live.worker == *worker);
+        if !is_current {
+            self.counters.add("stale_words", 1);
+            return None;
+        }
+        Some(job)
+    }
+
+    /// A worker took its job, and runs it.
+    pub(crate) fn accept(&mut self, worker: &WorkerId, job: JobId) {
+        let now = self.store.now();
+        let Some(live) = self.live.get_mut(&job) else { return };
+        if live.is_started {
+            return;
+        }
+        live.is_started = true;
+        live.heard = now;
+        if let Some(timeout) = live.silence_timeout {
+            let at = now + timeout + self.config.stop_grace;
+            self.timers.set(at, Timer::Silence(job.clone()));
+        }
+        let start = Start { job, attempt: live.number, worker: worker.clone() };
+        self.outgoing.starts.push(start);
+    }
+
+    /// The store knows that they run.
+    pub(crate) fn started(&mut self, starts: Vec<Start>, answer: Result<Vec<bool>, store::Error>) {
+        let Some(answers) = self.ok(answer) else {
+            self.outgoing.starts.extend(starts);
+            return;
+        };
+        let at = self.store.now();
+        for (start, is_current) in starts.into_iter().zip(answers) {
+            let Some(live) = self.live.get(&start.job).filter(|_| is_current) else { continue };
+            self.changes.push(crate::watch::Change {
+                job: start.job,
+                tenant: live.tenant.clone(),
+                kind: live.kind.clone(),
+                state: State::Running,
+                at,
+                worker: Some(live.worker.clone()),
+                progress: None,
+            });
+        }
+    }
+
+    pub(crate) fn noted(&mut self, answer: Result<Vec<bool>, store::Error>) {
+        if let Some(answers) = self.ok(answer) {
+            let n_refused = answers.iter().filter(|is_kept| !**is_kept).count();
+            self.counters.add("words_refused", n_refused);
+        }
+    }
+
+    /// A worker says that an attempt ended. Its own word for how is taken, unless it was told to
+    /// stop and says no more than that it stopped.
+    pub(crate) fn finish(&mut self, worker: &WorkerId, job: &JobId, completion: Completion) {
+        let Some(live) = self.live.get_mut(job) else { return };
+        if live.is_ending {
+            return;
+        }
+        live.is_ending = true;
+        let end = End {
+            job: job.clone(),
+            attempt: live.number,
+            worker: worker.clone(),
+            ending: completion.ending,
+            error: completion.error,
+            result: completion.result,
+            exit_code: completion.exit_code,
+            measured: completion.measured,
+            cost: completion.cost,
+            fetched: completion.fetched,
+            draw: draw(job, live.number),
+        };
+        self.outgoing.ends.push(end);
+    }
+
+    /// An attempt ends without a word of its worker.
+    pub(crate) fn end_silently(&mut self, job: &JobId, ending: Ending, error: &str) {
+        let Some(live) = self.live.get(job) else { return };
+        let worker = live.worker.clone();
+        self.counters.add("attempts_ended_silently", 1);
+        let completion = Completion {
+            ending,
+            error: Some(error.to_owned()),
+            result: None,
+            exit_code: None,
+            measured: Measured::default(),
+            cost: None,
+            fetched: None,
+        };
+        self.finish(&worker, job, completion);
+    }
+
+    /// The store knows how they ended, or refused to hear it.
+    pub(crate) fn completed(&mut self, ends: Vec<End>, answer: Result<Vec<Ended>, store::Error>) {
+        let Some(answers) = self.ok(answer) else {
+            // Nothing was told to the workers: the same is tried again.
+            self.outgoing.ends.extend(ends);
+            return;
+        };
+        for (end, answer) in ends.into_iter().zip(answers) {
+            let is_stale = matches!(answer, Ended::Stale);
+            match answer {
+                Ended::Accepted { record, charged, released, cancelled } => {
+                    self.settle(&end, &record, charged);
+                    for record in &released {
+                        self.enqueue(record);
+                    }
+                    for record in released.iter().chain(&cancelled) {
+                        self.changed(record);
+                    }
+                }
+                // The record says what it is now; ours was wrong.
+                Ended::Repeated | Ended::Stale => {
+                    self.counters.add("stale_results", usize::from(is_stale));
+                    self.drop_live(&end.job, end.attempt);
+                    self.refetch.insert(end.job.clone());
+                }
+            }
+            self.acknowledge(&end.worker, &end.job, end.attempt, is_stale);
+        }
+    }
+
+    fn settle(&mut self, end: &End, record: &Record, charged: model::Fixed) {
+        let now = self.store.now();
+        let live = self.live.remove(&end.job);
+        self.fleet.took(&end.worker, &end.job);
+        let completed = record.state == State::Succeeded;
+        let ended = WorldEnded { job: end.job.clone(), cost: charged, completed };
+        self.world.apply(Event::Ended(ended));
+        self.settled(&record.spec.tenant, charged, completed);
+        if end.ending == Ending::Preempted {
+            self.evicted(record, &end.worker, now);
+        }
+        if completed {
+            self.counters.add("succeeded", 1);
+            if let Some(hint) = &record.spec.hint {
+                self.learn_hint(&end.worker, hint);
+            }
+        }
+        if let Some(live) = live {
+            self.learn_run(end, record, &live, now);
+        }
+        self.changed(record);
+        self.enqueue(record);
+    }
+
+    fn evicted(&mut self, record: &Record, worker: &WorkerId, at: Timestamp) {
+        let pool = self.fleet.pool_of(worker);
+        let tenant = record.spec.tenant.clone();
+        self.world.apply(Event::Evicted(Eviction { at, tenant, pool }));
+    }
+
+    fn learn_run(&mut self, end: &End, record: &Record, live: &Live, now: Timestamp) {
+        let is_run = matches!(
+            end.ending,
+            Ending::Succeeded | Ending::Transient | Ending::Permanent | Ending::Timeout
+        );
+        if !is_run {
+            return;
+        }
+        let run = Run {
+            tenant: record.spec.tenant.clone(),
+            kind: record.spec.kind.clone(),
+            history_key: record.spec.history_key.clone(),
+            at: now,
+            wait: live.claimed.since(record.ready.unwrap_or(record.created)),
+            duration: now.since(live.claimed),
+            ending: end.ending,
+            measured: end.measured,
+            fetched: end.fetched,
+            n_dependents: record.n_dependents,
+        };
+        self.learn(&run);
+    }
+
+    /// Forgets an attempt that the store does not know as current.
+    fn drop_live(&mut self, job: &JobId, number: u32) {
+        let Some(live) = self.live.get(job).filter(|live| live.number == number) else { return };
+        self.fleet.took(&live.worker.clone(), job);
+        self.live.remove(job);
+        let ended = WorldEnded { job: job.clone(), cost: model::Fixed::ZERO, completed: false };
+        self.world.apply(Event::Ended(ended));
+    }
+
+    /// A record was read again: what it says counts.
+    pub(crate) fn fetched(
+        &mut self,
+        job: JobId,
+        answer: Result<Option<Box<Record>>, store::Error>,
+    ) {
+        match self.ok(answer) {
+            None => drop(self.refetch.insert(job)),
+            Some(None) => self.withdraw(&job),
+            Some(Some(record)) if record.current.is_some() => self.adopt(&record),
+            Some(Some(record)) => self.enqueue(&record),
+        }
+    }
+
+    /// The worker may forget the attempt.
+    pub(crate) fn acknowledge(&mut self, worker: &WorkerId, job: &JobId, number: u32, stale: bool) {
+        let Some(stream) = self.fleet.stream_of(worker) else { return };
+        let attempt = Some(v1::AttemptRef::new(job, number));
+        self.send(stream, Message::CompleteAck(v1::CompleteAck { attempt, stale }));
+    }
+}
+
+/// A number that differs between attempts and is the same whenever it is asked for.
+fn draw(job: &JobId, number: u32) -> u64 {
+    let mixed = job.as_number().unwrap_or(0) ^ (u64::from(number) << 48);
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}

@@ -1,0 +1,100 @@
+//! 4. Dispatch: what a turn has to say goes out in batches, one per store call and worker.
+
+use std::collections::BTreeMap;
+
+use futures_util::FutureExt as _;
+use proto::v1;
+use store::{End, LogChunk, Report, Session, Start};
+
+use crate::scheduler::{Answer, Scheduler};
+use crate::session::StreamId;
+
+/// Records that are read again in one turn.
+const REFETCH_MAX: usize = 256;
+
+/// What goes out at the end of a turn.
+#[derive(Debug, Default)]
+pub(crate) struct Outgoing {
+    pub(crate) starts: Vec<Start>,
+    pub(crate) reports: Vec<Report>,
+    pub(crate) logs: Vec<LogChunk>,
+    pub(crate) ends: Vec<End>,
+    /// Signs of life: the session, its stream, and the heartbeat to acknowledge.
+    pub(crate) renewals: Vec<(Session, StreamId, u64)>,
+    pub(crate) to_workers: BTreeMap<StreamId, Vec<v1::ServerMessage>>,
+}
+
+impl Scheduler {
+    /// Says something to a worker, at the end of the turn.
+    pub(crate) fn send(&mut self, stream: StreamId, message: v1::server_message::Message) {
+        let messages = self.outgoing.to_workers.entry(stream).or_default();
+        messages.push(v1::ServerMessage { message: Some(message) });
+    }
+
+    /// Asks the store for everything that the turn wants of it. Within one turn, what a worker
+    /// said keeps its order: starts before progress, output before ends.
+    pub(crate) fn flush_store(&mut self) {
+        let outgoing = &mut self.outgoing;
+        let starts = std::mem::take(&mut outgoing.starts);
+        let reports = std::mem::take(&mut outgoing.reports);
+        let logs = std::mem::take(&mut outgoing.logs);
+        let ends = std::mem::take(&mut outgoing.ends);
+        let renewals = std::mem::take(&mut outgoing.renewals);
+        if !starts.is_empty() {
+            self.call(|store| {
+                let asked = starts.clone();
+                async move { Answer::Started(starts, store.start(asked).await) }.boxed()
+            });
+        }
+        if !reports.is_empty() {
+            self.call(|store| async move { Answer::Noted(store.progress(reports).await) }.boxed());
+        }
+        if !logs.is_empty() {
+            self.call(|store| async move { Answer::Noted(store.log(logs).await) }.boxed());
+        }
+        if !ends.is_empty() {
+            self.call(|store| {
+                let asked = ends.clone();
+                async move { Answer::Completed(ends, store.complete(asked).await) }.boxed()
+            });
+        }
+        self.flush_renewals(renewals);
+        self.flush_refetch();
+    }
+
+    fn flush_renewals(&self, renewals: Vec<(Session, StreamId, u64)>) {
+        if renewals.is_empty() {
+            return;
+        }
+        let lease = self.config.lease;
+        let (sessions, beats): (Vec<Session>, Vec<(StreamId, u64)>) =
+            renewals.into_iter().map(|(session, stream, beat)| (session, (stream, beat))).unzip();
+        self.call(|store| {
+            async move { Answer::Renewed(beats, store.renew(sessions, lease).await) }.boxed()
+        });
+    }
+
+    fn flush_refetch(&mut self) {
+        for _ in 0..REFETCH_MAX {
+            let Some(job) = self.refetch.pop_first() else { return };
+            self.call(|store| {
+                async move {
+                    let record = store.job(job.clone()).await;
+                    Answer::Fetched(job, record.map(|record| record.map(Box::new)))
+                }
+                .boxed()
+            });
+        }
+    }
+
+    /// Hands each worker what there is for it. One that does not keep up is cut off: it comes
+    /// back, and both sides start from what the store says.
+    pub(crate) fn flush_workers(&mut self) {
+        for (stream, messages) in std::mem::take(&mut self.outgoing.to_workers) {
+            if self.fleet.deliver(stream, messages).is_err() {
+                self.counters.add("workers_cut_off", 1);
+                self.part(stream);
+            }
+        }
+    }
+}

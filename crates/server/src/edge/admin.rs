@@ -1,0 +1,198 @@
+//! The operators' door: settings, tenants, workers, the world written down.
+
+use std::pin::Pin;
+
+use model::{Fixed, WorkerId};
+use proto::v1::admin_server::Admin;
+use proto::{Invalid, v1};
+use store::{Setting, SettingKind};
+use tokio_stream::Stream;
+use tonic::{Request, Response, Status};
+
+use super::{Door, answer};
+use crate::scheduler::Message;
+use crate::settings::understand;
+use crate::status::Question;
+
+/// Bytes of a snapshot in one answer.
+const PIECE_BYTES: usize = 256 << 10;
+/// Bytes in a setting's document.
+const DOCUMENT_BYTES_MAX: usize = 64 << 10;
+
+#[tonic::async_trait]
+impl Admin for Door {
+    type SnapshotStream = Pin<Box<dyn Stream<Item = Result<v1::SnapshotResponse, Status>> + Send>>;
+
+    async fn set(
+        &self,
+        request: Request<v1::SetRequest>,
+    ) -> Result<Response<v1::SetResponse>, Status> {
+        let setting = request.into_inner().setting.unwrap_or_default();
+        if setting.json.len() > DOCUMENT_BYTES_MAX {
+            let problem =
+                format!("has {} bytes of at most {DOCUMENT_BYTES_MAX}", setting.json.len());
+            return Err(answer::invalid(&Invalid::new("setting.json", problem)));
+        }
+        let stored = Setting {
+            kind: kind(setting.kind())?,
+            name: setting.name.clone(),
+            document: Some(setting.json.clone()),
+        };
+        self.put(stored).await?;
+        Ok(Response::new(v1::SetResponse { setting: Some(setting) }))
+    }
+
+    async fn unset(
+        &self,
+        request: Request<v1::UnsetRequest>,
+    ) -> Result<Response<v1::UnsetResponse>, Status> {
+        let request = request.into_inner();
+        let kind = kind(request.kind())?;
+        let all = self.store.settings().await.map_err(|error| answer::failed(&error))?;
+        let was_set =
+            all.iter().any(|setting| setting.kind == kind && setting.name == request.name);
+        if was_set {
+            self.put(Setting { kind, name: request.name, document: None }).await?;
+        }
+        Ok(Response::new(v1::UnsetResponse { was_set }))
+    }
+
+    async fn settings(
+        &self,
+        request: Request<v1::SettingsRequest>,
+    ) -> Result<Response<v1::SettingsResponse>, Status> {
+        let wanted = request.into_inner().kind();
+        let all = self.store.settings().await.map_err(|error| answer::failed(&error))?;
+        let settings = all.into_iter().filter_map(|setting| {
+            let kind = wire_kind(setting.kind)?;
+            let is_wanted = wanted == v1::SettingKind::Unspecified || wanted == kind;
+            is_wanted.then(|| v1::Setting {
+                kind: kind.into(),
+                name: setting.name,
+                json: setting.document.unwrap_or_default(),
+            })
+        });
+        Ok(Response::new(v1::SettingsResponse { settings: settings.collect() }))
+    }
+
+    async fn tenants(
+        &self,
+        _request: Request<v1::TenantsRequest>,
+    ) -> Result<Response<v1::TenantsResponse>, Status> {
+        let (tenants, limit) = self.ask(Question::Tenants).await?;
+        let used: Fixed = tenants.iter().map(|status| status.tenant.used + status.in_flight).sum();
+        Ok(Response::new(v1::TenantsResponse {
+            tenants: tenants.iter().map(tenant).collect(),
+            budget_limit: limit.map(Fixed::to_f64),
+            budget_used: used.to_f64(),
+        }))
+    }
+
+    async fn workers(
+        &self,
+        _request: Request<v1::WorkersRequest>,
+    ) -> Result<Response<v1::WorkersResponse>, Status> {
+        let workers = self.ask(Question::Workers).await?;
+        Ok(Response::new(v1::WorkersResponse { workers }))
+    }
+
+    async fn drain_worker(
+        &self,
+        request: Request<v1::DrainWorkerRequest>,
+    ) -> Result<Response<v1::DrainWorkerResponse>, Status> {
+        let request = request.into_inner();
+        let worker = WorkerId::new(&request.worker);
+        let then_exit = request.then_exit && request.draining;
+        let jobs = self
+            .ask(|answer| Question::Drain { worker, then_exit, answer })
+            .await?
+            .ok_or_else(|| Status::not_found(format!("there is no worker `{}`", request.worker)))?;
+        let document = request.draining.then(|| r#"{"draining":true}"#.to_owned());
+        let setting = Setting { kind: SettingKind::Worker, name: request.worker, document };
+        self.put(setting).await?;
+        Ok(Response::new(v1::DrainWorkerResponse { jobs }))
+    }
+
+    async fn snapshot(
+        &self,
+        _request: Request<v1::SnapshotRequest>,
+    ) -> Result<Response<Self::SnapshotStream>, Status> {
+        let snapshot = self.ask(Question::Snapshot).await?;
+        let text = snapshot::write_text(&snapshot).into_bytes();
+        let pieces: Vec<Result<v1::SnapshotResponse, Status>> = text
+            .chunks(PIECE_BYTES)
+            .map(|piece| Ok(v1::SnapshotResponse { piece: piece.to_vec() }))
+            .collect();
+        Ok(Response::new(Box::pin(tokio_stream::iter(pieces))))
+    }
+
+    async fn status(
+        &self,
+        _request: Request<v1::StatusRequest>,
+    ) -> Result<Response<v1::StatusResponse>, Status> {
+        Ok(Response::new(*self.ask(Question::Status).await?))
+    }
+}
+
+impl Door {
+    /// Keeps a setting that is understood, and lets it take effect.
+    async fn put(&self, setting: Setting) -> Result<(), Status> {
+        let understood = understand(&setting).map_err(|invalid| answer::invalid(&invalid))?;
+        let kept = self.store.set(vec![setting]).await;
+        kept.map_err(|error| answer::failed(&error))?;
+        self.tell(Message::Set(Box::new(understood))).await
+    }
+}
+
+fn kind(kind: v1::SettingKind) -> Result<SettingKind, Status> {
+    match kind {
+        v1::SettingKind::Policy => Ok(SettingKind::Policy),
+        v1::SettingKind::Budget => Ok(SettingKind::Budget),
+        v1::SettingKind::Tenant => Ok(SettingKind::Tenant),
+        v1::SettingKind::Type => Ok(SettingKind::Type),
+        v1::SettingKind::Resource => Ok(SettingKind::Resource),
+        v1::SettingKind::Pool => Ok(SettingKind::Pool),
+        v1::SettingKind::Unspecified => {
+            Err(answer::invalid(&Invalid::new("setting.kind", "is missing")))
+        }
+    }
+}
+
+/// The kind on the wire; `None` for what is not set by name (`DrainWorker` does it).
+const fn wire_kind(kind: SettingKind) -> Option<v1::SettingKind> {
+    match kind {
+        SettingKind::Policy => Some(v1::SettingKind::Policy),
+        SettingKind::Budget => Some(v1::SettingKind::Budget),
+        SettingKind::Tenant => Some(v1::SettingKind::Tenant),
+        SettingKind::Type => Some(v1::SettingKind::Type),
+        SettingKind::Resource => Some(v1::SettingKind::Resource),
+        SettingKind::Pool => Some(v1::SettingKind::Pool),
+        SettingKind::Worker => None,
+    }
+}
+
+fn tenant(status: &decide::TenantStatus) -> v1::TenantStatus {
+    let tenant = &status.tenant;
+    let quotas = tenant.quotas.iter().map(|quota| {
+        let slots = status.slots.get(&quota.pool).copied().unwrap_or(0);
+        v1::QuotaStatus {
+            pool: quota.pool.to_string(),
+            min: quota.min,
+            max: quota.max,
+            slots: u32::try_from(slots).unwrap_or(u32::MAX),
+        }
+    });
+    v1::TenantStatus {
+        name: tenant.id.to_string(),
+        paused: !tenant.active,
+        weight: tenant.weight.to_f64(),
+        queued: u64::from(status.n_queued),
+        running: u64::from(status.n_running),
+        slots: status.slots.values().sum(),
+        used: tenant.used.to_f64(),
+        completed: tenant.completed,
+        budget: tenant.budget.map(Fixed::to_f64),
+        jobs_max: tenant.jobs_max,
+        quotas: quotas.collect(),
+    }
+}

@@ -1,0 +1,35 @@
+//! Refusals and failures, as statuses that say what to do.
+
+use proto::Invalid;
+use store::{Error, Refusal};
+use tonic::Status;
+
+pub(crate) fn invalid(invalid: &Invalid) -> Status {
+    Status::invalid_argument(invalid.to_string())
+}
+
+pub(crate) fn failed(error: &Error) -> Status {
+    match error {
+        Error::Unavailable { .. } => Status::unavailable(format!("{error}; nothing was changed")),
+        Error::Full { .. } => {
+            Status::resource_exhausted(format!("{error}; nothing was changed; make room"))
+        }
+        Error::Broken { .. } | Error::Unusable(_) => Status::internal(error.to_string()),
+    }
+}
+
+pub(crate) fn refused(refusal: &Refusal) -> Status {
+    match refusal {
+        Refusal::KeyConflict { .. } => Status::already_exists(refusal.to_string()),
+        Refusal::NoSuchJob { index, job } => Status::not_found(format!(
+            "`jobs[{index}].after` has {job}, which is no job of this tenant"
+        )),
+        Refusal::TenantFull { .. } | Refusal::StoreFull { .. } => {
+            Status::resource_exhausted(format!("{refusal}; nothing was taken in"))
+        }
+    }
+}
+
+pub(crate) fn no_such_job(id: u64) -> Status {
+    Status::not_found(format!("there is no job {id}"))
+}

@@ -1,0 +1,134 @@
+//! Jobs that people change: called off, taken up again, held, released, given another priority.
+
+use model::maxima::PRIORITY_MAX;
+use model::{JobId, Record, State};
+use proto::{Invalid, v1};
+use store::{Amend, Amended, Cancelled, Revived};
+use tonic::Status;
+
+use super::{Door, answer};
+use crate::scheduler::Message;
+
+impl Door {
+    pub(crate) async fn cancel_jobs(&self, ids: Vec<JobId>) -> Result<v1::ChangeResponse, Status> {
+        let answers = self.store.cancel(ids.clone()).await;
+        let answers = answers.map_err(|error| answer::failed(&error))?;
+        let (mut gone, mut waiting, mut stopping) = (Vec::new(), Vec::new(), Vec::new());
+        let mut changes = Vec::with_capacity(ids.len());
+        for (id, answer) in ids.iter().zip(answers) {
+            changes.push(match answer {
+                Cancelled::Done { record, released, cancelled } => {
+                    let change = changed(id, record.state);
+                    gone.push(*record);
+                    gone.extend(cancelled);
+                    waiting.extend(released);
+                    change
+                }
+                Cancelled::Stopping(record) => {
+                    let change = changed(id, record.state);
+                    stopping.push(record.id.clone());
+                    change
+                }
+                Cancelled::Unchanged(record) => {
+                    unchanged(id, Some(record.state), format!("it is {}", record.state.name()))
+                }
+                Cancelled::Unknown => unchanged(id, None, "there is no such job".to_owned()),
+            });
+        }
+        self.announce(&gone);
+        self.announce(&waiting);
+        let gone = gone.into_iter().map(|record| record.id).collect();
+        self.tell(Message::Gone(gone)).await?;
+        self.tell(Message::Cancelling(stopping)).await?;
+        self.tell(Message::Waiting(waiting)).await?;
+        Ok(v1::ChangeResponse { changes })
+    }
+
+    pub(crate) async fn revive_jobs(&self, ids: Vec<JobId>) -> Result<v1::ChangeResponse, Status> {
+        let answers = self.store.revive(ids.clone()).await;
+        let answers = answers.map_err(|error| answer::failed(&error))?;
+        let mut waiting = Vec::new();
+        let changes = ids.iter().zip(answers).map(|(id, answer)| match answer {
+            Revived::Done(record) => {
+                let change = changed(id, record.state);
+                waiting.push(*record);
+                change
+            }
+            Revived::NotFinished(state) => {
+                let problem = format!("it is {}, neither failed nor cancelled", state.name());
+                unchanged(id, Some(state), problem)
+            }
+            Revived::Taken(other) => {
+                unchanged(id, None, format!("job {other} has its dedupe key now"))
+            }
+            Revived::Unknown => unchanged(id, None, "there is no such job".to_owned()),
+        });
+        let changes = changes.collect();
+        self.waiting(waiting).await?;
+        Ok(v1::ChangeResponse { changes })
+    }
+
+    pub(crate) async fn amend_jobs(
+        &self,
+        ids: Vec<JobId>,
+        change: Option<v1::amend_request::Change>,
+    ) -> Result<v1::ChangeResponse, Status> {
+        let amend = amend(change).map_err(|invalid| answer::invalid(&invalid))?;
+        let answers = self.store.amend(ids.clone(), amend).await;
+        let answers = answers.map_err(|error| answer::failed(&error))?;
+        let mut waiting = Vec::new();
+        let changes = ids.iter().zip(answers).map(|(id, answer)| match answer {
+            Amended::Done(record) => {
+                let change = changed(id, record.state);
+                waiting.push(*record);
+                change
+            }
+            Amended::NotWaiting(state) => {
+                unchanged(id, Some(state), format!("it is {}, and waits no longer", state.name()))
+            }
+            Amended::Unknown => unchanged(id, None, "there is no such job".to_owned()),
+        });
+        let changes = changes.collect();
+        self.waiting(waiting).await?;
+        Ok(v1::ChangeResponse { changes })
+    }
+
+    async fn waiting(&self, records: Vec<Record>) -> Result<(), Status> {
+        self.announce(&records);
+        self.tell(Message::Waiting(records)).await
+    }
+}
+
+fn amend(change: Option<v1::amend_request::Change>) -> Result<Amend, Invalid> {
+    match change {
+        Some(v1::amend_request::Change::OnHold(true)) => Ok(Amend::Hold),
+        Some(v1::amend_request::Change::OnHold(false)) => Ok(Amend::Release),
+        Some(v1::amend_request::Change::Priority(priority)) => {
+            if (-PRIORITY_MAX..=PRIORITY_MAX).contains(&priority) {
+                return Ok(Amend::Priority(priority));
+            }
+            let problem =
+                format!("is {priority}, which is not between -{PRIORITY_MAX} and {PRIORITY_MAX}");
+            Err(Invalid::new("priority", problem))
+        }
+        None => Err(Invalid::new("change", "is missing: `on_hold` or `priority`")),
+    }
+}
+
+fn changed(id: &JobId, state: State) -> v1::Change {
+    v1::Change {
+        id: id.as_number().unwrap_or_default(),
+        changed: true,
+        state: v1::State::from(state).into(),
+        problem: String::new(),
+    }
+}
+
+fn unchanged(id: &JobId, state: Option<State>, problem: String) -> v1::Change {
+    v1::Change {
+        id: id.as_number().unwrap_or_default(),
+        changed: false,
+        state: state.map_or(v1::State::Unspecified, v1::State::from).into(),
+        problem,
+    }
+}

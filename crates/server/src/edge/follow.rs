@@ -1,0 +1,206 @@
+//! Answers that take a while: changes as they happen, the end of jobs, output as it comes.
+
+use std::collections::BTreeSet;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::{JobId, Record};
+use proto::v1;
+use store::{Filter, LogChunk, LogPage, Stream as LogStream};
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_stream::Stream;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Status;
+
+use super::{Door, answer};
+use crate::task;
+use crate::watch::Change;
+
+/// How long to wait for jobs, if nobody says how long, and at most.
+const WAIT_DEFAULT: Duration = Duration::from_mins(1);
+const WAIT_MAX: Duration = Duration::from_hours(1);
+/// Output is looked for this often even if nobody says that there is some.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Pieces of output in one answer.
+const PIECES_MAX: usize = 64;
+/// Answers that a client may be behind before the server waits for it.
+const ANSWERS_MAX: usize = 64;
+
+type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+impl Door {
+    /// Answers once all jobs are final, or the time is up.
+    pub(crate) async fn wait_for(
+        &self,
+        ids: Vec<JobId>,
+        timeout_ms: u64,
+    ) -> Result<v1::WaitResponse, Status> {
+        let timeout = Duration::from_millis(timeout_ms).min(WAIT_MAX);
+        let timeout = if timeout.is_zero() { WAIT_DEFAULT } else { timeout };
+        let deadline = Instant::now() + timeout;
+        // Listen first, then look: a job that ends in between is heard.
+        let mut listener = self.hub.listen();
+        let mut records = Vec::with_capacity(ids.len());
+        for id in &ids {
+            records.push(self.record(id.as_number().unwrap_or_default()).await?);
+        }
+        loop {
+            let open: BTreeSet<JobId> = records
+                .iter()
+                .filter(|record: &&Record| !record.state.is_terminal())
+                .map(|record| record.id.clone())
+                .collect();
+            if open.is_empty() {
+                break;
+            }
+            let heard = tokio::time::timeout_at(deadline, ended(&mut listener, &open)).await;
+            let Ok(ended) = heard else { break };
+            for record in records.iter_mut().filter(|record| ended.contains(&record.id)) {
+                *record = self.record(record.id.as_number().unwrap_or_default()).await?;
+            }
+        }
+        let all_final = records.iter().all(|record| record.state.is_terminal());
+        Ok(v1::WaitResponse { jobs: records.into_iter().map(Into::into).collect(), all_final })
+    }
+
+    /// Every change of jobs that pass the filter, as it happens.
+    pub(crate) fn changes_of(&self, filter: Filter, ids: Vec<u64>) -> Answers<v1::WatchResponse> {
+        let (sender, receiver) = mpsc::channel(ANSWERS_MAX);
+        let mut listener = self.hub.listen();
+        let ids: BTreeSet<JobId> = ids.into_iter().map(JobId::number).collect();
+        task::spawn("watch", async move {
+            loop {
+                let response = match listener.recv().await {
+                    Ok(changes) => {
+                        let wanted = changes.iter().filter(|change| passes(&filter, &ids, change));
+                        let changes: Vec<v1::JobChange> = wanted.map(change).collect();
+                        v1::WatchResponse { changes, missed: false }
+                    }
+                    Err(RecvError::Lagged(_)) => {
+                        v1::WatchResponse { changes: Vec::new(), missed: true }
+                    }
+                    Err(RecvError::Closed) => return,
+                };
+                let is_news = response.missed || !response.changes.is_empty();
+                if is_news && sender.send(Ok(response)).await.is_err() {
+                    return;
+                }
+                if sender.is_closed() {
+                    return;
+                }
+            }
+        });
+        Box::pin(ReceiverStream::new(receiver))
+    }
+
+    /// The output of a job, and with `follow` more of it until the job is final.
+    pub(crate) fn follow(&self, request: v1::LogsRequest) -> Answers<v1::LogsResponse> {
+        let (sender, receiver) = mpsc::channel(ANSWERS_MAX);
+        let door = self.clone();
+        task::spawn("logs", async move {
+            if let Err(status) = door.send_logs(request, &sender).await {
+                let _ = sender.send(Err(status)).await;
+            }
+        });
+        Box::pin(ReceiverStream::new(receiver))
+    }
+
+    async fn send_logs(
+        &self,
+        request: v1::LogsRequest,
+        sender: &mpsc::Sender<Result<v1::LogsResponse, Status>>,
+    ) -> Result<(), Status> {
+        let mut listener = self.hub.listen();
+        let only: BTreeSet<JobId> = BTreeSet::from([JobId::number(request.id)]);
+        let mut after = None;
+        loop {
+            // Looked at before the output, so that nothing can come after the last look.
+            let is_final = self.record(request.id).await?.state.is_terminal();
+            let page = LogPage {
+                job: JobId::number(request.id),
+                attempt: (request.attempt != 0).then_some(request.attempt),
+                after,
+                max: PIECES_MAX,
+            };
+            let chunks = self.store.logs(page).await.map_err(|error| answer::failed(&error))?;
+            let is_last = chunks.len() < PIECES_MAX;
+            if let Some(last) = chunks.last() {
+                after = Some((last.attempt, last.offset));
+            }
+            let done = is_last && (is_final || !request.follow);
+            if done || !chunks.is_empty() {
+                let pieces = chunks.into_iter().map(piece).collect();
+                if sender.send(Ok(v1::LogsResponse { pieces, done })).await.is_err() {
+                    return Ok(());
+                }
+            }
+            if done {
+                return Ok(());
+            }
+            if is_last {
+                let _ = tokio::time::timeout(LOOK_EVERY, ended(&mut listener, &only)).await;
+            }
+            if sender.is_closed() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Waits until some of `jobs` are final. If changes were missed, any of them may be.
+async fn ended(listener: &mut Receiver<Arc<[Change]>>, jobs: &BTreeSet<JobId>) -> BTreeSet<JobId> {
+    loop {
+        match listener.recv().await {
+            Ok(changes) => {
+                let ended = changes
+                    .iter()
+                    .filter(|change| change.state.is_terminal() && jobs.contains(&change.job));
+                let ended: BTreeSet<JobId> = ended.map(|change| change.job.clone()).collect();
+                if !ended.is_empty() {
+                    return ended;
+                }
+            }
+            Err(RecvError::Lagged(_)) => return jobs.clone(),
+            // The scheduler stops; whoever waits is told by its connection.
+            Err(RecvError::Closed) => std::future::pending().await,
+        }
+    }
+}
+
+fn passes(filter: &Filter, ids: &BTreeSet<JobId>, change: &Change) -> bool {
+    (ids.is_empty() || ids.contains(&change.job))
+        && filter.tenant.as_ref().is_none_or(|tenant| *tenant == change.tenant)
+        && filter.kind.as_ref().is_none_or(|kind| *kind == change.kind)
+        && (filter.states.is_empty() || filter.states.contains(&change.state))
+        && filter.worker.as_ref().is_none_or(|worker| Some(worker) == change.worker.as_ref())
+}
+
+fn change(change: &Change) -> v1::JobChange {
+    v1::JobChange {
+        id: change.job.as_number().unwrap_or_default(),
+        tenant: change.tenant.to_string(),
+        r#type: change.kind.to_string(),
+        state: v1::State::from(change.state).into(),
+        at_ms: change.at.0,
+        worker: change.worker.as_ref().map(ToString::to_string).unwrap_or_default(),
+        progress: change.progress.clone().map(Into::into),
+    }
+}
+
+fn piece(chunk: LogChunk) -> v1::LogPiece {
+    let stream = match chunk.stream {
+        LogStream::Out => v1::Stream::Out,
+        LogStream::Err => v1::Stream::Err,
+    };
+    v1::LogPiece {
+        attempt: chunk.attempt,
+        stream: stream.into(),
+        offset: chunk.offset,
+        at_ms: chunk.at.0,
+        bytes: chunk.bytes,
+    }
+}

@@ -1,0 +1,250 @@
+//! The clients' door: jobs.
+
+use std::pin::Pin;
+
+use model::maxima::{IDS_MAX, PAGE_MAX};
+use model::{Cause, JobId, Name, Record, State, TenantId, WorkerId};
+use proto::v1::jobs_server::Jobs;
+use proto::{Invalid, v1};
+use store::{Filter, Past};
+use tokio_stream::Stream;
+use tonic::{Request, Response, Status};
+
+use super::{Door, answer};
+use crate::explain::{Explained, from_record};
+use crate::scheduler::Message;
+use crate::status::Question;
+use crate::submit::submission;
+use crate::watch::Change;
+
+/// Jobs on a page, if nobody says how many.
+const PAGE_DEFAULT: usize = 100;
+
+type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+#[tonic::async_trait]
+impl Jobs for Door {
+    type WatchStream = Answers<v1::WatchResponse>;
+    type LogsStream = Answers<v1::LogsResponse>;
+
+    async fn submit(
+        &self,
+        request: Request<v1::SubmitRequest>,
+    ) -> Result<Response<v1::SubmitResponse>, Status> {
+        let types = self.types.borrow().clone();
+        let submission =
+            submission(request.into_inner(), &types).map_err(|error| answer::invalid(&error))?;
+        let answer = self.store.submit(submission).await.map_err(|error| answer::failed(&error))?;
+        let submitted = answer.map_err(|refusal| answer::refused(&refusal))?;
+        let jobs =
+            submitted.jobs.iter().zip(&submitted.is_new).map(|(record, is_new)| v1::Submitted {
+                id: record.id.as_number().unwrap_or_default(),
+                is_new: *is_new,
+                state: v1::State::from(record.state).into(),
+            });
+        let response = v1::SubmitResponse { jobs: jobs.collect() };
+        let new = submitted.jobs.into_iter().zip(submitted.is_new);
+        let new = new.filter_map(|(record, is_new)| is_new.then_some(record));
+        let waiting: Vec<Record> = new.chain(submitted.changed).collect();
+        self.announce(&waiting);
+        self.tell(Message::Waiting(waiting)).await?;
+        Ok(Response::new(response))
+    }
+
+    async fn get(
+        &self,
+        request: Request<v1::GetRequest>,
+    ) -> Result<Response<v1::GetResponse>, Status> {
+        let id = request.into_inner().id;
+        let record = self.record(id).await?;
+        let past = self.store.attempts(JobId::number(id)).await;
+        let past = past.map_err(|error| answer::failed(&error))?;
+        let attempts = past.into_iter().map(attempt).collect();
+        Ok(Response::new(v1::GetResponse { job: Some(record.into()), attempts }))
+    }
+
+    async fn list(
+        &self,
+        request: Request<v1::ListRequest>,
+    ) -> Result<Response<v1::ListResponse>, Status> {
+        let request = request.into_inner();
+        let size = usize::try_from(request.page_size).unwrap_or(PAGE_MAX);
+        if size > PAGE_MAX {
+            let problem = format!("is {size}, which is not between 1 and {PAGE_MAX}");
+            return Err(answer::invalid(&Invalid::new("page_size", problem)));
+        }
+        let max = if size == 0 { PAGE_DEFAULT } else { size };
+        let mut filter =
+            filter(request.filter.unwrap_or_default()).map_err(|error| answer::invalid(&error))?;
+        filter.before = (request.before != 0).then(|| JobId::number(request.before));
+        filter.max = max;
+        let records = self.store.jobs(filter).await.map_err(|error| answer::failed(&error))?;
+        let last = records.last().and_then(|record| record.id.as_number());
+        let next_before = last.filter(|_| records.len() == max).unwrap_or_default();
+        let jobs = records.into_iter().map(without_bytes).collect();
+        Ok(Response::new(v1::ListResponse { jobs, next_before }))
+    }
+
+    async fn watch(
+        &self,
+        request: Request<v1::WatchRequest>,
+    ) -> Result<Response<Self::WatchStream>, Status> {
+        let request = request.into_inner();
+        ids(&request.ids)?;
+        let filter =
+            filter(request.filter.unwrap_or_default()).map_err(|error| answer::invalid(&error))?;
+        Ok(Response::new(self.changes_of(filter, request.ids)))
+    }
+
+    async fn wait(
+        &self,
+        request: Request<v1::WaitRequest>,
+    ) -> Result<Response<v1::WaitResponse>, Status> {
+        let request = request.into_inner();
+        let ids = ids(&request.ids)?;
+        Ok(Response::new(self.wait_for(ids, request.timeout_ms).await?))
+    }
+
+    async fn cancel(
+        &self,
+        request: Request<v1::CancelRequest>,
+    ) -> Result<Response<v1::ChangeResponse>, Status> {
+        let ids = ids(&request.into_inner().ids)?;
+        Ok(Response::new(self.cancel_jobs(ids).await?))
+    }
+
+    async fn retry(
+        &self,
+        request: Request<v1::RetryRequest>,
+    ) -> Result<Response<v1::ChangeResponse>, Status> {
+        let ids = ids(&request.into_inner().ids)?;
+        Ok(Response::new(self.revive_jobs(ids).await?))
+    }
+
+    async fn amend(
+        &self,
+        request: Request<v1::AmendRequest>,
+    ) -> Result<Response<v1::ChangeResponse>, Status> {
+        let request = request.into_inner();
+        let ids = ids(&request.ids)?;
+        Ok(Response::new(self.amend_jobs(ids, request.change).await?))
+    }
+
+    async fn explain(
+        &self,
+        request: Request<v1::ExplainRequest>,
+    ) -> Result<Response<v1::ExplainResponse>, Status> {
+        let id = request.into_inner().id;
+        let record = self.record(id).await?;
+        let job = record.id.clone();
+        let mut explained = from_record(&record);
+        if explained.is_none() && record.state == State::Queued {
+            explained = self.ask(|answer| Question::Explain(job, answer)).await?;
+        }
+        let explained = explained.unwrap_or(Explained {
+            reason: String::new(),
+            detail: String::new(),
+            ahead: None,
+        });
+        Ok(Response::new(v1::ExplainResponse {
+            id,
+            state: v1::State::from(record.state).into(),
+            reason: explained.reason,
+            detail: explained.detail,
+            ahead: explained.ahead,
+            why_there: self.why_there(&record).await?,
+        }))
+    }
+
+    async fn logs(
+        &self,
+        request: Request<v1::LogsRequest>,
+    ) -> Result<Response<Self::LogsStream>, Status> {
+        let request = request.into_inner();
+        self.record(request.id).await?;
+        Ok(Response::new(self.follow(request)))
+    }
+}
+
+impl Door {
+    pub(crate) async fn record(&self, id: u64) -> Result<Record, Status> {
+        let record = self.store.job(JobId::number(id)).await;
+        let record = record.map_err(|error| answer::failed(&error))?;
+        record.ok_or_else(|| answer::no_such_job(id))
+    }
+
+    /// Tells those who watch.
+    pub(crate) fn announce(&self, records: &[Record]) {
+        let now = self.store.now();
+        self.hub.tell(records.iter().map(|record| Change::of(record, now)).collect());
+    }
+
+    /// Why its current or last attempt was placed where it was.
+    async fn why_there(&self, record: &Record) -> Result<String, Status> {
+        if let Some(current) = &record.current {
+            return Ok(format!("on `{}`: {}", current.worker, current.why));
+        }
+        let past = self.store.attempts(record.id.clone()).await;
+        let past = past.map_err(|error| answer::failed(&error))?;
+        let last = past.last();
+        Ok(last.map(|past| format!("on `{}`: {}", past.worker, past.why)).unwrap_or_default())
+    }
+}
+
+/// The jobs that a request names.
+pub(crate) fn ids(ids: &[u64]) -> Result<Vec<JobId>, Status> {
+    if ids.len() > IDS_MAX {
+        let problem = format!("has {} entries of at most {IDS_MAX}", ids.len());
+        return Err(answer::invalid(&Invalid::new("ids", problem)));
+    }
+    Ok(ids.iter().map(|id| JobId::number(*id)).collect())
+}
+
+fn filter(filter: v1::JobFilter) -> Result<Filter, Invalid> {
+    let states = filter.states().map(|state| {
+        state.known().ok_or_else(|| Invalid::new("filter.states", "has a state that is unknown"))
+    });
+    let states: Result<Vec<State>, Invalid> = states.collect();
+    let cause = match filter.cause.as_str() {
+        "" => None,
+        cause => Some(Cause::named(cause).ok_or_else(|| {
+            let all: Vec<&str> = Cause::ALL.iter().map(|cause| cause.name()).collect();
+            let problem = format!("is `{cause}`, which is none of {}", all.join(", "));
+            Invalid::new("filter.cause", problem)
+        })?),
+    };
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    Ok(Filter {
+        tenant: some(&filter.tenant).map(|tenant| TenantId::new(&tenant)),
+        states: states?,
+        kind: some(&filter.r#type).map(|kind| Name::new(&kind)),
+        group: some(&filter.group),
+        worker: some(&filter.worker).map(|worker| WorkerId::new(&worker)),
+        cause,
+        labels: filter.labels.into_iter().collect(),
+        before: None,
+        max: PAGE_DEFAULT,
+    })
+}
+
+/// A job as it is listed: what may be large is left out.
+fn without_bytes(mut record: Record) -> v1::Job {
+    record.spec.payload.clear();
+    record.result = None;
+    record.into()
+}
+
+fn attempt(past: Past) -> v1::Attempt {
+    v1::Attempt {
+        number: past.number,
+        worker: past.worker.to_string(),
+        claimed_ms: past.claimed.0,
+        started_ms: past.started.map(|at| at.0),
+        ended_ms: past.ended.0,
+        ending: v1::Ending::from(past.ending).into(),
+        error: past.error.unwrap_or_default(),
+        exit_code: past.exit_code,
+        measured: Some(past.measured.into()),
+        why: past.why,
+    }
+}

@@ -1,0 +1,49 @@
+//! The doors: gRPC. Requests are checked here, and answers put into the words of the wire.
+
+mod answer;
+pub(crate) mod worker;
+pub(crate) mod jobs;
+mod changes;
+mod follow;
+pub(crate) mod admin;
+
+use std::sync::Arc;
+
+use store::Store;
+use tokio::sync::{mpsc, oneshot, watch};
+use tonic::Status;
+
+use crate::scheduler::Message;
+use crate::settings::Types;
+use crate::status::Question;
+use crate::watch::Hub;
+
+/// What every door needs. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Door {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) scheduler: mpsc::Sender<Message>,
+    pub(crate) types: watch::Receiver<Arc<Types>>,
+    pub(crate) hub: Hub,
+}
+
+impl Door {
+    /// Tells the owner of the world; waits if it has too much to do.
+    pub(crate) async fn tell(&self, message: Message) -> Result<(), Status> {
+        self.scheduler.send(message).await.map_err(|_| stopping())
+    }
+
+    /// Asks the owner of the world.
+    pub(crate) async fn ask<T>(
+        &self,
+        question: impl FnOnce(oneshot::Sender<T>) -> Question,
+    ) -> Result<T, Status> {
+        let (answer, answered) = oneshot::channel();
+        self.tell(Message::Ask(question(answer))).await?;
+        answered.await.map_err(|_| stopping())
+    }
+}
+
+fn stopping() -> Status {
+    Status::unavailable("the scheduler is stopping; try again")
+}

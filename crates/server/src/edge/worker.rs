@@ -1,0 +1,111 @@
+//! The workers' door: one stream each.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use proto::v1::worker_message::Message as Said;
+use proto::v1::worker_server::Worker;
+use proto::{PROTOCOL, PROTOCOL_OLDEST, v1};
+use tokio::sync::mpsc;
+use tokio_stream::Stream;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status, Streaming};
+
+use super::{Door, answer};
+use crate::scheduler::Message;
+use crate::session::{Arrival, Heard, StreamId, heard};
+use crate::task;
+
+/// Batches that a worker may be behind before it is cut off.
+const OUTBOX_MAX: usize = 256;
+/// Who does not say hello within this is shown the door.
+const HELLO_WAIT: Duration = Duration::from_secs(5);
+
+static STREAMS: AtomicU64 = AtomicU64::new(1);
+
+#[tonic::async_trait]
+impl Worker for Door {
+    type SessionStream = Pin<Box<dyn Stream<Item = Result<v1::ServerBatch, Status>> + Send>>;
+
+    async fn session(
+        &self,
+        request: Request<Streaming<v1::WorkerBatch>>,
+    ) -> Result<Response<Self::SessionStream>, Status> {
+        let mut incoming = request.into_inner();
+        let (hello, rest) = hello(&mut incoming).await?;
+        let (outbox, outgoing) = mpsc::channel(OUTBOX_MAX);
+        let stream = StreamId(STREAMS.fetch_add(1, Ordering::Relaxed));
+        let worker =
+            hello.checked().map_err(|invalid| answer::invalid(&invalid.inside("hello")))?;
+        let arrival = Arrival {
+            stream,
+            worker,
+            software: hello.software,
+            protocol: hello.protocol,
+            attempts: hello.attempts,
+            has_inventory: hello.has_inventory,
+            outbox: outbox.clone(),
+        };
+        self.tell(Message::Hello(Box::new(arrival))).await?;
+        let door = self.clone();
+        task::spawn("worker-stream", async move {
+            if let Err(status) = door.listen(stream, rest, &mut incoming).await {
+                tracing::warn!(%status, "a worker said something wrong");
+                let _ = outbox.try_send(Err(status));
+            }
+            let _ = door.tell(Message::Parted(stream)).await;
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(outgoing))))
+    }
+}
+
+impl Door {
+    /// Passes on what a worker says, until its stream ends or it says something wrong.
+    async fn listen(
+        &self,
+        stream: StreamId,
+        first: Vec<v1::WorkerMessage>,
+        incoming: &mut Streaming<v1::WorkerBatch>,
+    ) -> Result<(), Status> {
+        let mut messages = first;
+        loop {
+            let mut said = Vec::with_capacity(messages.len());
+            for message in messages {
+                said.extend(checked(message)?);
+            }
+            if !said.is_empty() {
+                self.tell(Message::Heard(stream, said)).await?;
+            }
+            messages = match incoming.message().await {
+                Ok(Some(batch)) => batch.messages,
+                // A connection that breaks is no news: the worker comes back, or its lease ends.
+                Ok(None) | Err(_) => return Ok(()),
+            };
+        }
+    }
+}
+
+fn checked(message: v1::WorkerMessage) -> Result<Option<Heard>, Status> {
+    heard(message).map_err(|invalid| answer::invalid(&invalid))
+}
+
+/// The hello that every stream starts with, and what came with it.
+async fn hello(
+    incoming: &mut Streaming<v1::WorkerBatch>,
+) -> Result<(v1::Hello, Vec<v1::WorkerMessage>), Status> {
+    let first = tokio::time::timeout(HELLO_WAIT, incoming.message());
+    let first = first.await.map_err(|_| Status::deadline_exceeded("no hello came"))??;
+    let mut messages = first.unwrap_or_default().messages.into_iter();
+    let Some(v1::WorkerMessage { message: Some(Said::Hello(hello)) }) = messages.next() else {
+        return Err(Status::failed_precondition("the first message must be `hello`"));
+    };
+    if hello.protocol < PROTOCOL_OLDEST {
+        return Err(Status::failed_precondition(format!(
+            "the worker speaks protocol {}; this scheduler speaks {PROTOCOL_OLDEST} to {PROTOCOL}; \
+             upgrade the worker",
+            hello.protocol
+        )));
+    }
+    Ok((hello, messages.collect()))
+}

@@ -1,0 +1,119 @@
+//! 6. Expire: what the passing of time brings about.
+
+use futures_util::FutureExt as _;
+use model::{Ending, JobId, Millis, Record, Timestamp};
+use proto::v1;
+
+use crate::scheduler::{Answer, Scheduler};
+use crate::timers::Timer;
+
+/// Attempts that are taken back in one go.
+const EXPIRED_MAX: usize = 1_000;
+/// Finished jobs that are forgotten in one go.
+const FORGET_MAX: usize = 1_000;
+/// How often what is old is forgotten.
+const FORGET_EVERY: Millis = Millis::from_secs(60);
+/// How often a job without word about its inputs comes a round closer to being placed.
+const RESCORE_EVERY: Millis = Millis::from_secs(5);
+/// Rules that look at the time are asked again this often, if jobs wait.
+const SWEEP_EVERY: Millis = Millis::from_secs(1);
+
+impl Scheduler {
+    /// A timer's moment has come.
+    pub(crate) fn fire(&mut self, timer: Timer, now: Timestamp) {
+        match timer {
+            Timer::TooLate(job) => {
+                if self.seen.contains_key(&job) {
+                    self.give_up(job);
+                }
+            }
+            Timer::RunTimeout(job) => self.run_timeout(&job, now),
+            Timer::Silence(job) => self.silence(job, now),
+            Timer::Expire => {
+                self.expire(now);
+                self.timers.set(now + self.config.expire_every, Timer::Expire);
+            }
+            Timer::Averages => {
+                self.average(now);
+                self.timers.set(now + self.config.averages_every, Timer::Averages);
+            }
+            Timer::Rescore => {
+                self.inventories.rescore(&mut self.world);
+                self.timers.set(now + RESCORE_EVERY, Timer::Rescore);
+            }
+            Timer::Forget => {
+                self.forget(now);
+                self.timers.set(now + FORGET_EVERY, Timer::Forget);
+            }
+            Timer::Sweep => {
+                self.is_dirty |= self.world.n_queued() > 0;
+                self.timers.set(now + SWEEP_EVERY, Timer::Sweep);
+            }
+        }
+    }
+
+    /// The worker should have ended it: it is told, in case it forgot.
+    fn run_timeout(&mut self, job: &JobId, now: Timestamp) {
+        let grace = self.config.stop_grace;
+        let deadline = self.live.get(job).and_then(|live| live.run_deadline(grace));
+        match deadline {
+            Some(at) if at <= now => self.stop(job, v1::StopReason::Timeout),
+            // A later attempt has a later deadline.
+            Some(at) => self.timers.set(at, Timer::RunTimeout(job.clone())),
+            None => {}
+        }
+    }
+
+    fn silence(&mut self, job: JobId, now: Timestamp) {
+        let Some(live) = self.live.get(&job) else { return };
+        let Some(timeout) = live.silence_timeout else { return };
+        let at = live.heard + timeout + self.config.stop_grace;
+        if at <= now {
+            self.stop(&job, v1::StopReason::Timeout);
+        } else {
+            self.timers.set(at, Timer::Silence(job));
+        }
+    }
+
+    /// Looks for workers that gave no sign of life.
+    fn expire(&mut self, now: Timestamp) {
+        self.silent_workers(now);
+        self.call(|store| async move { Answer::Expired(store.expired(EXPIRED_MAX).await) }.boxed());
+    }
+
+    /// Their attempts are lost. One that never was on its worker's stream is only refused: it
+    /// did its worker no harm.
+    pub(crate) fn expired(&mut self, answer: Result<Vec<Record>, store::Error>) {
+        for record in self.ok(answer).into_iter().flatten() {
+            let job = record.id.clone();
+            self.adopt(&record);
+            let number = record.counts.attempts;
+            let Some(live) = self.live.get(&job).filter(|live| live.number == number) else {
+                continue;
+            };
+            let was_given = live.is_offered || live.is_started;
+            self.counters.add("leases_lost", 1);
+            if was_given {
+                self.end_silently(&job, Ending::Lost, "the worker gave no sign of life");
+            } else {
+                self.end_silently(&job, Ending::Refused, "the worker was gone before it was told");
+            }
+        }
+    }
+
+    fn forget(&self, now: Timestamp) {
+        let before = now - self.config.retention;
+        self.call(|store| {
+            async move { Answer::Forgotten(store.forget(before, FORGET_MAX).await) }.boxed()
+        });
+    }
+
+    /// If it was a full load, there is more.
+    pub(crate) fn forgotten(&mut self, answer: Result<usize, store::Error>) {
+        let n = self.ok(answer).unwrap_or(0);
+        self.counters.add("forgotten", n);
+        if n >= FORGET_MAX {
+            self.forget(self.store.now());
+        }
+    }
+}

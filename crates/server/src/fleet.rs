@@ -1,0 +1,132 @@
+//! The connected workers, and those that may come back.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use model::worker::POOL_DEFAULT;
+use model::{JobId, Name, Timestamp, Worker, WorkerId};
+use proto::v1;
+use store::Session;
+
+use crate::session::{Outbox, StreamId};
+use crate::settings::Closed;
+
+/// A worker that is here, or was a moment ago.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    /// `None` after its stream ended; it may come back.
+    pub(crate) stream: Option<StreamId>,
+    pub(crate) session: Session,
+    pub(crate) outbox: Option<Outbox>,
+    /// As it said in its hello, and its newest metrics.
+    pub(crate) said: Worker,
+    pub(crate) software: String,
+    /// Hints of its last successful jobs, the newest last.
+    pub(crate) learned: VecDeque<Name>,
+    /// It says itself that it takes no more work.
+    pub(crate) is_draining: bool,
+    /// It says that it is well, and says so often enough.
+    pub(crate) is_well: bool,
+    /// Slots that others than us use.
+    pub(crate) foreign_slots: u32,
+    pub(crate) heard: Timestamp,
+}
+
+impl Seat {
+    /// The worker as the world is to see it; `slots_used` are those of our attempts.
+    pub(crate) fn worker(&self, closed: &Closed, slots_used: u32) -> Worker {
+        let mut worker = self.said.clone();
+        let is_closed = closed.workers.contains(&worker.id) || closed.pools.contains(&worker.pool);
+        worker.draining = self.is_draining || is_closed;
+        worker.healthy = self.is_well && self.stream.is_some();
+        worker.hints.extend(self.learned.iter().cloned());
+        worker.hints.sort();
+        worker.hints.dedup();
+        worker.slots_free = (self.foreign_slots > 0)
+            .then(|| worker.slots.saturating_sub(slots_used).saturating_sub(self.foreign_slots));
+        worker
+    }
+}
+
+/// All workers.
+#[derive(Debug, Default)]
+pub(crate) struct Fleet {
+    pub(crate) seats: BTreeMap<WorkerId, Seat>,
+    by_stream: BTreeMap<StreamId, WorkerId>,
+    /// The jobs that each has, also of workers that have not come back yet.
+    jobs: BTreeMap<WorkerId, BTreeSet<JobId>>,
+}
+
+impl Fleet {
+    /// Gives a worker its seat. Whoever sat there before under the same name is sent away.
+    pub(crate) fn sit(&mut self, stream: StreamId, seat: Seat) {
+        let worker = seat.said.id.clone();
+        self.by_stream.insert(stream, worker.clone());
+        if let Some(old) = self.seats.insert(worker, seat) {
+            old.stream.map(|stream| self.by_stream.remove(&stream));
+        }
+    }
+
+    /// The worker's stream ended; its seat is kept. `None` if another stream has it already.
+    pub(crate) fn rise(&mut self, stream: StreamId) -> Option<WorkerId> {
+        let worker = self.by_stream.remove(&stream)?;
+        let seat = self.seats.get_mut(&worker)?;
+        seat.stream = None;
+        seat.outbox = None;
+        Some(worker)
+    }
+
+    /// The worker will not come back to this seat.
+    pub(crate) fn leave(&mut self, worker: &WorkerId) {
+        if let Some(seat) = self.seats.remove(worker) {
+            seat.stream.map(|stream| self.by_stream.remove(&stream));
+        }
+    }
+
+    pub(crate) fn worker_on(&self, stream: StreamId) -> Option<&WorkerId> {
+        self.by_stream.get(&stream)
+    }
+
+    pub(crate) fn stream_of(&self, worker: &WorkerId) -> Option<StreamId> {
+        self.seats.get(worker)?.stream
+    }
+
+    pub(crate) fn pool_of(&self, worker: &WorkerId) -> Name {
+        let seat = self.seats.get(worker);
+        seat.map_or_else(|| Name::new(POOL_DEFAULT), |seat| seat.said.pool.clone())
+    }
+
+    pub(crate) fn n_connected(&self) -> usize {
+        self.by_stream.len()
+    }
+
+    /// The worker has one more job.
+    pub(crate) fn gave(&mut self, worker: &WorkerId, job: &JobId) {
+        self.jobs.entry(worker.clone()).or_default().insert(job.clone());
+    }
+
+    /// The worker has one job less.
+    pub(crate) fn took(&mut self, worker: &WorkerId, job: &JobId) {
+        if let Some(jobs) = self.jobs.get_mut(worker) {
+            jobs.remove(job);
+            if jobs.is_empty() {
+                self.jobs.remove(worker);
+            }
+        }
+    }
+
+    pub(crate) fn jobs_of(&self, worker: &WorkerId) -> Vec<JobId> {
+        self.jobs.get(worker).map(|jobs| jobs.iter().cloned().collect()).unwrap_or_default()
+    }
+
+    /// Puts messages on a worker's stream; fails if it does not take them.
+    pub(crate) fn deliver(
+        &self,
+        stream: StreamId,
+        messages: Vec<v1::ServerMessage>,
+    ) -> Result<(), ()> {
+        let seat = self.by_stream.get(&stream).and_then(|worker| self.seats.get(worker));
+        // Whoever is gone gets it from the store when it comes back.
+        let Some(outbox) = seat.and_then(|seat| seat.outbox.as_ref()) else { return Ok(()) };
+        outbox.try_send(Ok(v1::ServerBatch { messages })).map_err(|_| ())
+    }
+}

@@ -1,0 +1,136 @@
+//! What earlier runs of the same key used, as a prediction for the next.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use model::{Fixed, History, Millis, Name, Spec, TenantId};
+use store::Run;
+
+/// Runs of one key that predictions are drawn from.
+const RUNS_MAX: usize = 200;
+/// Keys that are remembered; beyond, the one that was used longest ago is forgotten.
+const KEYS_MAX: usize = 10_000;
+
+type Key = (Name, TenantId, String);
+
+/// The last runs of each key.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Histories {
+    by_key: BTreeMap<Key, Runs>,
+    clock: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Runs {
+    last: VecDeque<Run>,
+    /// What they add up to; made when asked for.
+    summary: Option<History>,
+    touched: u64,
+}
+
+impl Histories {
+    /// One more run of its key.
+    pub(crate) fn learn(&mut self, run: &Run) {
+        self.clock += 1;
+        let key = (run.kind.clone(), run.tenant.clone(), run.history_key.clone());
+        if self.by_key.len() >= KEYS_MAX && !self.by_key.contains_key(&key) {
+            self.forget_oldest();
+        }
+        let known = self.by_key.entry(key).or_default();
+        known.touched = self.clock;
+        known.last.push_back(run.clone());
+        while known.last.len() > RUNS_MAX {
+            known.last.pop_front();
+        }
+        known.summary = Some(summary(&known.last));
+    }
+
+    /// What runs like this job's were like; `None` if there were none.
+    pub(crate) fn of(&self, spec: &Spec) -> Option<History> {
+        let key = (spec.kind.clone(), spec.tenant.clone(), spec.history_key.clone());
+        self.by_key.get(&key)?.summary
+    }
+
+    fn forget_oldest(&mut self) {
+        let oldest = self.by_key.iter().min_by_key(|(_, runs)| runs.touched);
+        if let Some(key) = oldest.map(|(key, _)| key.clone()) {
+            self.by_key.remove(&key);
+        }
+    }
+}
+
+fn summary(runs: &VecDeque<Run>) -> History {
+    let n_oom = runs.iter().filter(|run| run.measured.out_of_memory).count();
+    let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+    History {
+        samples: u32::try_from(runs.len()).unwrap_or(u32::MAX),
+        ram_peak_mb: p95(runs.iter().filter_map(|run| run.measured.ram_peak_mb).collect()),
+        cpu_ms: mean(runs.iter().filter_map(|run| run.measured.cpu_ms)),
+        disk_bytes: mean(runs.iter().filter_map(|run| run.measured.disk_bytes)),
+        duration: mean(runs.iter().map(|run| run.duration.0.unsigned_abs()))
+            .map(|ms| Millis(i64::try_from(ms).unwrap_or(i64::MAX))),
+        oom_rate: Some(Fixed::ONE.scale(count(n_oom), count(runs.len()).max(1))),
+    }
+}
+
+/// The smallest value that at least 95 of 100 do not exceed.
+fn p95(mut values: Vec<u64>) -> Option<u64> {
+    values.sort_unstable();
+    let rank = (values.len() * 95).div_ceil(100);
+    values.get(rank.checked_sub(1)?).copied()
+}
+
+fn mean(values: impl Iterator<Item = u64>) -> Option<u64> {
+    let (n, sum) =
+        values.fold((0_u64, 0_u64), |(n, sum), value| (n + 1, sum.saturating_add(value)));
+    sum.checked_div(n)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{Ending, Measured, Timestamp};
+
+    fn run(ram: u64, duration: i64) -> Run {
+        Run {
+            tenant: TenantId::new("a"),
+            kind: Name::new("pdf"),
+            history_key: String::new(),
+            at: Timestamp(0),
+            wait: Millis(0),
+            duration: Millis(duration),
+            ending: Ending::Succeeded,
+            measured: Measured { ram_peak_mb: Some(ram), ..Measured::default() },
+            fetched: None,
+            n_dependents: 0,
+        }
+    }
+
+    #[test]
+    fn memory_is_predicted_by_the_95th_percentile_of_the_last_200_runs() {
+        let mut histories = Histories::default();
+        histories.learn(&run(1_000_000, 1));
+        for ram in 1..=200 {
+            histories.learn(&run(ram, 10));
+        }
+        let spec = Spec::new(TenantId::new("a"), Name::new("pdf"));
+        let history = histories.of(&spec).unwrap();
+        assert_eq!((history.samples, history.ram_peak_mb), (200, Some(190)));
+        assert_eq!(history.duration, Some(Millis(10)));
+        assert_eq!(history.cpu_ms, None);
+    }
+
+    #[test]
+    fn the_key_that_was_used_longest_ago_is_forgotten_first() {
+        let mut histories = Histories::default();
+        for key in 0..=KEYS_MAX {
+            histories.learn(&Run { history_key: key.to_string(), ..run(1, 1) });
+        }
+        let spec = |key: usize| Spec {
+            history_key: key.to_string(),
+            ..Spec::new(TenantId::new("a"), Name::new("pdf"))
+        };
+        assert_eq!(histories.of(&spec(0)), None);
+        assert!(histories.of(&spec(1)).is_some());
+        assert!(histories.of(&spec(KEYS_MAX)).is_some());
+    }
+}

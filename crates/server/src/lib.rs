@@ -1,0 +1,46 @@
+//! The body: a scheduler that talks to workers, clients and a store.
+//!
+//! ```text
+//! submit ──► queue ──► round ──► dispatch ──► complete
+//!              ▲      (decide,      │ lease out: expire
+//!              │       claim)       │
+//!              └────────────────────┘
+//! ```
+//!
+//! One task owns the world ([`scheduler`]): there is no lock around a decision. Everybody else
+//! sends it messages; what it wants from the store it asks for without waiting, and the answers
+//! come back to it like messages.
+//!
+//! **Invariant:** whoever was told that something happened can rely on it: the store has it.
+//!
+//! **Invariant:** an event makes a round run sooner, never differently. After a restart the world
+//! is built from the store, and goes on as if nothing had been.
+
+mod config;
+mod settings;
+mod submit;
+mod queue;
+mod round;
+mod dispatch;
+mod complete;
+mod expire;
+mod cancel;
+mod fleet;
+mod session;
+mod hear;
+mod inventory;
+mod history;
+mod averages;
+mod explain;
+mod status;
+mod scheduler;
+mod recover;
+mod timers;
+mod watch;
+mod counters;
+mod task;
+mod edge;
+mod run;
+
+pub use config::{Config, ConfigError};
+pub use run::{Error, Server, start};

@@ -1,0 +1,109 @@
+//! 2. Queue: jobs that wait stand in the world, and nowhere twice.
+
+use model::{Ask, Attempt, Event, Job, JobId, Record, State, Timestamp};
+
+use crate::history::Histories;
+use crate::scheduler::Scheduler;
+use crate::timers::Timer;
+
+/// How many rounds a job waits for word about its inputs; one without inputs waits for none.
+const ROUNDS_MAX: u32 = 4;
+
+/// A job that waits in the world, as it was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) fence: u64,
+    /// What it will hold.
+    pub(crate) ask: Option<Ask>,
+}
+
+impl Scheduler {
+    /// Takes in a job as it is now. What is older than what is known changes nothing.
+    pub(crate) fn enqueue(&mut self, record: &Record) {
+        let job = &record.id;
+        // A claim under way, or an attempt, knows better: its end brings the newest record.
+        if self.claiming.contains_key(job) || self.live.contains_key(job) {
+            return;
+        }
+        let known = self.seen.get(job).map_or(0, |seen| seen.fence);
+        if known > record.fence {
+            return;
+        }
+        if record.state != State::Queued || record.on_hold {
+            self.withdraw(job);
+            return;
+        }
+        let ask = record.spec.resource.clone();
+        self.seen.insert(job.clone(), Seen { fence: record.fence, ask });
+        if let Some(start_before) = record.spec.start_before {
+            self.timers.set(start_before, Timer::TooLate(job.clone()));
+        }
+        self.world.apply(Event::Queued(Box::new(job_of(record, &self.histories))));
+        self.inventories.wait(record, &mut self.world);
+        self.is_dirty = true;
+    }
+
+    /// The job waits no longer.
+    pub(crate) fn withdraw(&mut self, job: &JobId) {
+        if self.seen.remove(job).is_some() {
+            self.world.apply(Event::Withdrawn(job.clone()));
+            self.inventories.forget(job);
+        }
+    }
+}
+
+/// A waiting job in the words of a decision.
+fn job_of(record: &Record, histories: &Histories) -> Job {
+    let spec = &record.spec;
+    let history = histories.of(spec);
+    Job {
+        id: record.id.clone(),
+        tenant: spec.tenant.clone(),
+        kind: Some(spec.kind.clone()),
+        pool: spec.pool.clone(),
+        needs: spec.needs.clone(),
+        slots: spec.slots,
+        amounts: spec.amounts.clone(),
+        priority: record.priority,
+        on_demand: spec.on_demand,
+        created: record.created,
+        ready: record.ready.unwrap_or(record.created),
+        not_before: spec.not_before,
+        backoff_until: record.backoff_until,
+        evictions: record.counts.evictions,
+        estimate: spec.estimate.or_else(|| history.and_then(|history| history.duration)),
+        last_worker: record.last_worker.clone(),
+        traits: spec.traits,
+        hint: spec.hint.clone(),
+        resource: spec.resource.clone(),
+        cost: spec.cost,
+        dependents: Some(record.n_dependents),
+        inputs: std::collections::BTreeMap::new(),
+        rescore_count: if spec.inputs.is_empty() { ROUNDS_MAX } else { 0 },
+        history,
+    }
+}
+
+/// A job that a worker has, in the words of a decision.
+pub(crate) fn attempt_of(record: &Record, now: Timestamp) -> Option<Attempt> {
+    let current = record.current.as_ref()?;
+    let spec = &record.spec;
+    Some(Attempt {
+        job: record.id.clone(),
+        tenant: spec.tenant.clone(),
+        worker: current.worker.clone(),
+        kind: Some(spec.kind.clone()),
+        needs: spec.needs.clone(),
+        slots: spec.slots,
+        amounts: spec.amounts.clone(),
+        priority: record.priority,
+        ready: record.ready.unwrap_or(record.created),
+        started: current.claimed.min(now),
+        cost: spec.cost,
+        estimate: spec.estimate,
+        evictions: record.counts.evictions,
+        traits: spec.traits,
+        holds: current.holds.clone(),
+        stopping_for: None,
+    })
+}

@@ -1,0 +1,99 @@
+//! After a start: the world is built from what the store knows, before anything is decided.
+
+use std::sync::Arc;
+
+use decide::World;
+use model::{Event, JobId, Millis, Preset, Record};
+use store::{SettingKind, Store};
+
+use crate::complete::Live;
+use crate::config::Config;
+use crate::queue::attempt_of;
+use crate::scheduler::Scheduler;
+use crate::settings::understand;
+use crate::timers::Timer;
+use crate::watch::Hub;
+
+/// Records that are read at a time.
+const PAGE: usize = 10_000;
+/// Runs that predictions and averages are drawn from after a start.
+const RUNS_MAX: usize = 200_000;
+
+/// A scheduler that knows all that the store knows.
+pub(crate) async fn recover(
+    config: Arc<Config>,
+    store: Arc<dyn Store>,
+    hub: Hub,
+) -> Result<Scheduler, store::Error> {
+    let world = World::new(Preset::Balanced.policy(), config.seed);
+    let mut scheduler = Scheduler::new(Arc::clone(&config), Arc::clone(&store), world, hub);
+    for setting in store.settings().await? {
+        let is_policy = setting.kind == SettingKind::Policy;
+        match understand(&setting) {
+            Ok(understood) => scheduler.set(understood),
+            // A policy of another version must not keep the scheduler from starting.
+            Err(error) if is_policy => {
+                tracing::warn!(%error, "the policy is not understood; `resource-aware` stands in");
+                let policy = Preset::ResourceAware.policy();
+                scheduler.world.apply(Event::Policy(Box::new(policy)));
+            }
+            Err(error) => {
+                let name = setting.name;
+                tracing::warn!(%error, name, "a setting is not understood and does not count");
+            }
+        }
+    }
+    let day = Millis::from_secs(24 * 3600);
+    let runs = store.runs(store.now() - day, RUNS_MAX).await?;
+    runs.iter().rev().for_each(|run| scheduler.learn(run));
+    // Nobody could renew while there was no scheduler: silence until now proves nothing.
+    store.renew_all(config.lease).await?;
+    let mut after: Option<JobId> = None;
+    loop {
+        let records = store.look(after.take(), PAGE).await?;
+        let Some(last) = records.last() else { break };
+        after = Some(last.id.clone());
+        for record in &records {
+            scheduler.remember(record);
+        }
+    }
+    tracing::info!(
+        waiting = scheduler.seen.len(),
+        running = scheduler.live.len(),
+        "the world is built"
+    );
+    Ok(scheduler)
+}
+
+impl Scheduler {
+    fn remember(&mut self, record: &Record) {
+        if record.current.is_some() {
+            self.adopt(record);
+        } else {
+            self.enqueue(record);
+        }
+    }
+
+    /// Takes in an attempt that the store knows and this scheduler does not.
+    pub(crate) fn adopt(&mut self, record: &Record) {
+        let job = record.id.clone();
+        if self.live.contains_key(&job) || self.claiming.contains_key(&job) {
+            return;
+        }
+        let Some(attempt) = attempt_of(record, self.store.now()) else { return };
+        let Some(mut live) = Live::of(record) else { return };
+        // An earlier scheduler offered it, as far as anybody knows.
+        live.is_offered = true;
+        if let Some(at) = live.run_deadline(self.config.stop_grace) {
+            self.timers.set(at, Timer::RunTimeout(job.clone()));
+        }
+        if let Some(timeout) = live.silence_timeout {
+            let at = live.heard + timeout + self.config.stop_grace;
+            self.timers.set(at, Timer::Silence(job.clone()));
+        }
+        self.seen.remove(&job);
+        self.fleet.gave(&live.worker, &job);
+        self.live.insert(job, live);
+        self.world.apply(Event::Started(Box::new(attempt)));
+    }
+}

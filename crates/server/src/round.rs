@@ -1,0 +1,143 @@
+//! 3. Round: decide, and claim what was decided.
+
+use std::fmt::Write as _;
+
+use futures_util::FutureExt as _;
+use model::{
+    Action, Ask, Ended, Event, Fixed, JobId, Placement, Preempt, Record, Timestamp, WorkerId,
+};
+use proto::v1;
+use store::{Claim, Claimed};
+
+use crate::complete::Live;
+use crate::scheduler::{Answer, Scheduler};
+use crate::timers::Timer;
+
+/// A job that was placed, until the store has given it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Claiming {
+    pub(crate) job: JobId,
+    pub(crate) worker: WorkerId,
+}
+
+impl Scheduler {
+    /// Decides, and asks the store for what was decided: all of it at once.
+    pub(crate) fn round(&mut self, now: Timestamp) {
+        self.is_dirty = false;
+        let mut claims = Vec::new();
+        for action in self.world.decide(now) {
+            match action {
+                Action::Place(placement) => claims.extend(self.claim(placement)),
+                Action::Preempt(preempt) => self.preempt(&preempt),
+                // Its backoff is only a hint for those who keep no world.
+                Action::Defer(_) => {}
+            }
+        }
+        if claims.is_empty() {
+            return;
+        }
+        self.counters.add("placed", claims.len());
+        let claiming = claims.iter();
+        let claiming =
+            claiming.map(|claim| Claiming { job: claim.job.clone(), worker: claim.worker.clone() });
+        let claiming: Vec<Claiming> = claiming.collect();
+        self.call(|store| {
+            async move { Answer::Claimed(claiming, store.claim(claims).await) }.boxed()
+        });
+    }
+
+    fn claim(&mut self, placement: Placement) -> Option<Claim> {
+        let seen = self.seen.remove(&placement.job)?;
+        self.inventories.forget(&placement.job);
+        self.claiming.insert(placement.job.clone(), placement.worker.clone());
+        let given = placement.resource.clone().map(Ask::Named);
+        Some(Claim {
+            holds: given.or(seen.ask),
+            fence: seen.fence,
+            why: why(&placement),
+            job: placement.job,
+            worker: placement.worker,
+        })
+    }
+
+    fn preempt(&mut self, preempt: &Preempt) {
+        self.counters.add("preemptions", 1);
+        self.stop(&preempt.victim, v1::StopReason::Preempted);
+    }
+
+    /// The store gave some, and kept others.
+    pub(crate) fn claimed(
+        &mut self,
+        claiming: Vec<Claiming>,
+        answer: Result<Vec<Claimed>, store::Error>,
+    ) {
+        let Some(answers) = self.ok(answer) else {
+            // Nobody knows what became of them: they are looked at again before they count.
+            for claim in claiming {
+                self.take_back(&claim.job);
+                self.refetch.insert(claim.job);
+            }
+            return;
+        };
+        for (claim, answer) in claiming.into_iter().zip(answers) {
+            match answer {
+                Claimed::Won(record) => self.won(*record),
+                Claimed::Lost(record) => {
+                    self.counters.add("claims_lost", 1);
+                    self.take_back(&claim.job);
+                    if let Some(record) = record {
+                        self.enqueue(&record);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The world placed a job that nobody got.
+    fn take_back(&mut self, job: &JobId) {
+        self.claiming.remove(job);
+        let ended = Ended { job: job.clone(), cost: Fixed::ZERO, completed: false };
+        self.world.apply(Event::Ended(ended));
+    }
+
+    fn won(&mut self, record: Record) {
+        self.claiming.remove(&record.id);
+        self.changed(&record);
+        let job = record.id.clone();
+        let Some(mut live) = Live::of(&record) else { return };
+        if let Some(at) = live.run_deadline(self.config.stop_grace) {
+            self.timers.set(at, Timer::RunTimeout(job.clone()));
+        }
+        if let Some(stream) = self.fleet.stream_of(&live.worker) {
+            live.is_offered = true;
+            self.send(stream, offer(record));
+        }
+        self.fleet.gave(&live.worker, &job);
+        self.live.insert(job, live);
+    }
+}
+
+/// Why a job goes where it goes, in a line: the score and the points of each rule.
+fn why(placement: &Placement) -> String {
+    let mut text = format!("score {}", placement.score);
+    for points in &placement.points {
+        let _ = write!(text, ", {} {}", points.rule.name(), points.points);
+    }
+    text
+}
+
+/// The message that gives a worker its job.
+pub(crate) fn offer(record: Record) -> v1::server_message::Message {
+    let holds = record.current.as_ref().and_then(|current| current.holds.clone());
+    let resource = match holds {
+        Some(Ask::Named(name)) => name.to_string(),
+        Some(Ask::Any) | None => String::new(),
+    };
+    v1::server_message::Message::Offer(v1::Offer {
+        job: record.id.as_number().unwrap_or_default(),
+        attempt: record.counts.attempts,
+        failures: record.counts.failures,
+        resource,
+        spec: Some(record.spec.into()),
+    })
+}

@@ -1,0 +1,316 @@
+//! The owner of the world: takes messages, decides, asks the store, tells the workers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use decide::World;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
+use model::{Event, Fixed, JobId, Millis, Record, Tenant, TenantId, Timestamp, WorkerId};
+use store::{Cancelled, Claimed, End, Ended, Run, Session, Start, Store, Usage};
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::averages::Samples;
+use crate::complete::Live;
+use crate::config::Config;
+use crate::counters::Counters;
+use crate::dispatch::Outgoing;
+use crate::fleet::Fleet;
+use crate::history::Histories;
+use crate::inventory::Inventories;
+use crate::queue::Seen;
+use crate::round::Claiming;
+use crate::session::{Arrival, Heard, StreamId};
+use crate::settings::{Closed, Types, Understood};
+use crate::status::Question;
+use crate::timers::{Timer, Timers};
+use crate::watch::{Change, Hub};
+
+/// Messages that are taken in before the next round at the latest.
+const TURN_MAX: usize = 4_096;
+/// After the store failed, nothing is asked of it for so long.
+const PAUSE: Millis = Millis(250);
+
+/// What others tell the owner of the world.
+pub(crate) enum Message {
+    /// Jobs that wait now, new or changed.
+    Waiting(Vec<Record>),
+    /// Jobs that are final, or were forgotten.
+    Gone(Vec<JobId>),
+    /// Jobs that were called off while a worker has them.
+    Cancelling(Vec<JobId>),
+    /// Something was set.
+    Set(Box<Understood>),
+    /// A worker came.
+    Hello(Box<Arrival>),
+    /// A worker said something.
+    Heard(StreamId, Vec<Heard>),
+    /// A worker's stream ended.
+    Parted(StreamId),
+    /// Somebody wants to know something.
+    Ask(Question),
+}
+
+/// What the store answered.
+pub(crate) enum Answer {
+    Claimed(Vec<Claiming>, Result<Vec<Claimed>, store::Error>),
+    Started(Vec<Start>, Result<Vec<bool>, store::Error>),
+    /// Progress and output: how many were taken, and how many refused.
+    Noted(Result<Vec<bool>, store::Error>),
+    Completed(Vec<End>, Result<Vec<Ended>, store::Error>),
+    Joined(Box<Arrival>, Result<Session, store::Error>),
+    Renewed(Vec<(StreamId, u64)>, Result<Vec<bool>, store::Error>),
+    Expired(Result<Vec<Record>, store::Error>),
+    GivenUp(Result<Vec<Cancelled>, store::Error>),
+    Fetched(JobId, Result<Option<Box<Record>>, store::Error>),
+    Used(Result<Vec<Usage>, store::Error>),
+    Forgotten(Result<usize, store::Error>),
+    Left(Result<bool, store::Error>),
+}
+
+/// The world, and what surrounds it.
+pub(crate) struct Scheduler {
+    pub(crate) config: Arc<Config>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) world: World,
+    /// The jobs that wait in the world, as they were seen.
+    pub(crate) seen: BTreeMap<JobId, Seen>,
+    /// Jobs that the world has placed and the store has not given yet.
+    pub(crate) claiming: BTreeMap<JobId, WorkerId>,
+    /// Jobs that workers have.
+    pub(crate) live: BTreeMap<JobId, Live>,
+    pub(crate) fleet: Fleet,
+    /// Streams whose session the store has not given yet, with what they said meanwhile.
+    pub(crate) joining: BTreeMap<StreamId, Vec<Heard>>,
+    pub(crate) closed: Closed,
+    pub(crate) inventories: Inventories,
+    pub(crate) histories: Histories,
+    pub(crate) samples: Samples,
+    pub(crate) timers: Timers,
+    /// What goes to the store and to workers at the end of this turn.
+    pub(crate) outgoing: Outgoing,
+    pub(crate) calls: FuturesUnordered<BoxFuture<'static, Answer>>,
+    /// Jobs whose record has to be read again, because what became of a request is not known.
+    pub(crate) refetch: BTreeSet<JobId>,
+    /// What types say, for those who take in jobs.
+    pub(crate) types: watch::Sender<Arc<Types>>,
+    pub(crate) budget_limit: Option<Fixed>,
+    /// What tenants were charged, and how many jobs they completed, since the store was last asked
+    /// what they used.
+    pub(crate) settled: BTreeMap<TenantId, (Fixed, u64)>,
+    pub(crate) hub: Hub,
+    pub(crate) changes: Vec<Change>,
+    pub(crate) counters: Counters,
+    pub(crate) started: Timestamp,
+    /// Something happened since the last round.
+    pub(crate) is_dirty: bool,
+    /// Nothing is asked of the store before this moment.
+    paused_until: Option<Timestamp>,
+    /// The store is broken: this was its last word.
+    fatal: Option<store::Error>,
+}
+
+impl Scheduler {
+    pub(crate) fn new(config: Arc<Config>, store: Arc<dyn Store>, world: World, hub: Hub) -> Self {
+        let started = store.now();
+        let mut timers = Timers::default();
+        timers.set(started + config.expire_every, Timer::Expire);
+        for timer in [Timer::Averages, Timer::Rescore, Timer::Forget, Timer::Sweep] {
+            timers.set(started, timer);
+        }
+        Self {
+            histories: Histories::default(),
+            samples: Samples::default(),
+            fleet: Fleet::default(),
+            joining: BTreeMap::new(),
+            closed: Closed::default(),
+            inventories: Inventories::default(),
+            config,
+            store,
+            world,
+            seen: BTreeMap::new(),
+            claiming: BTreeMap::new(),
+            live: BTreeMap::new(),
+            timers,
+            outgoing: Outgoing::default(),
+            calls: FuturesUnordered::new(),
+            refetch: BTreeSet::new(),
+            types: watch::Sender::new(Arc::default()),
+            budget_limit: None,
+            settled: BTreeMap::new(),
+            hub,
+            changes: Vec::new(),
+            counters: Counters::default(),
+            started,
+            is_dirty: true,
+            paused_until: None,
+            fatal: None,
+        }
+    }
+
+    /// Takes turns until it is told to stop, or the store breaks.
+    pub(crate) async fn run(
+        mut self,
+        mut inbox: mpsc::Receiver<Message>,
+        stop: CancellationToken,
+    ) -> Result<(), store::Error> {
+        let mut messages = Vec::new();
+        while self.fatal.is_none() && !(stop.is_cancelled() && self.calls.is_empty()) {
+            let wake = self.wake_in();
+            tokio::select! {
+                Some(answer) = self.calls.next(), if !self.calls.is_empty() => self.answered(answer),
+                n = inbox.recv_many(&mut messages, TURN_MAX) => {
+                    if n == 0 {
+                        break;
+                    }
+                    messages.drain(..).for_each(|message| self.take(message));
+                }
+                () = tokio::time::sleep(wake) => {}
+                () = stop.cancelled(), if !stop.is_cancelled() => {}
+            }
+            // Whatever is there already belongs to the same turn.
+            while let Some(Some(answer)) = self.calls.next().now_or_never() {
+                self.answered(answer);
+            }
+            if stop.is_cancelled() {
+                self.flush_store();
+            } else {
+                self.turn();
+            }
+        }
+        self.fatal.map_or(Ok(()), Err)
+    }
+
+    /// Does what the time and the messages ask for, once.
+    fn turn(&mut self) {
+        let now = self.store.now();
+        while let Some(timer) = self.timers.due(now) {
+            self.fire(timer, now);
+        }
+        let is_paused = self.paused_until.is_some_and(|until| until > now);
+        if !is_paused {
+            self.paused_until = None;
+            let is_time = self.world.wake_at().is_some_and(|at| at <= now);
+            if self.is_dirty || is_time {
+                self.round(now);
+            }
+            self.flush_store();
+        }
+        self.flush_workers();
+        self.hub.tell(std::mem::take(&mut self.changes));
+    }
+
+    fn wake_in(&self) -> std::time::Duration {
+        let now = self.store.now();
+        let moments = [self.timers.next(), self.world.wake_at(), self.paused_until];
+        let next = moments.into_iter().flatten().min().unwrap_or(now + Millis::from_secs(1));
+        // A moment that is due has been dealt with: what is left of it waits for something else.
+        let wait = next.since(now).0.clamp(1, 1_000).unsigned_abs();
+        std::time::Duration::from_millis(wait)
+    }
+
+    fn take(&mut self, message: Message) {
+        self.is_dirty = true;
+        match message {
+            Message::Waiting(records) => records.iter().for_each(|record| self.enqueue(record)),
+            Message::Gone(jobs) => jobs.iter().for_each(|job| self.withdraw(job)),
+            Message::Cancelling(jobs) => jobs.iter().for_each(|job| self.cancel(job)),
+            Message::Set(setting) => self.set(*setting),
+            Message::Hello(arrival) => self.hello(arrival),
+            Message::Heard(stream, heard) => self.hear(stream, heard),
+            Message::Parted(stream) => self.part(stream),
+            Message::Ask(question) => self.answer(question),
+        }
+    }
+
+    fn answered(&mut self, answer: Answer) {
+        self.is_dirty = true;
+        match answer {
+            Answer::Claimed(claims, answer) => self.claimed(claims, answer),
+            Answer::Started(starts, answer) => self.started(starts, answer),
+            Answer::Noted(answer) => self.noted(answer),
+            Answer::Completed(ends, answer) => self.completed(ends, answer),
+            Answer::Joined(arrival, answer) => self.joined(*arrival, answer),
+            Answer::Renewed(beats, answer) => self.renewed(&beats, answer),
+            Answer::Expired(answer) => self.expired(answer),
+            Answer::GivenUp(answer) => self.given_up(answer),
+            Answer::Fetched(job, answer) => self.fetched(job, answer),
+            Answer::Used(answer) => self.used(answer),
+            Answer::Forgotten(answer) => self.forgotten(answer),
+            Answer::Left(answer) => drop(self.ok(answer)),
+        }
+    }
+
+    /// The answer, or `None` after a failure was taken note of.
+    pub(crate) fn ok<T>(&mut self, answer: Result<T, store::Error>) -> Option<T> {
+        match answer {
+            Ok(answer) => Some(answer),
+            Err(error) => {
+                tracing::error!(%error, "the store failed");
+                self.counters.add("store_errors", 1);
+                self.paused_until = Some(self.store.now() + PAUSE);
+                if matches!(error, store::Error::Broken { .. }) {
+                    self.fatal = Some(error);
+                }
+                None
+            }
+        }
+    }
+
+    /// Takes in what an operator set.
+    pub(crate) fn set(&mut self, setting: Understood) {
+        match setting {
+            Understood::Event(Event::Tenant(tenant)) => self.set_tenant(tenant),
+            Understood::Event(event) => self.world.apply(event),
+            Understood::Budget(limit) => {
+                self.budget_limit = limit;
+                self.ask_usage();
+            }
+            Understood::Type(kind, defaults) => {
+                let name = kind.name.clone();
+                self.world.apply(Event::Type(kind));
+                self.types.send_modify(|types| {
+                    Arc::make_mut(types).insert(name, defaults);
+                });
+            }
+            Understood::Pool { pool, is_paused: true } => drop(self.closed.pools.insert(pool)),
+            Understood::Pool { pool, is_paused: false } => drop(self.closed.pools.remove(&pool)),
+            Understood::Worker { worker, is_draining: true } => {
+                self.closed.workers.insert(worker);
+            }
+            Understood::Worker { worker, is_draining: false } => {
+                self.closed.workers.remove(&worker);
+            }
+        }
+        self.refresh_workers();
+    }
+
+    /// What was counted stays: only what can be set is.
+    fn set_tenant(&mut self, tenant: Tenant) {
+        let known = self.world.tenants().into_iter().find(|status| status.tenant.id == tenant.id);
+        let counted = known.map_or_else(|| Tenant::new(tenant.id.clone()), |status| status.tenant);
+        let Tenant { used, completed, .. } = counted;
+        self.world.apply(Event::Tenant(Tenant { used, completed, ..tenant }));
+    }
+
+    /// Asks the store without waiting for it.
+    pub(crate) fn call(
+        &self,
+        call: impl FnOnce(Arc<dyn Store>) -> BoxFuture<'static, Answer> + Send,
+    ) {
+        self.calls.push(call(Arc::clone(&self.store)));
+    }
+
+    pub(crate) fn changed(&mut self, record: &Record) {
+        let at = self.store.now();
+        self.changes.push(Change::of(record, at));
+    }
+
+    /// What each run was like, for predictions and averages.
+    pub(crate) fn learn(&mut self, run: &Run) {
+        self.histories.learn(run);
+        self.samples.add(run);
+    }
+}

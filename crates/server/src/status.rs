@@ -1,0 +1,101 @@
+//! Questions about the world, answered by its owner.
+
+use decide::TenantStatus;
+use model::{Fixed, JobId, Snapshot, Timestamp, WorkerId};
+use proto::v1;
+use proto::v1::server_message::Message;
+use tokio::sync::oneshot;
+
+use crate::explain::Explained;
+use crate::scheduler::Scheduler;
+
+/// A question, and where the answer goes.
+pub(crate) enum Question {
+    Explain(JobId, oneshot::Sender<Option<Explained>>),
+    Snapshot(oneshot::Sender<Box<Snapshot>>),
+    Tenants(oneshot::Sender<(Vec<TenantStatus>, Option<Fixed>)>),
+    Workers(oneshot::Sender<Vec<v1::WorkerStatus>>),
+    Status(oneshot::Sender<Box<v1::StatusResponse>>),
+    /// Tells a worker to drain and go; how many jobs it has.
+    Drain {
+        worker: WorkerId,
+        then_exit: bool,
+        answer: oneshot::Sender<Option<u32>>,
+    },
+}
+
+impl Scheduler {
+    /// Answers; whoever asked may have stopped listening.
+    pub(crate) fn answer(&mut self, question: Question) {
+        match question {
+            Question::Explain(job, answer) => drop(answer.send(self.explain(&job))),
+            Question::Snapshot(answer) => drop(answer.send(Box::new(self.snapshot()))),
+            Question::Tenants(answer) => {
+                drop(answer.send((self.world.tenants(), self.budget_limit)));
+            }
+            Question::Workers(answer) => drop(answer.send(self.workers())),
+            Question::Status(answer) => drop(answer.send(Box::new(self.status()))),
+            Question::Drain { worker, then_exit, answer } => {
+                let _ = answer.send(self.drain(&worker, then_exit));
+            }
+        }
+    }
+
+    /// The world as it would be decided on now.
+    fn snapshot(&self) -> Snapshot {
+        Snapshot { now: self.store.now(), ..self.world.snapshot() }
+    }
+
+    fn drain(&mut self, worker: &WorkerId, then_exit: bool) -> Option<u32> {
+        let stream = self.fleet.seats.get(worker)?.stream;
+        if let Some(stream) = stream.filter(|_| then_exit) {
+            self.send(stream, Message::Drain(v1::Drain { then_exit }));
+        }
+        u32::try_from(self.fleet.jobs_of(worker).len()).ok()
+    }
+
+    fn workers(&self) -> Vec<v1::WorkerStatus> {
+        let status = |(id, seat): (&WorkerId, &crate::fleet::Seat)| {
+            let jobs = self.fleet.jobs_of(id);
+            let used =
+                jobs.iter().filter_map(|job| self.live.get(job)).map(|live| live.slots).sum();
+            let worker = seat.worker(&self.closed, used);
+            v1::WorkerStatus {
+                name: id.to_string(),
+                pool: worker.pool.to_string(),
+                connected: seat.stream.is_some(),
+                healthy: worker.healthy,
+                draining: worker.draining,
+                slots: worker.slots,
+                slots_used: used,
+                types: worker.types.iter().map(ToString::to_string).collect(),
+                amounts: worker.amounts.iter().map(|(key, n)| (key.to_string(), *n)).collect(),
+                rank: worker.rank,
+                hints: worker.hints.iter().map(ToString::to_string).collect(),
+                software: seat.software.clone(),
+                generation: seat.session.generation,
+                heard_ms: seat.heard.0,
+                jobs: jobs.iter().filter_map(JobId::as_number).collect(),
+                cpu_pct: worker.metrics.cpu_pct.map(Fixed::to_f64),
+                ram_free_mb: worker.metrics.ram_free_mb,
+                ram_total_mb: worker.metrics.ram_total_mb,
+            }
+        };
+        self.fleet.seats.iter().map(status).collect()
+    }
+
+    fn status(&self) -> v1::StatusResponse {
+        let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+        let Timestamp(now_ms) = self.store.now();
+        v1::StatusResponse {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            policy: self.world.given_policy().preset.name().to_owned(),
+            started_ms: self.started.0,
+            now_ms,
+            queued: count(self.seen.len()),
+            running: count(self.live.len() + self.claiming.len()),
+            workers: count(self.fleet.n_connected()),
+            counters: self.counters.all().map(|(name, n)| (name.to_owned(), n)).collect(),
+        }
+    }
+}
