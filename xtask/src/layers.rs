@@ -14,6 +14,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("snapshot", &["model"]),
     ("store", &["model"]),
     ("proto", &["model"]),
+    ("worker", &["model", "proto"]),
     ("cli", &["model", "decide", "snapshot"]),
     ("xtask", &[]),
 ];
