@@ -15,6 +15,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("store", &["model"]),
     ("proto", &["model"]),
     ("server", &["model", "decide", "snapshot", "store", "proto"]),
+    ("worker", &["model", "proto"]),
     ("cli", &["model", "decide", "snapshot"]),
     ("xtask", &[]),
 ];

@@ -1,0 +1,174 @@
+//! What stands between a worker and its commands, as a process of its own.
+//!
+//! Between fork and exec only unsafe code could run in our place, so the worker starts this
+//! program instead: it makes itself a session, ties its life to the worker's, limits itself, and
+//! becomes the command. A second mode, the guard, outlives a worker that is killed by just long
+//! enough to kill what the commands started.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io::{BufRead as _, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use rustix::process::{Pid, Resource, Rlimit, Signal};
+
+use crate::command::group;
+
+/// What a shell answers with when there is no such program, or it cannot be run.
+const CODE_NOT_FOUND: u8 = 127;
+const CODE_NOT_RUN: u8 = 126;
+
+/// The words that choose a mode.
+pub(crate) const RUN: &str = "run";
+pub(crate) const GUARD: &str = "guard";
+
+/// What a command may use; `None` means as much as the worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Seconds of CPU time of one process.
+    pub cpu_s: Option<u64>,
+    /// Bytes of address space of one process.
+    pub memory_bytes: Option<u64>,
+    /// Processes of this user on the machine.
+    pub processes: Option<u64>,
+    /// Bytes in one file that it writes.
+    pub file_bytes: Option<u64>,
+    /// Files that one process has open.
+    pub open_files: Option<u64>,
+}
+
+impl Limits {
+    const RESOURCES: [Resource; 5] =
+        [Resource::Cpu, Resource::As, Resource::Nproc, Resource::Fsize, Resource::Nofile];
+
+    fn values(self) -> [Option<u64>; 5] {
+        [self.cpu_s, self.memory_bytes, self.processes, self.file_bytes, self.open_files]
+    }
+
+    /// One word: numbers, and `-` where there is no limit.
+    pub(crate) fn word(self) -> String {
+        let words = self.values().map(|value| value.map_or("-".to_owned(), |n| n.to_string()));
+        words.join(",")
+    }
+
+    fn set(word: &str) -> Result<(), String> {
+        for (resource, value) in Self::RESOURCES.into_iter().zip(word.split(',')) {
+            if value == "-" {
+                continue;
+            }
+            let value: u64 = value.parse().map_err(|_| format!("`{value}` is no limit"))?;
+            let known = rustix::process::getrlimit(resource);
+            // Nobody may raise what is set from above.
+            let value = known.maximum.map_or(value, |maximum| value.min(maximum));
+            let limit = Rlimit { current: Some(value), maximum: Some(value) };
+            rustix::process::setrlimit(resource, limit)
+                .map_err(|error| format!("could not limit {resource:?} to {value}: {error}"))?;
+        }
+        Ok(())
+    }
+}
+
+/// The program between a worker and its commands. A binary that starts commands calls this first,
+/// when it was started with the words that it gave to [`crate::CommandSettings::child`], and with
+/// the arguments that follow them.
+pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
+    let args: Vec<OsString> = args.collect();
+    let mode = args.first().and_then(|mode| mode.to_str());
+    match (mode, args.get(1..).unwrap_or_default()) {
+        (Some(RUN), [parent, limits, program, args @ ..]) => {
+            let text = |word: &OsString| word.to_string_lossy().into_owned();
+            let command = command(program, args);
+            run(&text(parent), &text(limits), command)
+        }
+        (Some(GUARD), [directory]) => guard(&PathBuf::from(directory)),
+        _ => fail(CODE_NOT_RUN, "this is for workers to start, not for people"),
+    }
+}
+
+fn command(program: &OsString, args: &[OsString]) -> Command {
+    let mut command = Command::new(program);
+    command.args(args);
+    command
+}
+
+fn run(parent: &str, limits: &str, mut command: Command) -> ExitCode {
+    if let Err(problem) = prepare(parent, limits) {
+        return fail(CODE_NOT_RUN, &problem);
+    }
+    let error = command.exec();
+    let program = command.get_program().to_string_lossy();
+    let is_missing = error.kind() == std::io::ErrorKind::NotFound;
+    let code = if is_missing { CODE_NOT_FOUND } else { CODE_NOT_RUN };
+    fail(code, &format!("could not run `{program}`: {error}"))
+}
+
+fn prepare(parent: &str, limits: &str) -> Result<(), String> {
+    let told = |what: &'static str| move |error| format!("could not {what}: {error}");
+    rustix::process::setsid().map_err(told("begin a session"))?;
+    #[cfg(target_os = "linux")]
+    {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+            .map_err(told("tie its life to the worker's"))?;
+        // A program that gains privileges would be freed of that tie.
+        rustix::thread::set_no_new_privs(true).map_err(told("give up privileges"))?;
+    }
+    // The worker may have died before the tie was made.
+    let is_parent = |pid: Pid| pid.as_raw_nonzero().to_string() == parent;
+    if !rustix::process::getppid().is_some_and(is_parent) {
+        return Err("the worker is gone".to_owned());
+    }
+    Limits::set(limits)
+}
+
+/// Remembers the groups that it is told, one line each: `+7` begins, `-7` ended. When the worker
+/// is gone, and with it the other end of the pipe, it kills those that are left.
+fn guard(directory: &PathBuf) -> ExitCode {
+    // What ends the worker from a terminal must not end this first.
+    if let Err(error) = rustix::process::setsid() {
+        return fail(CODE_NOT_RUN, &format!("could not begin a session: {error}"));
+    }
+    let mut groups: BTreeSet<i32> = BTreeSet::new();
+    for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+        let Ok(group) = line.get(1..).unwrap_or_default().parse() else { continue };
+        if line.starts_with('+') {
+            groups.insert(group);
+        } else {
+            groups.remove(&group);
+        }
+    }
+    for group in groups.into_iter().filter_map(Pid::from_raw) {
+        group::signal(group, Signal::KILL);
+    }
+    match std::fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            fail(1, &format!("could not remove `{}`: {error}", directory.display()))
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// Its stderr is the command's: what is said here is part of the attempt's output.
+fn fail(code: u8, problem: &str) -> ExitCode {
+    let _ = writeln!(std::io::stderr(), "maitre: {problem}");
+    ExitCode::from(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_one_word() {
+        assert_eq!(Limits::default().word(), "-,-,-,-,-");
+        let limits = Limits { cpu_s: Some(1), open_files: Some(64), ..Limits::default() };
+        assert_eq!(limits.word(), "1,-,-,-,64");
+    }
+
+    #[test]
+    fn a_limit_that_is_none_is_an_error() {
+        assert_eq!(Limits::set("x,-,-,-,-"), Err("`x` is no limit".to_owned()));
+    }
+}

@@ -1,0 +1,35 @@
+//! The worker: an SDK for programs that run jobs, and one handler that runs commands.
+//!
+//! **Invariant:** an attempt whose lease may have ended is killed, and never reported as done.
+
+mod lock;
+mod error;
+mod handler;
+mod attempt;
+mod stop;
+mod builder;
+mod worker;
+mod shared;
+mod session;
+mod supervise;
+mod roster;
+mod outbox;
+mod log;
+mod lease;
+mod backoff;
+mod inventory;
+mod metrics;
+mod proc;
+pub mod child;
+mod command;
+
+pub use attempt::{Attempt, Stream};
+pub use builder::Builder;
+pub use command::{ChildProgram, Command, CommandSettings, Commands};
+pub use error::Error;
+pub use handler::{
+    BlockingHandler, Done, Failure, FailureKind, Handler, Outcome, Running, blocking,
+};
+pub use inventory::{Directory, Inventory};
+pub use stop::StopReason;
+pub use worker::{Control, Worker};

@@ -1,0 +1,339 @@
+//! What waits to be told to the server, and how much of it goes into the next batch.
+//!
+//! **Invariant:** everything in here is bounded, and nobody who puts something in waits for the
+//! network. Output that there is no room for is left out; a completion is kept until the server
+//! has it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use proto::v1;
+use proto::v1::worker_message::Message;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::attempt::Key;
+use crate::lock::lock;
+
+/// Output of all attempts that waits to be sent.
+pub(crate) const LOG_BYTES_QUEUED_MAX: usize = 4 << 20;
+/// Completions that the server has not acknowledged. With more, no attempt is accepted.
+pub(crate) const COMPLETIONS_MAX: usize = 1_000;
+/// Accepts and refusals that wait to be sent. A server that causes more does not listen.
+const ANSWERS_MAX: usize = 10_000;
+/// Where a batch ends. One message more may be in it: far below the 4 MiB that servers take.
+const BATCH_BYTES_MAX: usize = 512 << 10;
+/// Progress of one attempt is sent at most so often.
+const PROGRESS_EVERY: Duration = Duration::from_secs(1);
+
+/// What waits to be told.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    waiting: Mutex<Waiting>,
+    /// There is something to send.
+    pub(crate) wake: Notify,
+    /// Output was sent, or the connection came or went.
+    room: Notify,
+    /// A completion was acknowledged.
+    acked: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    is_connected: bool,
+    heartbeat: Option<v1::Heartbeat>,
+    answers: VecDeque<Message>,
+    inventory: VecDeque<v1::Inventory>,
+    progress: BTreeMap<Key, Told>,
+    logs: VecDeque<v1::LogChunk>,
+    log_bytes: usize,
+    /// Chunks that ever came in, and ever went out. A completion waits for the output before it.
+    logs_in: u64,
+    logs_out: u64,
+    completions: BTreeMap<Key, Kept>,
+    says_goodbye: bool,
+    is_goodbye_sent: bool,
+}
+
+/// Progress of one attempt.
+#[derive(Debug, Default)]
+struct Told {
+    waiting: Option<v1::Progress>,
+    sent_at: Option<Instant>,
+}
+
+/// A completion until it is acknowledged.
+#[derive(Debug)]
+struct Kept {
+    complete: v1::Complete,
+    /// The count of chunks that go before it.
+    after_logs: u64,
+    sent_at: Option<Instant>,
+}
+
+/// What goes out next.
+#[derive(Debug)]
+pub(crate) struct Parcel {
+    pub(crate) messages: Vec<v1::WorkerMessage>,
+    /// When there is more, if nothing comes in before.
+    pub(crate) next_at: Option<Instant>,
+    /// The last message is the goodbye.
+    pub(crate) is_last: bool,
+}
+
+impl Outbox {
+    pub(crate) fn new() -> Self {
+        Self {
+            waiting: Mutex::default(),
+            wake: Notify::new(),
+            room: Notify::new(),
+            acked: Notify::new(),
+        }
+    }
+
+    /// A new session has begun: what the last one may not have delivered is to be sent again.
+    pub(crate) fn connected(&self) {
+        let mut waiting = lock(&self.waiting);
+        waiting.is_connected = true;
+        waiting.heartbeat = None;
+        waiting.inventory.clear();
+        for kept in waiting.completions.values_mut() {
+            kept.sent_at = None;
+        }
+        drop(waiting);
+        self.wake.notify_one();
+    }
+
+    pub(crate) fn disconnected(&self) {
+        lock(&self.waiting).is_connected = false;
+        self.room.notify_waiters();
+    }
+
+    /// The latest heartbeat; one that was not sent yet is replaced.
+    pub(crate) fn heartbeat(&self, heartbeat: v1::Heartbeat) {
+        lock(&self.waiting).heartbeat = Some(heartbeat);
+        self.wake.notify_one();
+    }
+
+    /// An accept, a refusal, or that the worker drains. `false` if there are too many.
+    #[must_use]
+    pub(crate) fn answer(&self, answer: Message) -> bool {
+        let mut waiting = lock(&self.waiting);
+        if waiting.answers.len() >= ANSWERS_MAX {
+            return false;
+        }
+        waiting.answers.push_back(answer);
+        drop(waiting);
+        self.wake.notify_one();
+        true
+    }
+
+    pub(crate) fn inventory(&self, pages: Vec<v1::Inventory>) {
+        lock(&self.waiting).inventory.extend(pages);
+        self.wake.notify_one();
+    }
+
+    /// Whether the pages before are all sent.
+    pub(crate) fn has_inventory_room(&self) -> bool {
+        lock(&self.waiting).inventory.is_empty()
+    }
+
+    pub(crate) fn progress(&self, key: Key, progress: v1::Progress) {
+        lock(&self.waiting).progress.entry(key).or_default().waiting = Some(progress);
+        self.wake.notify_one();
+    }
+
+    pub(crate) fn has_log_room(&self, bytes: usize) -> bool {
+        lock(&self.waiting).log_bytes + bytes <= LOG_BYTES_QUEUED_MAX
+    }
+
+    /// Waits for room for so much output, or for the connection to be gone.
+    pub(crate) async fn log_room(&self, bytes: usize) {
+        loop {
+            let changed = self.room.notified();
+            tokio::pin!(changed);
+            // Registered before the look, so that no change in between is missed.
+            changed.as_mut().enable();
+            if !lock(&self.waiting).is_connected || self.has_log_room(bytes) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    pub(crate) fn log(&self, chunk: v1::LogChunk) {
+        let mut waiting = lock(&self.waiting);
+        waiting.log_bytes += chunk.bytes.len();
+        waiting.logs_in += 1;
+        waiting.logs.push_back(chunk);
+        drop(waiting);
+        self.wake.notify_one();
+    }
+
+    /// An attempt ended: its completion is sent until it is acknowledged.
+    pub(crate) fn complete(&self, key: Key, complete: v1::Complete) {
+        let mut waiting = lock(&self.waiting);
+        let after_logs = waiting.logs_in;
+        waiting.completions.insert(key, Kept { complete, after_logs, sent_at: None });
+        drop(waiting);
+        self.wake.notify_one();
+    }
+
+    /// The server has the completion, or does not want it.
+    pub(crate) fn forget(&self, key: Key) {
+        let mut waiting = lock(&self.waiting);
+        waiting.completions.remove(&key);
+        waiting.progress.remove(&key);
+        drop(waiting);
+        self.acked.notify_waiters();
+    }
+
+    /// Sends a completion again now.
+    pub(crate) fn repeat(&self, key: Key) -> bool {
+        let mut waiting = lock(&self.waiting);
+        let Some(kept) = waiting.completions.get_mut(&key) else { return false };
+        kept.sent_at = None;
+        drop(waiting);
+        self.wake.notify_one();
+        true
+    }
+
+    /// Sends again what was sent so long ago and is not acknowledged.
+    pub(crate) fn repeat_older_than(&self, age: Duration) {
+        let now = Instant::now();
+        let mut waiting = lock(&self.waiting);
+        for kept in waiting.completions.values_mut() {
+            kept.sent_at = kept.sent_at.filter(|at| now.duration_since(*at) < age);
+        }
+    }
+
+    /// Attempts that ended and are not acknowledged.
+    pub(crate) fn unacknowledged(&self) -> Vec<Key> {
+        lock(&self.waiting).completions.keys().copied().collect()
+    }
+
+    pub(crate) fn has_completion_room(&self) -> bool {
+        lock(&self.waiting).completions.len() < COMPLETIONS_MAX
+    }
+
+    /// Waits until the server has every completion.
+    pub(crate) async fn all_acknowledged(&self) {
+        loop {
+            let acked = self.acked.notified();
+            tokio::pin!(acked);
+            // Registered before the look, so that none in between is missed.
+            acked.as_mut().enable();
+            if lock(&self.waiting).completions.is_empty() {
+                return;
+            }
+            acked.await;
+        }
+    }
+
+    pub(crate) fn is_connected(&self) -> bool {
+        lock(&self.waiting).is_connected
+    }
+
+    pub(crate) fn is_goodbye_sent(&self) -> bool {
+        lock(&self.waiting).is_goodbye_sent
+    }
+
+    /// Once everything else is sent, say goodbye.
+    pub(crate) fn goodbye(&self) {
+        lock(&self.waiting).says_goodbye = true;
+        self.wake.notify_one();
+    }
+
+    /// Takes out what goes into the next batch.
+    pub(crate) fn next(&self, now: Instant) -> Parcel {
+        let mut waiting = lock(&self.waiting);
+        let parcel = waiting.next(now);
+        drop(waiting);
+        self.room.notify_waiters();
+        parcel
+    }
+
+    #[cfg(test)]
+    pub(crate) fn take_logs(&self) -> Vec<v1::LogChunk> {
+        let mut waiting = lock(&self.waiting);
+        waiting.log_bytes = 0;
+        waiting.logs_out = waiting.logs_in;
+        waiting.logs.drain(..).collect()
+    }
+}
+
+impl Waiting {
+    /// In the order of urgency: the heartbeat first, and what an attempt said before its end.
+    fn next(&mut self, now: Instant) -> Parcel {
+        let mut messages: Vec<Message> = Vec::new();
+        messages.extend(self.heartbeat.take().map(Message::Heartbeat));
+        messages.extend(self.answers.drain(..));
+        let mut bytes = 0;
+        while bytes < BATCH_BYTES_MAX
+            && let Some(page) = self.inventory.pop_front()
+        {
+            bytes += page
+                .added
+                .iter()
+                .chain(&page.removed)
+                .map(|digest| digest.len() + 2)
+                .sum::<usize>();
+            messages.push(Message::Inventory(page));
+        }
+        let next_at = self.take_progress(now, &mut messages);
+        while bytes < BATCH_BYTES_MAX
+            && let Some(chunk) = self.logs.pop_front()
+        {
+            bytes += chunk.bytes.len();
+            self.log_bytes -= chunk.bytes.len();
+            self.logs_out += 1;
+            messages.push(Message::Log(chunk));
+        }
+        for kept in self.completions.values_mut() {
+            if bytes < BATCH_BYTES_MAX && kept.sent_at.is_none() && kept.after_logs <= self.logs_out
+            {
+                bytes +=
+                    kept.complete.error.len() + kept.complete.result.as_ref().map_or(0, Vec::len);
+                kept.sent_at = Some(now);
+                messages.push(Message::Complete(kept.complete.clone()));
+            }
+        }
+        let is_full = bytes >= BATCH_BYTES_MAX;
+        let is_last = self.says_goodbye && !is_full;
+        if is_last {
+            self.is_goodbye_sent = true;
+            messages.push(Message::Goodbye(v1::Goodbye {}));
+        }
+        let messages = messages.into_iter();
+        Parcel {
+            messages: messages
+                .map(|message| v1::WorkerMessage { message: Some(message) })
+                .collect(),
+            next_at: if is_full { Some(now) } else { next_at },
+            is_last,
+        }
+    }
+
+    /// Progress that is due, and when the next is. An attempt that ended does not wait.
+    fn take_progress(&mut self, now: Instant, messages: &mut Vec<Message>) -> Option<Instant> {
+        let mut next_at: Option<Instant> = None;
+        for (key, told) in &mut self.progress {
+            if told.waiting.is_none() {
+                continue;
+            }
+            let has_ended = self.completions.contains_key(key);
+            match told.sent_at.map(|at| at + PROGRESS_EVERY) {
+                Some(at) if at > now && !has_ended => {
+                    next_at = Some(next_at.map_or(at, |next_at| next_at.min(at)));
+                }
+                _ => {
+                    told.sent_at = Some(now);
+                    let (attempt, progress) = (Some((*key).into()), told.waiting.take());
+                    messages.push(Message::Progress(v1::ProgressReport { attempt, progress }));
+                }
+            }
+        }
+        next_at
+    }
+}

@@ -1,0 +1,174 @@
+//! The attempts that a worker has, and the room that they take.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use model::Name;
+use proto::v1;
+use tokio::sync::Notify;
+
+use crate::attempt::{Key, Ticket};
+use crate::lock::lock;
+use crate::stop::StopReason;
+
+/// Who is here.
+#[derive(Debug)]
+pub(crate) struct Roster {
+    slots: u32,
+    here: Mutex<Here>,
+    /// An attempt ended.
+    pub(crate) ended: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Here {
+    tickets: BTreeMap<Key, Arc<Ticket>>,
+    slots_used: u32,
+    n_by_type: BTreeMap<Name, u32>,
+    is_leaving: bool,
+}
+
+impl Roster {
+    pub(crate) fn new(slots: u32) -> Self {
+        Self { slots, here: Mutex::default(), ended: Notify::new() }
+    }
+
+    /// Room for one attempt, or why there is none. `type_max` 0 means as many as there are slots.
+    pub(crate) fn admit(
+        self: &Arc<Self>,
+        kind: &Name,
+        slots: u32,
+        type_max: u32,
+    ) -> Result<Room, &'static str> {
+        let mut here = lock(&self.here);
+        if here.is_leaving {
+            return Err("draining");
+        }
+        let n_of_type = here.n_by_type.get(kind).copied().unwrap_or(0);
+        let is_full = here.slots_used.saturating_add(slots) > self.slots;
+        if is_full || (type_max > 0 && n_of_type >= type_max) {
+            return Err("at capacity");
+        }
+        here.slots_used += slots;
+        *here.n_by_type.entry(kind.clone()).or_default() += 1;
+        Ok(Room { roster: Arc::clone(self), kind: kind.clone(), slots })
+    }
+
+    pub(crate) fn insert(&self, ticket: Arc<Ticket>) {
+        lock(&self.here).tickets.insert(ticket.key, ticket);
+    }
+
+    pub(crate) fn remove(&self, key: Key) {
+        lock(&self.here).tickets.remove(&key);
+        self.ended.notify_waiters();
+    }
+
+    pub(crate) fn find(&self, key: Key) -> Option<Arc<Ticket>> {
+        lock(&self.here).tickets.get(&key).map(Arc::clone)
+    }
+
+    /// The attempts that the server may hear about.
+    pub(crate) fn keys(&self) -> Vec<Key> {
+        let here = lock(&self.here);
+        let is_silent = |ticket: &Ticket| ticket.stops.reason().is_some_and(StopReason::is_silent);
+        here.tickets.values().filter(|ticket| !is_silent(ticket)).map(|one| one.key).collect()
+    }
+
+    pub(crate) fn slots_used(&self) -> u32 {
+        lock(&self.here).slots_used
+    }
+
+    pub(crate) fn stop_all(&self, reason: StopReason, text: &str, grace: Duration) -> usize {
+        let tickets: Vec<Arc<Ticket>> = lock(&self.here).tickets.values().cloned().collect();
+        for ticket in &tickets {
+            ticket.stops.ask(reason, text.to_owned(), grace);
+        }
+        tickets.len()
+    }
+
+    /// From now on, nobody is admitted.
+    pub(crate) fn leave(&self) {
+        lock(&self.here).is_leaving = true;
+    }
+
+    pub(crate) fn is_leaving(&self) -> bool {
+        lock(&self.here).is_leaving
+    }
+
+    /// Waits until no attempt is left.
+    pub(crate) async fn emptied(&self) {
+        loop {
+            let ended = self.ended.notified();
+            tokio::pin!(ended);
+            // Registered before the look, so that no end in between is missed.
+            ended.as_mut().enable();
+            if lock(&self.here).tickets.is_empty() {
+                return;
+            }
+            ended.await;
+        }
+    }
+}
+
+/// The room that one attempt takes, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Room {
+    roster: Arc<Roster>,
+    kind: Name,
+    slots: u32,
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let mut here = lock(&self.roster.here);
+        here.slots_used -= self.slots;
+        if let Some(n_of_type) = here.n_by_type.get_mut(&self.kind) {
+            *n_of_type -= 1;
+            if *n_of_type == 0 {
+                here.n_by_type.remove(&self.kind);
+            }
+        }
+    }
+}
+
+/// Attempts as the wire names them.
+pub(crate) fn refs(keys: impl IntoIterator<Item = Key>) -> Vec<v1::AttemptRef> {
+    keys.into_iter().map(Into::into).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_room_for_as_many_slots_as_there_are() {
+        let roster = Arc::new(Roster::new(3));
+        let kind = Name::new("a");
+        let two = roster.admit(&kind, 2, 0).unwrap();
+        assert_eq!(roster.admit(&kind, 2, 0).unwrap_err(), "at capacity");
+        let _one = roster.admit(&kind, 1, 0).unwrap();
+        assert_eq!(roster.slots_used(), 3);
+        drop(two);
+        assert_eq!(roster.slots_used(), 1);
+        assert!(roster.admit(&kind, 2, 0).is_ok());
+    }
+
+    #[test]
+    fn a_type_has_room_for_as_many_as_it_may() {
+        let roster = Arc::new(Roster::new(9));
+        let (a, b) = (Name::new("a"), Name::new("b"));
+        let room = roster.admit(&a, 1, 1).unwrap();
+        assert_eq!(roster.admit(&a, 1, 1).unwrap_err(), "at capacity");
+        assert!(roster.admit(&b, 1, 1).is_ok());
+        drop(room);
+        assert!(roster.admit(&a, 1, 1).is_ok());
+    }
+
+    #[test]
+    fn who_leaves_admits_nobody() {
+        let roster = Arc::new(Roster::new(9));
+        roster.leave();
+        assert_eq!(roster.admit(&Name::new("a"), 1, 0).unwrap_err(), "draining");
+    }
+}

@@ -1,0 +1,337 @@
+//! One connection to a server, from hello to goodbye.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use model::maxima::INVENTORY_MAX;
+use proto::v1;
+use proto::v1::server_message::Message;
+use proto::v1::worker_client::WorkerClient;
+use proto::v1::worker_message::Message as Ours;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Code, Status, Streaming};
+
+use crate::Error;
+use crate::attempt::Key;
+use crate::backoff::Backoff;
+use crate::inventory::Shown;
+use crate::lock::lock;
+use crate::roster::refs;
+use crate::shared::{Departure, Limits, Shared};
+use crate::stop::StopReason;
+use crate::supervise::{lost, offered};
+
+/// The largest message that we take, and that we send.
+const MESSAGE_BYTES_MAX: usize = 16 << 20;
+/// Batches on their way to the connection. Few, so that a heartbeat does not wait behind many.
+const BATCHES_MAX: usize = 2;
+/// From the start of a connection to the welcome.
+const WELCOME_TIMEOUT: Duration = Duration::from_secs(10);
+/// Heartbeats are not sent more often than this, whatever the server says.
+const HEARTBEAT_MIN: Duration = Duration::from_millis(10);
+/// A completion is sent again after so many heartbeats, and not sooner than after the time.
+const REPEAT_HEARTBEATS: u32 = 3;
+const REPEAT_MIN: Duration = Duration::from_secs(5);
+/// How often an inventory is looked at, and how soon after an attempt that may have changed it.
+const INVENTORY_EVERY: Duration = Duration::from_secs(30);
+const INVENTORY_AFTER: Duration = Duration::from_secs(1);
+
+/// How a session ended.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// In a way that may pass: why.
+    Broken(String),
+    /// In a way that will not pass.
+    Final(Error),
+    /// We said goodbye.
+    Gone,
+}
+
+/// Runs one session until it ends.
+pub(crate) async fn session(shared: &Arc<Shared>, backoff: &mut Backoff) -> End {
+    let opened = timeout(WELCOME_TIMEOUT, open(shared)).await;
+    let mut opened = match opened {
+        Ok(Ok(opened)) => opened,
+        Ok(Err(end)) => return end,
+        Err(_) => return End::Broken("the server did not say welcome in time".to_owned()),
+    };
+    if let Err(error) = welcomed(shared, &opened) {
+        return End::Final(error);
+    }
+    let welcome = &opened.welcome;
+    backoff.set(welcome.reconnect_ms, welcome.reconnect_ms_max);
+    let mut tasks = JoinSet::new();
+    let every = Duration::from_millis(welcome.heartbeat_ms).max(HEARTBEAT_MIN);
+    tasks.spawn(heartbeats(Arc::clone(shared), every));
+    tasks.spawn(write(Arc::clone(shared), opened.sender.clone()));
+    if shared.settings.inventory.is_some() {
+        let n_max = usize::try_from(welcome.inventory_max).unwrap_or(INVENTORY_MAX);
+        tasks.spawn(inventory(Arc::clone(shared), n_max.min(INVENTORY_MAX)));
+    }
+    drop(opened.sender);
+    let end = read(shared, backoff, opened.rest, &mut opened.stream).await;
+    shared.outbox.disconnected();
+    end
+}
+
+/// A session that the server welcomed.
+struct Opened {
+    sender: mpsc::Sender<v1::WorkerBatch>,
+    stream: Streaming<v1::ServerBatch>,
+    /// When the hello was sent, and the attempts that it named.
+    hello_at: Instant,
+    attempts: Vec<Key>,
+    welcome: v1::Welcome,
+    /// What came in one batch with the welcome.
+    rest: Vec<v1::ServerMessage>,
+}
+
+async fn open(shared: &Shared) -> Result<Opened, End> {
+    let channel = shared.settings.endpoint.connect().await.map_err(|error| {
+        let source = std::error::Error::source(&error).map(ToString::to_string);
+        End::Broken(source.unwrap_or_else(|| error.to_string()))
+    })?;
+    let mut client = WorkerClient::new(channel)
+        .max_decoding_message_size(MESSAGE_BYTES_MAX)
+        .max_encoding_message_size(MESSAGE_BYTES_MAX);
+    let attempts: BTreeSet<Key> =
+        shared.roster.keys().into_iter().chain(shared.outbox.unacknowledged()).collect();
+    let attempts: Vec<Key> = attempts.into_iter().collect();
+    let hello =
+        v1::Hello { attempts: refs(attempts.iter().copied()), ..shared.settings.hello.clone() };
+    let hello = v1::WorkerMessage { message: Some(Ours::Hello(hello)) };
+    let (sender, receiver) = mpsc::channel(BATCHES_MAX);
+    let hello_at = Instant::now();
+    sender
+        .try_send(v1::WorkerBatch { messages: vec![hello] })
+        .map_err(|_| End::Broken("there is no room for the hello".to_owned()))?;
+    let response = client.session(ReceiverStream::new(receiver)).await.map_err(ended)?;
+    let mut stream = response.into_inner();
+    let batch = stream.message().await.map_err(ended)?;
+    let mut rest = batch.unwrap_or_default().messages;
+    let first = (!rest.is_empty()).then(|| rest.remove(0)).and_then(|first| first.message);
+    let Some(Message::Welcome(welcome)) = first else {
+        return Err(End::Broken("the server did not begin with a welcome".to_owned()));
+    };
+    Ok(Opened { sender, stream, hello_at, attempts, welcome, rest })
+}
+
+/// What an error of the server means for us.
+#[expect(clippy::needless_pass_by_value, reason = "it is what errors are mapped by")]
+fn ended(status: Status) -> End {
+    // What it says about this hello will be true of the next one too.
+    let is_final = matches!(
+        status.code(),
+        Code::FailedPrecondition
+            | Code::InvalidArgument
+            | Code::Unauthenticated
+            | Code::PermissionDenied
+            | Code::AlreadyExists
+            | Code::Unimplemented
+    );
+    if is_final {
+        End::Final(Error::Refused { message: status.message().to_owned() })
+    } else {
+        End::Broken(format!("{}: {}", status.code(), status.message()))
+    }
+}
+
+/// Does as the welcome says.
+fn welcomed(shared: &Shared, opened: &Opened) -> Result<(), Error> {
+    let welcome = &opened.welcome;
+    let (oldest, newest) = (proto::PROTOCOL_OLDEST, proto::PROTOCOL);
+    if !(oldest..=newest).contains(&welcome.protocol) {
+        return Err(Error::Protocol { theirs: welcome.protocol, oldest, newest });
+    }
+    tracing::info!(generation = welcome.generation, "the server says welcome");
+    shared.set_limits(Limits {
+        result_bytes_max: usize::try_from(welcome.result_bytes_max).unwrap_or(usize::MAX),
+        log_bytes_max: welcome.log_bytes_max,
+    });
+    shared.lease.welcome(opened.hello_at, Duration::from_millis(welcome.lease_ms));
+    for key in welcome.stale.iter().copied().map(Key::from) {
+        shared.outbox.forget(key);
+        if let Some(ticket) = shared.roster.find(key) {
+            let text = "it was given to another".to_owned();
+            ticket.stops.ask(StopReason::Stale, text, Duration::ZERO);
+        }
+    }
+    // Those that the lease ran out for after the hello: the server believes that we have them.
+    let mut here: BTreeSet<Key> = shared.roster.keys().into_iter().collect();
+    here.extend(shared.outbox.unacknowledged());
+    here.extend(welcome.stale.iter().copied().map(Key::from));
+    for key in opened.attempts.iter().filter(|key| !here.contains(key)) {
+        shared.outbox.complete(*key, lost(*key, "its lease was over"));
+    }
+    if shared.roster.is_leaving() {
+        let _ = shared.outbox.answer(Ours::Draining(v1::Draining { draining: true }));
+    }
+    shared.outbox.connected();
+    Ok(())
+}
+
+async fn read(
+    shared: &Arc<Shared>,
+    backoff: &mut Backoff,
+    first: Vec<v1::ServerMessage>,
+    stream: &mut Streaming<v1::ServerBatch>,
+) -> End {
+    let cut = shared.cut.notified();
+    tokio::pin!(cut);
+    let mut messages = first;
+    loop {
+        for message in messages.drain(..).filter_map(|message| message.message) {
+            if !heard(shared, backoff, message) {
+                return End::Broken("the server does not read our answers".to_owned());
+            }
+        }
+        let batch = tokio::select! {
+            batch = stream.message() => batch,
+            () = &mut cut => return End::Broken("no heartbeat is acknowledged".to_owned()),
+        };
+        match batch {
+            Ok(Some(batch)) => messages = batch.messages,
+            Ok(None) | Err(_) if shared.outbox.is_goodbye_sent() => return End::Gone,
+            Ok(None) => return End::Broken("the server hung up".to_owned()),
+            Err(status) => return ended(status),
+        }
+    }
+}
+
+/// Does what the server says. `false` if there is no point in going on.
+fn heard(shared: &Arc<Shared>, backoff: &mut Backoff, message: Message) -> bool {
+    match message {
+        Message::Welcome(_) => tracing::warn!("the server said welcome twice"),
+        Message::HeartbeatAck(ack) => {
+            if shared.lease.acknowledged(ack.sequence) {
+                // Only now is it sure that the server is well, and not just there.
+                backoff.reset();
+            }
+        }
+        Message::Offer(offer) => return offered(shared, offer),
+        Message::Stop(stop) => stopped(shared, &stop),
+        Message::CompleteAck(ack) => {
+            if let Some(key) = ack.attempt.map(Key::from) {
+                if ack.stale {
+                    tracing::warn!(job = key.job, attempt = key.attempt, "it came too late");
+                }
+                shared.outbox.forget(key);
+            }
+        }
+        Message::Drain(drain) => {
+            // Without an exit it is the server alone that offers nothing, until it does again.
+            if drain.then_exit {
+                shared.depart(Departure::WhenEmpty);
+            }
+        }
+        Message::Shutdown(shutdown) => {
+            shared.depart(Departure::Now(Duration::from_millis(shutdown.grace_ms)));
+        }
+    }
+    true
+}
+
+fn stopped(shared: &Shared, stop: &v1::Stop) {
+    let Some(key) = stop.attempt.map(Key::from) else { return };
+    let reason = StopReason::from(stop.reason());
+    if let Some(ticket) = shared.roster.find(key) {
+        let text = match reason {
+            StopReason::Preempted => "it made room for another job",
+            StopReason::Timeout => "the server says that its time is up",
+            StopReason::Stale | StopReason::LeaseOver => "it was given to another",
+            StopReason::Cancelled | StopReason::Leaving => "it was called off",
+        };
+        ticket.stops.ask(reason, text.to_owned(), Duration::from_millis(stop.grace_ms));
+    } else if reason.is_silent() {
+        shared.outbox.forget(key);
+    } else if !shared.outbox.repeat(key) {
+        // The server would wait for an end that nobody reports.
+        shared.outbox.complete(key, lost(key, "the worker does not have it"));
+    }
+}
+
+/// Sends everything that waits as one batch, again and again.
+async fn write(shared: Arc<Shared>, sender: mpsc::Sender<v1::WorkerBatch>) {
+    loop {
+        // Room comes first: what is taken out of the outbox is sent.
+        let Ok(permit) = sender.reserve().await else { return };
+        let parcel = shared.outbox.next(Instant::now());
+        if !parcel.messages.is_empty() {
+            permit.send(v1::WorkerBatch { messages: parcel.messages });
+        }
+        if parcel.is_last {
+            return;
+        }
+        let later = async {
+            match parcel.next_at {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = shared.outbox.wake.notified() => {}
+            () = later => {}
+        }
+    }
+}
+
+async fn heartbeats(shared: Arc<Shared>, every: Duration) {
+    let mut interval = interval(every);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        interval.tick().await;
+        shared.outbox.repeat_older_than((every * REPEAT_HEARTBEATS).max(REPEAT_MIN));
+        let sequence = shared.sequence.fetch_add(1, Ordering::SeqCst) + 1;
+        let heartbeat = heartbeat(&shared, sequence);
+        shared.lease.sent(sequence, Instant::now());
+        shared.outbox.heartbeat(heartbeat);
+    }
+}
+
+fn heartbeat(shared: &Shared, sequence: u64) -> v1::Heartbeat {
+    let condition = lock(&shared.condition);
+    v1::Heartbeat {
+        sequence,
+        slots_used: shared.roster.slots_used(),
+        slots_total: shared.settings.hello.slots,
+        detections_used: 0,
+        detections_total: 0,
+        attempts: refs(shared.roster.keys()),
+        // What is accepted is started at once.
+        queued: [].into(),
+        metrics: Some(shared.gauges.metrics(&shared.speeds)),
+        foreign_slots: shared.gauges.foreign_slots(),
+        unhealthy: condition.is_unwell,
+        hints: condition.hints.clone().map(|hints| v1::Hints { hints }),
+    }
+}
+
+/// Tells what is here: everything at first, then what changed.
+async fn inventory(shared: Arc<Shared>, digests_max: usize) {
+    let Some(source) = &shared.settings.inventory else { return };
+    let mut shown = Shown::new(digests_max);
+    loop {
+        let source = Arc::clone(source);
+        let looked = tokio::task::spawn_blocking(move || source.digests()).await;
+        match looked {
+            Ok(Ok(digests)) if shared.outbox.has_inventory_room() => {
+                let pages = shown.pages(digests);
+                if !pages.is_empty() {
+                    shared.outbox.inventory(pages);
+                }
+            }
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "could not look at the inventory"),
+            Err(error) => tracing::warn!(%error, "the inventory's look did not return"),
+        }
+        tokio::select! {
+            () = sleep(INVENTORY_EVERY) => {}
+            () = shared.roster.ended.notified() => sleep(INVENTORY_AFTER).await,
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What the tasks of one worker share.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::builder::Settings;
+use crate::lease::Lease;
+use crate::lock::lock;
+use crate::metrics::{Gauges, Speeds};
+use crate::outbox::Outbox;
+use crate::roster::Roster;
+use crate::stop::StopReason;
+
+/// One worker, over all its sessions.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) settings: Settings,
+    pub(crate) roster: Arc<Roster>,
+    pub(crate) outbox: Arc<Outbox>,
+    pub(crate) lease: Lease,
+    pub(crate) speeds: Arc<Speeds>,
+    pub(crate) gauges: Arc<Gauges>,
+    pub(crate) condition: Arc<Mutex<Condition>>,
+    /// Where handlers run: not where heartbeats are sent, whatever handlers do.
+    pub(crate) handlers: Handle,
+    /// The number of the last heartbeat, over all sessions.
+    pub(crate) sequence: AtomicU64,
+    /// The session is to end, because nobody at the other end acknowledges heartbeats.
+    pub(crate) cut: Notify,
+    pub(crate) departure: watch::Sender<Departure>,
+    /// The goodbye is sent, and the server has hung up.
+    pub(crate) gone: CancellationToken,
+    limits: Mutex<Limits>,
+}
+
+/// What a program says about its worker while it runs.
+#[derive(Debug, Default)]
+pub(crate) struct Condition {
+    pub(crate) is_unwell: bool,
+    /// `None` means as in the hello.
+    pub(crate) hints: Option<Vec<String>>,
+}
+
+/// Whether the worker leaves, and how fast. Later ones are more urgent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Departure {
+    No,
+    /// Whenever its attempts are done.
+    WhenEmpty,
+    /// Attempts may go on for the grace of the worker's settings.
+    Soon,
+    /// Attempts are stopped, with this grace.
+    Now(Duration),
+}
+
+/// What the server keeps of an attempt.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) result_bytes_max: usize,
+    pub(crate) log_bytes_max: u64,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        settings: Settings,
+        condition: Arc<Mutex<Condition>>,
+        handlers: Handle,
+    ) -> Self {
+        let slots = settings.hello.slots;
+        Self {
+            settings,
+            roster: Arc::new(Roster::new(slots)),
+            outbox: Arc::new(Outbox::new()),
+            lease: Lease::new(),
+            speeds: Arc::default(),
+            gauges: Arc::new(Gauges::new(slots)),
+            condition,
+            handlers,
+            sequence: AtomicU64::new(0),
+            cut: Notify::new(),
+            departure: watch::Sender::new(Departure::No),
+            gone: CancellationToken::new(),
+            limits: Mutex::new(Limits { result_bytes_max: 0, log_bytes_max: 0 }),
+        }
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        *lock(&self.limits)
+    }
+
+    pub(crate) fn set_limits(&self, limits: Limits) {
+        *lock(&self.limits) = limits;
+    }
+
+    /// Leaves, unless it does so already and faster.
+    pub(crate) fn depart(&self, departure: Departure) {
+        self.departure.send_if_modified(|known| {
+            let is_faster = *known < departure;
+            if is_faster {
+                *known = departure;
+            }
+            is_faster
+        });
+    }
+
+    /// The lease is over: kills every attempt, reports none of them, and comes back anew.
+    pub(crate) fn fence(&self) {
+        let text = "the lease is over";
+        let n_attempts = self.roster.stop_all(StopReason::LeaseOver, text, Duration::ZERO);
+        if n_attempts > 0 {
+            tracing::error!(n_attempts, "no heartbeat was acknowledged in time: all are killed");
+        }
+        self.cut.notify_waiters();
+    }
+}

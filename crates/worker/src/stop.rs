@@ -1,0 +1,134 @@
+//! Why and how soon an attempt is to end.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use proto::v1;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::lock::lock;
+
+/// Why an attempt is to end before it is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// Somebody called the job off.
+    Cancelled,
+    /// Another job needs the room.
+    Preempted,
+    /// It ran, or was silent, for longer than it may.
+    Timeout,
+    /// The worker leaves.
+    Leaving,
+    /// It is not this worker's any more. Nothing is reported.
+    Stale,
+    /// The server was not heard of for so long that it may have given the job to another worker.
+    /// Nothing is reported.
+    LeaseOver,
+}
+
+impl StopReason {
+    /// Whether the server does not want to hear about it, or may not be told.
+    pub(crate) const fn is_silent(self) -> bool {
+        matches!(self, Self::Stale | Self::LeaseOver)
+    }
+}
+
+impl From<v1::StopReason> for StopReason {
+    fn from(reason: v1::StopReason) -> Self {
+        match reason {
+            v1::StopReason::Unspecified | v1::StopReason::Cancelled => Self::Cancelled,
+            v1::StopReason::Preempted => Self::Preempted,
+            v1::StopReason::Timeout => Self::Timeout,
+            v1::StopReason::Stale => Self::Stale,
+        }
+    }
+}
+
+/// The two steps of an end: it is asked to stop, and when the grace is over it is made to.
+#[derive(Debug)]
+pub(crate) struct Stops {
+    pub(crate) asked: CancellationToken,
+    pub(crate) killed: CancellationToken,
+    reason: Mutex<Option<(StopReason, String)>>,
+    kill_at: watch::Sender<Option<Instant>>,
+}
+
+impl Stops {
+    pub(crate) fn new() -> Self {
+        Self {
+            asked: CancellationToken::new(),
+            killed: CancellationToken::new(),
+            reason: Mutex::new(None),
+            kill_at: watch::Sender::new(None),
+        }
+    }
+
+    /// Asks it to stop, and sets when it is made to. The first reason counts, unless a later one
+    /// means that nothing may be reported; the earliest end counts.
+    pub(crate) fn ask(&self, reason: StopReason, text: String, grace: Duration) {
+        {
+            let mut known = lock(&self.reason);
+            if known.is_none() || reason.is_silent() {
+                *known = Some((reason, text));
+            }
+        }
+        let at = Instant::now() + grace;
+        self.kill_at.send_if_modified(|known| {
+            let is_sooner = known.is_none_or(|known| at < known);
+            if is_sooner {
+                *known = Some(at);
+            }
+            is_sooner
+        });
+        self.asked.cancel();
+        if grace.is_zero() {
+            self.killed.cancel();
+        }
+    }
+
+    pub(crate) fn reason(&self) -> Option<StopReason> {
+        lock(&self.reason).as_ref().map(|(reason, _)| *reason)
+    }
+
+    pub(crate) fn text(&self) -> String {
+        lock(&self.reason).as_ref().map(|(_, text)| text.clone()).unwrap_or_default()
+    }
+
+    /// When it is made to end; `None` while nobody asked it to.
+    pub(crate) fn kill_at(&self) -> watch::Receiver<Option<Instant>> {
+        self.kill_at.subscribe()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn the_first_reason_counts_unless_a_later_one_is_silent() {
+        let stops = Stops::new();
+        stops.ask(StopReason::Preempted, "room".to_owned(), SECOND);
+        stops.ask(StopReason::Cancelled, "asked".to_owned(), SECOND);
+        assert_eq!(stops.reason(), Some(StopReason::Preempted));
+        stops.ask(StopReason::LeaseOver, "lease".to_owned(), SECOND);
+        assert_eq!(stops.reason(), Some(StopReason::LeaseOver));
+        stops.ask(StopReason::Cancelled, "asked".to_owned(), SECOND);
+        assert_eq!((stops.reason(), stops.text().as_str()), (Some(StopReason::LeaseOver), "lease"));
+    }
+
+    #[test]
+    fn a_later_stop_may_shorten_the_grace_and_never_lengthens_it() {
+        let stops = Stops::new();
+        stops.ask(StopReason::Cancelled, String::new(), SECOND);
+        let first = *stops.kill_at().borrow();
+        stops.ask(StopReason::Cancelled, String::new(), 9 * SECOND);
+        assert_eq!(*stops.kill_at().borrow(), first);
+        assert!(!stops.killed.is_cancelled());
+        stops.ask(StopReason::Stale, String::new(), Duration::ZERO);
+        assert!(*stops.kill_at().borrow() < first && stops.killed.is_cancelled());
+    }
+}

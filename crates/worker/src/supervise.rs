@@ -1,0 +1,302 @@
+//! From an offer to a completion: one attempt is started, watched and reported.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::maxima::{RESULT_BYTES_MAX, TEXT_BYTES_MAX};
+use model::{Ending, Retry, Spec};
+use proto::v1;
+use proto::v1::worker_message::Message;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::attempt::{Given, Key, Ticket, cut};
+use crate::handler::ended;
+use crate::lock::lock;
+use crate::shared::Shared;
+use crate::stop::StopReason;
+use crate::{Attempt, Done, Failure, FailureKind, Handler, Outcome};
+
+/// How long a handler may still take after it was made to end, before it is dropped.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Takes an offer or refuses it. `false` if the server does not read our answers.
+pub(crate) fn offered(shared: &Arc<Shared>, offer: v1::Offer) -> bool {
+    let key = Key { job: offer.job, attempt: offer.attempt };
+    if shared.outbox.repeat(key) {
+        return true;
+    }
+    if let Some(ticket) = shared.roster.find(key) {
+        // Told twice; if it is still being stopped, it is not ours any more.
+        return match ticket.stops.reason() {
+            Some(reason) if reason.is_silent() => refuse(shared, key, "it is being stopped"),
+            _ => accept(shared, key),
+        };
+    }
+    match start(shared, key, offer) {
+        Ok(()) => accept(shared, key),
+        Err(reason) => refuse(shared, key, &reason),
+    }
+}
+
+fn accept(shared: &Shared, key: Key) -> bool {
+    shared.outbox.answer(Message::Accept(v1::Accept { attempt: Some(key.into()) }))
+}
+
+fn refuse(shared: &Shared, key: Key, reason: &str) -> bool {
+    tracing::info!(job = key.job, attempt = key.attempt, reason, "refused");
+    let (attempt, reason) = (Some(key.into()), reason.to_owned());
+    shared.outbox.answer(Message::Refuse(v1::Refuse { attempt, reason }))
+}
+
+fn start(shared: &Arc<Shared>, key: Key, offer: v1::Offer) -> Result<(), String> {
+    let wire = offer.spec.unwrap_or_default();
+    let Some(kind) = shared.settings.types.get(&wire.r#type) else {
+        return Err(format!("unknown type `{}`", wire.r#type));
+    };
+    if shared.lease.is_over(Instant::now()) || !shared.outbox.has_completion_room() {
+        return Err("at capacity".to_owned());
+    }
+    let array_index = wire.array_index;
+    let spec = match wire.checked(Retry::DEFAULT) {
+        Ok(spec) => Spec { array_index, ..spec },
+        Err(invalid) => {
+            // Another worker would not understand it either.
+            let failure = Failure::permanent(format!("this worker does not read it: {invalid}"));
+            shared.outbox.complete(key, completion(key, None, Err(failure)));
+            return Ok(());
+        }
+    };
+    let room = shared.roster.admit(&spec.kind, spec.slots, kind.execute_max)?;
+    let limits = shared.limits();
+    let given = Given {
+        key,
+        spec,
+        failures: offer.failures,
+        resource: (!offer.resource.is_empty()).then_some(offer.resource),
+        result_bytes_max: limits.result_bytes_max,
+        log_bytes_max: limits.log_bytes_max,
+    };
+    let ticket = Ticket::new(given, Arc::clone(&shared.outbox), Arc::clone(&shared.speeds));
+    let ticket = Arc::new(ticket);
+    shared.roster.insert(Arc::clone(&ticket));
+    let attempt = Attempt::new(Arc::clone(&ticket), room);
+    tokio::spawn(supervise(Arc::clone(shared), ticket, attempt, Arc::clone(&kind.handler)));
+    Ok(())
+}
+
+async fn supervise(
+    shared: Arc<Shared>,
+    ticket: Arc<Ticket>,
+    attempt: Attempt,
+    handler: Arc<dyn Handler>,
+) {
+    tracing::debug!(job = ticket.key.job, attempt = ticket.key.attempt, "started");
+    let mut task = shared.handlers.spawn(async move { handler.run(attempt).await });
+    let outcome = tokio::select! {
+        joined = &mut task => joined.unwrap_or_else(|error| Err(Failure::transient(ended(error)))),
+        () = watch(&ticket, shared.settings.stop_grace) => {
+            task.abort();
+            Err(Failure::transient("it did not stop when it was made to"))
+        }
+    };
+    finish(&shared, &ticket, outcome);
+}
+
+/// Stops it when its time is up, and ends once it is past its grace and our patience.
+async fn watch(ticket: &Ticket, stop_grace: Duration) {
+    let mut kill_at = ticket.stops.kill_at();
+    loop {
+        let stopping = *kill_at.borrow_and_update();
+        let due = ticket.due();
+        tokio::select! {
+            () = until(stopping) => {
+                ticket.stops.killed.cancel();
+                sleep(PATIENCE).await;
+                return;
+            }
+            () = until(due.as_ref().map(|(at, _)| *at)), if stopping.is_none() => {
+                // It may have spoken since.
+                if let Some((at, text)) = ticket.due() && at <= Instant::now() {
+                    ticket.stops.ask(StopReason::Timeout, text, stop_grace);
+                }
+            }
+            () = ticket.run_max_changed.notified() => {}
+            changed = kill_at.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// `None` means never.
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Reports how it ended, if the server may hear of it.
+fn finish(shared: &Shared, ticket: &Ticket, outcome: Outcome) {
+    if shared.lease.is_over(Instant::now()) {
+        // The timer may be late, as after the process was suspended: nobody may report now.
+        shared.fence();
+    }
+    let used = match &outcome {
+        Ok(done) => done.measured,
+        Err(failure) => failure.measured,
+    };
+    if let Some(bytes) = used.disk_bytes {
+        shared.speeds.disk(bytes, ticket.started.elapsed());
+    }
+    ticket.end();
+    let reason = ticket.stops.reason();
+    if reason.is_some_and(StopReason::is_silent) {
+        shared.outbox.forget(ticket.key);
+    } else {
+        let outcome = outcome.and_then(|done| checked(done, ticket.result_bytes_max));
+        let stopped = reason.map(|reason| (reason, ticket.stops.text()));
+        let mut complete = completion(ticket.key, stopped, outcome);
+        let fetched = *lock(&ticket.fetched);
+        complete.fetched_paths = fetched.map(|(paths, _)| paths);
+        complete.fetched_bytes = fetched.map(|(_, bytes)| bytes);
+        shared.outbox.complete(ticket.key, complete);
+    }
+    shared.roster.remove(ticket.key);
+}
+
+/// A result that the server would not keep is a failure that will not pass.
+fn checked(done: Done, result_bytes_max: usize) -> Outcome {
+    let bytes_max = result_bytes_max.min(RESULT_BYTES_MAX);
+    match done.result.as_ref().map(Vec::len) {
+        Some(bytes) if bytes > bytes_max => Err(Failure {
+            exit_code: done.exit_code,
+            measured: done.measured,
+            cost: done.cost,
+            ..Failure::permanent(format!("the result has {bytes} bytes of at most {bytes_max}"))
+        }),
+        _ => Ok(done),
+    }
+}
+
+/// What is done is done, even if somebody asked it to stop; otherwise the stop says how it ended.
+pub(crate) fn completion(
+    key: Key,
+    stopped: Option<(StopReason, String)>,
+    outcome: Outcome,
+) -> v1::Complete {
+    let attempt = Some(key.into());
+    match outcome {
+        Ok(done) => v1::Complete {
+            attempt,
+            ending: v1::Ending::from(Ending::Succeeded).into(),
+            result: done.result,
+            exit_code: done.exit_code,
+            measured: Some(done.measured.into()),
+            cost: done.cost,
+            ..v1::Complete::default()
+        },
+        Err(failure) => {
+            let (ending, error) = match stopped {
+                None => (failed(failure.kind), failure.text),
+                Some((reason, text)) => (ending(reason), told(reason, text, &failure.text)),
+            };
+            v1::Complete {
+                attempt,
+                ending: v1::Ending::from(ending).into(),
+                error: clean(&error),
+                exit_code: failure.exit_code,
+                measured: Some(failure.measured.into()),
+                cost: failure.cost,
+                ..v1::Complete::default()
+            }
+        }
+    }
+}
+
+/// An attempt that the server thinks we have, and that we do not have.
+pub(crate) fn lost(key: Key, error: &str) -> v1::Complete {
+    v1::Complete {
+        attempt: Some(key.into()),
+        ending: v1::Ending::from(Ending::Lost).into(),
+        error: error.to_owned(),
+        ..v1::Complete::default()
+    }
+}
+
+const fn failed(kind: FailureKind) -> Ending {
+    match kind {
+        FailureKind::Transient => Ending::Transient,
+        FailureKind::Permanent => Ending::Permanent,
+        FailureKind::Timeout => Ending::Timeout,
+    }
+}
+
+/// A worker that leaves gives its jobs back: that is not their fault, and uses up no try.
+const fn ending(reason: StopReason) -> Ending {
+    match reason {
+        StopReason::Cancelled => Ending::Cancelled,
+        StopReason::Preempted => Ending::Preempted,
+        StopReason::Timeout => Ending::Timeout,
+        StopReason::Leaving => Ending::Refused,
+        StopReason::Stale | StopReason::LeaseOver => Ending::Lost,
+    }
+}
+
+/// What a job said last helps those who wonder where its time went.
+fn told(reason: StopReason, text: String, said: &str) -> String {
+    if reason == StopReason::Timeout && !said.is_empty() { format!("{text}\n{said}") } else { text }
+}
+
+/// Text that every store and terminal takes: lines, without other control characters.
+fn clean(text: &str) -> String {
+    let is_odd = |c: char| c.is_control() && c != '\n' && c != '\t';
+    cut(&text.replace(is_odd, " "), TEXT_BYTES_MAX).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: Key = Key { job: 7, attempt: 2 };
+
+    fn ending_of(stopped: Option<StopReason>, outcome: Outcome) -> v1::Ending {
+        let stopped = stopped.map(|reason| (reason, "why".to_owned()));
+        completion(KEY, stopped, outcome).ending()
+    }
+
+    #[test]
+    fn what_is_done_is_done_whoever_asked_it_to_stop() {
+        for reason in [StopReason::Cancelled, StopReason::Preempted, StopReason::Leaving] {
+            assert_eq!(ending_of(Some(reason), Ok(Done::new())), v1::Ending::Succeeded);
+        }
+    }
+
+    #[test]
+    fn the_stop_says_how_an_attempt_ended_that_is_not_done() {
+        let failed = || Err(Failure::permanent("killed"));
+        assert_eq!(ending_of(None, failed()), v1::Ending::Permanent);
+        assert_eq!(ending_of(Some(StopReason::Cancelled), failed()), v1::Ending::Cancelled);
+        assert_eq!(ending_of(Some(StopReason::Preempted), failed()), v1::Ending::Preempted);
+        assert_eq!(ending_of(Some(StopReason::Timeout), failed()), v1::Ending::Timeout);
+        assert_eq!(ending_of(Some(StopReason::Leaving), failed()), v1::Ending::Refused);
+    }
+
+    #[test]
+    fn errors_are_clean_and_short() {
+        let long = format!("a\u{0}b\nc\u{1b}{}", "x".repeat(TEXT_BYTES_MAX));
+        let complete = completion(KEY, None, Err(Failure::transient(long)));
+        assert!(complete.error.starts_with("a b\nc xxx"));
+        assert_eq!(complete.error.len(), TEXT_BYTES_MAX);
+    }
+
+    #[test]
+    fn a_result_that_is_too_long_is_a_failure_for_good() {
+        assert!(checked(Done::with_result("1234"), 4).is_ok());
+        let failure = checked(Done::with_result("12345"), 4).unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Permanent);
+        assert_eq!(failure.text, "the result has 5 bytes of at most 4");
+    }
+}
