@@ -68,3 +68,10 @@ pub enum Refusal {
         max: u64,
     },
 }
+
+impl Refusal {
+    /// A place of `after_indexes` that is not before the job's own names no job.
+    pub(crate) fn no_such_place(index: usize, place: usize) -> Self {
+        Self::NoSuchJob { index, job: JobId::new(&format!("#{place}")) }
+    }
+}

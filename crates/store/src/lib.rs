@@ -15,18 +15,32 @@
 
 mod error;
 mod request;
+mod kept;
+mod options;
+mod clock;
+mod number;
+mod minute;
+mod chunk;
+mod transition;
+mod memory;
+mod sqlite;
+pub mod conformance;
 
 use std::future::Future;
 use std::pin::Pin;
 
 use model::{JobId, Millis, Record, Timestamp, WorkerId};
 
+pub use clock::{Clock, wall_clock};
 pub use error::{Error, Refusal};
+pub use kept::{Past, Run, Setting, SettingKind, Usage};
+pub use memory::Memory;
+pub use options::Options;
 pub use request::{
     Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, Idempotency, LogChunk, LogPage,
-    NewJob, Past, Repeat, Report, Revived, Run, Session, Setting, SettingKind, Start, Stream,
-    Submission, Submitted, Usage,
+    NewJob, Repeat, Report, Revived, Session, Start, Stream, Submission, Submitted,
 };
+pub use sqlite::Sqlite;
 
 /// What a store's method returns: an answer, once it is durable.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;

@@ -1,8 +1,8 @@
 //! What a store is asked, and what it answers.
 
 use model::{
-    Ask, Ending, Fixed, JobId, Measured, Millis, Name, Progress, Record, Spec, State, TenantId,
-    Timestamp, WorkerId,
+    Ask, Ending, Fixed, JobId, Measured, Name, Progress, Record, Spec, State, TenantId, Timestamp,
+    WorkerId,
 };
 
 /// Jobs to be taken in together, all of one tenant.
@@ -115,6 +115,24 @@ pub enum Stream {
     Err,
 }
 
+impl Stream {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Out, Self::Err];
+
+    /// Its permanent name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Out => "out",
+            Self::Err => "err",
+        }
+    }
+
+    /// The output of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|stream| stream.name() == name)
+    }
+}
+
 /// A piece of output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogChunk {
@@ -185,6 +203,8 @@ pub enum Ended {
         released: Vec<Record>,
         /// Jobs that waited for it and are cancelled now.
         cancelled: Vec<Record>,
+        /// Unfinished jobs that have fewer dependents or blockers now.
+        changed: Vec<Record>,
     },
     /// This attempt ended before, in the same way; nothing is changed.
     Repeated,
@@ -203,6 +223,8 @@ pub enum Cancelled {
         released: Vec<Record>,
         /// Jobs that waited for it and are cancelled with it.
         cancelled: Vec<Record>,
+        /// Unfinished jobs that have fewer dependents or blockers now.
+        changed: Vec<Record>,
     },
     /// A worker has it; it will end as cancelled.
     Stopping(Box<Record>),
@@ -277,95 +299,4 @@ pub struct Filter {
     pub before: Option<JobId>,
     /// At most so many.
     pub max: usize,
-}
-
-/// An attempt that ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Past {
-    /// Its number.
-    pub number: u32,
-    /// Who had it.
-    pub worker: WorkerId,
-    /// When it was claimed.
-    pub claimed: Timestamp,
-    /// When it was said to run.
-    pub started: Option<Timestamp>,
-    /// When it ended.
-    pub ended: Timestamp,
-    /// How.
-    pub ending: Ending,
-    /// What went wrong, in words.
-    pub error: Option<String>,
-    /// The exit code, if it was a command.
-    pub exit_code: Option<i32>,
-    /// What it used.
-    pub measured: Measured,
-    /// Why it was placed there.
-    pub why: String,
-}
-
-/// What a setting is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum SettingKind {
-    /// The policy; its name is empty.
-    Policy,
-    /// The budget of all tenants together; its name is empty.
-    Budget,
-    /// A tenant.
-    Tenant,
-    /// A job type.
-    Type,
-    /// A pool.
-    Pool,
-    /// A named resource.
-    Resource,
-    /// A worker: whether it drains, whatever it says itself.
-    Worker,
-}
-
-/// A document that somebody set, as JSON.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Setting {
-    /// What it is about.
-    pub kind: SettingKind,
-    /// What it is called.
-    pub name: String,
-    /// What it says; `None` removes it.
-    pub document: Option<String>,
-}
-
-/// What a tenant used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Usage {
-    /// Who.
-    pub tenant: TenantId,
-    /// Cost that was charged.
-    pub cost: Fixed,
-    /// Jobs that succeeded.
-    pub completed: u64,
-}
-
-/// What one attempt of a job was like, for predictions and averages.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Run {
-    /// Whose.
-    pub tenant: TenantId,
-    /// Its type.
-    pub kind: Name,
-    /// The submitter's key.
-    pub history_key: String,
-    /// When it ended.
-    pub at: Timestamp,
-    /// From ready to claimed.
-    pub wait: Millis,
-    /// From claimed to ended.
-    pub duration: Millis,
-    /// How it ended.
-    pub ending: Ending,
-    /// What it used.
-    pub measured: Measured,
-    /// What its worker had to fetch for it: paths and bytes.
-    pub fetched: Option<(u32, u64)>,
-    /// How many jobs waited for it.
-    pub n_dependents: u32,
 }

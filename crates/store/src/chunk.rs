@@ -1,0 +1,54 @@
+//! Which part of a piece of output is kept.
+
+/// What to do with a piece of output.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Keep<'a> {
+    /// It is kept already.
+    Nothing,
+    /// It does not fit any more.
+    TooMuch,
+    /// This part is new.
+    From {
+        /// How many bytes the attempt wrote before it.
+        offset: u64,
+        /// What it wrote.
+        bytes: &'a [u8],
+    },
+}
+
+/// What to do with `bytes` that an attempt wrote at `offset`, if it is kept up to `kept_to`.
+///
+/// Whoever was cut off sends again from wherever it likes: what overlaps is kept once.
+pub(crate) fn keep(offset: u64, bytes: &[u8], kept_to: u64, bytes_max: u64) -> Keep<'_> {
+    let end = offset.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+    if end > bytes_max {
+        return Keep::TooMuch;
+    }
+    let n_known = kept_to.saturating_sub(offset);
+    let rest = usize::try_from(n_known).ok().and_then(|n_known| bytes.get(n_known..));
+    match rest {
+        None | Some([]) => Keep::Nothing,
+        Some(bytes) => Keep::From { offset: offset + n_known, bytes },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_overlaps_is_kept_once() {
+        assert_eq!(keep(0, b"abc", 0, 9), Keep::From { offset: 0, bytes: b"abc" });
+        assert_eq!(keep(0, b"abc", 3, 9), Keep::Nothing);
+        assert_eq!(keep(1, b"bcde", 3, 9), Keep::From { offset: 3, bytes: b"de" });
+        assert_eq!(keep(5, b"f", 3, 9), Keep::From { offset: 5, bytes: b"f" });
+        assert_eq!(keep(0, b"", 0, 9), Keep::Nothing);
+    }
+
+    #[test]
+    fn what_ends_beyond_the_limit_is_not_kept() {
+        assert_eq!(keep(6, b"abc", 0, 9), Keep::From { offset: 6, bytes: b"abc" });
+        assert_eq!(keep(7, b"abc", 0, 9), Keep::TooMuch);
+        assert_eq!(keep(u64::MAX, b"abc", 0, 9), Keep::TooMuch);
+    }
+}

@@ -1,0 +1,93 @@
+//! What every store promises, as code: one list of cases that each of them passes.
+//!
+//! A case gets an empty store, made with [`options`], and the clock of that store. It panics if a
+//! promise is not kept.
+
+#![expect(clippy::cloned_ref_to_slice_refs, reason = "lists in claims read best as lists")]
+
+mod site;
+mod submit;
+mod attempt;
+mod depend;
+mod control;
+mod lease;
+mod read;
+
+use std::future::Future;
+use std::pin::Pin;
+
+pub use site::{Site, Time, options};
+
+/// One promise.
+#[derive(Clone, Copy)]
+pub struct Case {
+    /// The promise, in words.
+    pub name: &'static str,
+    /// Finds out whether it is kept.
+    pub run: fn(Site) -> Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+/// Names a case after its function.
+macro_rules! cases {
+    ($($case:path),* $(,)?) => {
+        vec![$(Case { name: stringify!($case), run: |site| Box::pin($case(site)) }),*]
+    };
+}
+
+/// All promises, in the order in which a job meets them.
+pub fn cases() -> Vec<Case> {
+    cases![
+        submit::a_job_that_waits_for_nothing_is_queued,
+        submit::everything_that_was_asked_is_kept,
+        submit::numbers_go_up_and_are_never_used_twice,
+        submit::the_same_key_and_body_give_the_same_jobs_again,
+        submit::the_same_key_with_another_body_is_refused,
+        submit::a_key_is_forgotten_with_the_first_of_its_jobs,
+        submit::a_dedupe_key_is_joined_and_raises_the_priority,
+        submit::a_dedupe_key_that_is_dropped_changes_nothing,
+        submit::a_dedupe_key_is_free_again_when_its_job_is_final,
+        submit::two_of_one_submission_join_each_other,
+        submit::a_refused_submission_leaves_no_trace,
+        submit::a_tenant_and_a_store_can_be_full,
+        attempt::a_claim_needs_the_fence_that_is_there,
+        attempt::only_one_claim_of_a_job_is_won,
+        attempt::a_job_on_hold_or_blocked_cannot_be_claimed,
+        attempt::a_start_said_again_changes_nothing,
+        attempt::what_is_not_current_changes_nothing,
+        attempt::a_success_is_final_and_counted_once,
+        attempt::the_same_end_again_is_repeated_and_another_is_stale,
+        attempt::a_failure_waits_longer_each_time_and_keeps_its_age,
+        attempt::every_ending_is_counted_charged_and_remembered_as_it_should,
+        attempt::a_job_that_takes_workers_with_it_is_parked,
+        attempt::costs_of_attempts_add_up,
+        attempt::requests_in_one_list_take_effect_in_order,
+        depend::a_job_is_released_by_the_last_that_it_waits_for,
+        depend::what_is_final_already_blocks_nothing,
+        depend::places_in_a_submission_are_dependencies,
+        depend::a_failure_cancels_down_the_line_or_lets_go_by_choice,
+        depend::a_waiter_that_is_called_off_is_counted_no_more,
+        depend::a_diamond_is_cancelled_once,
+        control::a_waiting_job_is_cancelled_at_once,
+        control::a_live_job_ends_as_cancelled_whatever_becomes_of_it,
+        control::a_final_job_cannot_be_cancelled,
+        control::hold_release_and_priority_change_what_waits,
+        control::a_revived_job_has_all_its_tries_and_new_tokens,
+        control::a_job_is_not_revived_onto_a_key_that_is_taken,
+        control::what_is_too_late_is_given_up,
+        lease::generations_go_up_and_the_newest_counts,
+        lease::attempts_of_a_silent_worker_are_expired,
+        lease::a_worker_that_left_has_no_lease,
+        lease::after_a_silence_all_that_work_get_a_fresh_lease,
+        lease::what_a_worker_that_never_came_was_given_is_expired,
+        read::unfinished_jobs_are_looked_at_by_id,
+        read::lists_are_filtered_and_paged,
+        read::output_is_kept_once_and_up_to_a_limit,
+        read::output_is_read_a_page_at_a_time,
+        read::settings_are_set_and_removed,
+        read::usage_is_summed_to_the_minute,
+        read::runs_are_newest_first_and_say_what_happened,
+        read::what_is_old_is_forgotten_a_step_at_a_time,
+        read::histories_are_trimmed,
+        read::ids_that_are_no_numbers_name_nothing,
+    ]
+}

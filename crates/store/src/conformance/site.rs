@@ -1,0 +1,236 @@
+//! Where a case happens, and the words in which cases are told.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use model::{
+    Cause, Ending, Fixed, JobId, Measured, Millis, Name, Patience, Record, Spec, State, TenantId,
+    Timestamp, WorkerId,
+};
+
+use crate::{
+    Cancelled, Claim, Claimed, Clock, End, Ended, NewJob, Options, Repeat, Start, Store,
+    Submission, Submitted,
+};
+
+/// A clock that moves when it is told to.
+#[derive(Clone)]
+pub struct Time(Arc<AtomicI64>);
+
+impl Time {
+    /// A clock that shows a moment that is no round number.
+    pub fn new() -> Self {
+        Self(Arc::new(AtomicI64::new(1_800_000_000_123)))
+    }
+
+    /// The clock, as a store wants it.
+    pub fn clock(&self) -> Clock {
+        let time = self.clone();
+        Arc::new(move || time.now())
+    }
+
+    /// What it shows.
+    pub fn now(&self) -> Timestamp {
+        Timestamp(self.0.load(Ordering::SeqCst))
+    }
+
+    /// Lets time pass.
+    pub fn pass(&self, length: Millis) {
+        self.0.fetch_add(length.0, Ordering::SeqCst);
+    }
+}
+
+impl Default for Time {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The options under which cases hold: small limits, so that they are met.
+pub fn options(time: &Time) -> Options {
+    Options {
+        clock: time.clock(),
+        log_bytes_max: 100,
+        jobs_max: 40,
+        tenant_jobs_max: 30,
+        patience: Patience { losses_max: 2, refused_backoff: Millis(50) },
+        runs_max: 5,
+    }
+}
+
+/// Where a case happens.
+#[derive(Clone)]
+pub struct Site {
+    /// An empty store.
+    pub store: Arc<dyn Store>,
+    /// Its clock.
+    pub time: Time,
+}
+
+/// A tenant that most cases are about.
+pub(super) fn tenant() -> TenantId {
+    TenantId::new("tenant")
+}
+
+/// A plain job of it.
+pub(super) fn spec() -> Spec {
+    Spec::new(tenant(), Name::new("kind"))
+}
+
+/// A job that waits for others.
+pub(super) fn after(blockers: &[&Record]) -> Spec {
+    Spec { after: blockers.iter().map(|record| record.id.clone()).collect(), ..spec() }
+}
+
+pub(super) fn new(spec: Spec) -> NewJob {
+    NewJob { spec, after_indexes: Vec::new(), repeat: Repeat::Join, on_hold: false }
+}
+
+pub(super) fn submission(jobs: Vec<NewJob>) -> Submission {
+    let tenant = jobs.first().map_or_else(tenant, |job| job.spec.tenant.clone());
+    Submission { tenant, idempotency: None, jobs }
+}
+
+pub(super) fn worker(name: &str) -> WorkerId {
+    WorkerId::new(name)
+}
+
+/// An end of the record's current attempt that says nothing but how.
+pub(super) fn end_of(record: &Record, ending: Ending) -> End {
+    let current = record.current.as_ref().expect("the case claimed it");
+    End {
+        job: record.id.clone(),
+        attempt: record.counts.attempts,
+        worker: current.worker.clone(),
+        ending,
+        error: None,
+        result: None,
+        exit_code: None,
+        measured: Measured::default(),
+        cost: None,
+        fetched: None,
+        draw: 0,
+    }
+}
+
+/// What an accepted end came to.
+pub(super) struct Accepted {
+    pub(super) record: Record,
+    pub(super) charged: Fixed,
+    pub(super) released: Vec<Record>,
+    pub(super) cancelled: Vec<Record>,
+    pub(super) changed: Vec<Record>,
+}
+
+pub(super) fn accepted(ended: Ended) -> Accepted {
+    let Ended::Accepted { record, charged, released, cancelled, changed } = ended else {
+        panic!("the end was not accepted: {ended:?}");
+    };
+    Accepted { record: *record, charged, released, cancelled, changed }
+}
+
+/// What a cancel that is done came to: the record, and the three lists.
+pub(super) fn done(cancelled: Cancelled) -> (Record, [Vec<Record>; 3]) {
+    let Cancelled::Done { record, released, cancelled, changed } = cancelled else {
+        panic!("it was not done: {cancelled:?}");
+    };
+    (*record, [released, cancelled, changed])
+}
+
+pub(super) fn ids(records: &[Record]) -> Vec<JobId> {
+    records.iter().map(|record| record.id.clone()).collect()
+}
+
+pub(super) fn assert_is(record: &Record, state: State, cause: Option<Cause>) {
+    assert_eq!((record.state, record.cause), (state, cause), "{record:?}");
+}
+
+impl Site {
+    pub(super) fn now(&self) -> Timestamp {
+        self.time.now()
+    }
+
+    pub(super) async fn submit(&self, jobs: Vec<NewJob>) -> Submitted {
+        let submitted = self.store.submit(submission(jobs)).await.expect("the store answers");
+        submitted.expect("nothing is wrong with the submission")
+    }
+
+    /// Takes in one job.
+    pub(super) async fn one(&self, spec: Spec) -> Record {
+        self.submit(vec![new(spec)]).await.jobs.remove(0)
+    }
+
+    /// Takes in one plain job.
+    pub(super) async fn plain(&self) -> Record {
+        self.one(spec()).await
+    }
+
+    /// The job as it is now.
+    pub(super) async fn get(&self, record: &Record) -> Record {
+        let found = self.store.job(record.id.clone()).await.expect("the store answers");
+        found.expect("the job is there")
+    }
+
+    pub(super) async fn try_claim(&self, record: &Record, name: &str) -> Claimed {
+        let claim = Claim {
+            job: record.id.clone(),
+            fence: record.fence,
+            worker: worker(name),
+            holds: None,
+            why: format!("{name} is free"),
+        };
+        let mut claimed = self.store.claim(vec![claim]).await.expect("the store answers");
+        claimed.remove(0)
+    }
+
+    /// Claims a job as it is now.
+    pub(super) async fn claim(&self, record: &Record, name: &str) -> Record {
+        let record = self.get(record).await;
+        match self.try_claim(&record, name).await {
+            Claimed::Won(record) => *record,
+            Claimed::Lost(record) => panic!("the claim was lost: {record:?}"),
+        }
+    }
+
+    /// Says that the current attempt runs.
+    pub(super) async fn start(&self, record: &Record) -> bool {
+        let current = record.current.as_ref().expect("the case claimed it");
+        let start = Start {
+            job: record.id.clone(),
+            attempt: record.counts.attempts,
+            worker: current.worker.clone(),
+        };
+        self.store.start(vec![start]).await.expect("the store answers").remove(0)
+    }
+
+    /// Claims and starts a job.
+    pub(super) async fn run(&self, record: &Record, name: &str) -> Record {
+        let record = self.claim(record, name).await;
+        assert!(self.start(&record).await);
+        self.get(&record).await
+    }
+
+    pub(super) async fn try_end(&self, end: End) -> Ended {
+        self.store.complete(vec![end]).await.expect("the store answers").remove(0)
+    }
+
+    /// Ends the current attempt.
+    pub(super) async fn end(&self, record: &Record, ending: Ending) -> Accepted {
+        accepted(self.try_end(end_of(record, ending)).await)
+    }
+
+    /// Runs a job once, from claim to end.
+    pub(super) async fn go(&self, record: &Record, ending: Ending) -> Accepted {
+        let record = self.run(record, "w").await;
+        self.end(&record, ending).await
+    }
+
+    pub(super) async fn cancel(&self, record: &Record) -> Cancelled {
+        let cancelled = self.store.cancel(vec![record.id.clone()]).await;
+        cancelled.expect("the store answers").remove(0)
+    }
+
+    pub(super) async fn look(&self) -> Vec<Record> {
+        self.store.look(None, usize::MAX).await.expect("the store answers")
+    }
+}

@@ -1,0 +1,171 @@
+//! Attempts end, jobs are called off, and those that waited for them go on or follow.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use model::{Cause, Ending, IfFailed, JobId, Record, State, Timestamp};
+
+use super::World;
+use crate::transition::{self, Off};
+use crate::{Cancelled, End, Ended, Revived, minute};
+
+/// What else changed when a job came to its end, each list by id.
+#[derive(Default)]
+struct Settled {
+    released: Vec<Record>,
+    cancelled: Vec<Record>,
+    changed: Vec<Record>,
+}
+
+impl World {
+    pub(super) fn complete(&mut self, end: &End, now: Timestamp) -> Ended {
+        let patience = self.options.patience;
+        let Some((number, record)) = self.job_mut(&end.job) else {
+            return Ended::Stale;
+        };
+        if !transition::is_current(record, end.attempt, &end.worker) {
+            return match self.pasts.get(&(number, end.attempt)) {
+                Some(past) if past.worker == end.worker && past.ending == end.ending => {
+                    Ended::Repeated
+                }
+                Some(_) | None => Ended::Stale,
+            };
+        }
+        let why = self.whys.remove(&number).unwrap_or_default();
+        let record = self.known(number);
+        let Some(after) = transition::end(record, end, why, &patience, now) else {
+            return Ended::Stale;
+        };
+        let record = record.clone();
+        self.pasts.insert((number, end.attempt), after.past);
+        self.runs.extend(after.run);
+        let key = (minute::of(now), record.spec.tenant.clone());
+        let usage = self.usage.entry(key).or_default();
+        usage.0 += after.charged;
+        usage.1 += u64::from(end.ending == Ending::Succeeded);
+        let Settled { released, cancelled, changed } = self.settle(number, now);
+        let record = Box::new(record);
+        Ended::Accepted { record, charged: after.charged, released, cancelled, changed }
+    }
+
+    pub(super) fn cancel(&mut self, id: &JobId, now: Timestamp) -> Cancelled {
+        let Some((number, record)) = self.job_mut(id) else {
+            return Cancelled::Unknown;
+        };
+        let off = transition::cancel(record, now);
+        let record = Box::new(record.clone());
+        match off {
+            Off::Final => self.done(number, record, now),
+            Off::Stopping | Off::StoppingAlready => Cancelled::Stopping(record),
+            Off::Before => Cancelled::Unchanged(record),
+        }
+    }
+
+    pub(super) fn give_up(&mut self, id: &JobId, now: Timestamp) -> Cancelled {
+        let Some((number, record)) = self.job_mut(id) else {
+            return Cancelled::Unknown;
+        };
+        let is_late = transition::give_up(record, now);
+        let record = Box::new(record.clone());
+        if is_late { self.done(number, record, now) } else { Cancelled::Unchanged(record) }
+    }
+
+    pub(super) fn revive(&mut self, id: &JobId, now: Timestamp) -> Revived {
+        let Some((number, record)) = self.job(id) else {
+            return Revived::Unknown;
+        };
+        if !matches!(record.state, State::Failed | State::Cancelled) {
+            return Revived::NotFinished(record.state);
+        }
+        let spec = &record.spec;
+        if let Some(key) = spec.dedupe_key.clone()
+            && let Some(holder) = self.dedupe.get(&(spec.tenant.clone(), spec.kind.clone(), key))
+        {
+            return Revived::Taken(crate::number::id(*holder));
+        }
+        let record = self.known(number);
+        transition::revive(record, now);
+        let record = Box::new(record.clone());
+        self.list(number);
+        Revived::Done(record)
+    }
+
+    fn done(&mut self, number: i64, record: Box<Record>, now: Timestamp) -> Cancelled {
+        let Settled { released, cancelled, changed } = self.settle(number, now);
+        Cancelled::Done { record, released, cancelled, changed }
+    }
+
+    /// If the job of this number is final: takes away its edges, and settles who waited for it.
+    fn settle(&mut self, number: i64, now: Timestamp) -> Settled {
+        let is_end = |edge: &(i64, i64)| edge.0 == number || edge.1 == number;
+        if !self.waits.iter().any(is_end) {
+            self.list(number);
+            return Settled::default();
+        }
+        let before: BTreeMap<i64, (u64, State)> = self
+            .unfinished
+            .iter()
+            .filter(|id| **id != number)
+            .map(|id| (*id, (self.jobs[id].fence, self.jobs[id].state)))
+            .collect();
+        let mut open = VecDeque::from([number]);
+        while let Some(number) = open.pop_front() {
+            let state = self.known(number).state;
+            if !state.is_terminal() {
+                break;
+            }
+            self.list(number);
+            self.leave_queue(number);
+            for waiter in self.waiters(number) {
+                self.waits.remove(&(number, waiter));
+                let record = self.known(waiter);
+                if state == State::Succeeded || record.spec.if_failed == IfFailed::Run {
+                    transition::unblock(record, now);
+                } else if !record.state.is_terminal() {
+                    let cause = Some(Cause::Dependency);
+                    transition::finish(record, State::Cancelled, cause, now);
+                    open.push_back(waiter);
+                }
+            }
+        }
+        self.compare(&before)
+    }
+
+    /// Nobody counts a final job among those that wait for them. Those that are final themselves
+    /// count nothing.
+    fn leave_queue(&mut self, number: i64) {
+        let edges: Vec<(i64, i64)> =
+            self.waits.iter().copied().filter(|(_, waiter)| *waiter == number).collect();
+        for (blocker, waiter) in edges {
+            let record = self.known(blocker);
+            if !record.state.is_terminal() {
+                transition::remove_dependent(record);
+                self.waits.remove(&(blocker, waiter));
+            }
+        }
+    }
+
+    fn waiters(&self, blocker: i64) -> Vec<i64> {
+        let edges = self.waits.range((blocker, i64::MIN)..=(blocker, i64::MAX));
+        edges.map(|(_, waiter)| *waiter).collect()
+    }
+
+    fn compare(&self, before: &BTreeMap<i64, (u64, State)>) -> Settled {
+        let mut settled = Settled::default();
+        for (id, (fence, state)) in before {
+            let record = &self.jobs[id];
+            let list = match record.state {
+                _ if record.fence == *fence => continue,
+                State::Cancelled => &mut settled.cancelled,
+                State::Queued if *state == State::Blocked => &mut settled.released,
+                State::Blocked
+                | State::Queued
+                | State::Claimed
+                | State::Running
+                | State::Succeeded
+                | State::Failed => &mut settled.changed,
+            };
+            list.push(record.clone());
+        }
+        settled
+    }
+}

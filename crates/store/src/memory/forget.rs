@@ -1,0 +1,59 @@
+//! What is old is forgotten.
+
+use std::collections::BTreeMap;
+
+use model::Timestamp;
+
+use super::World;
+use crate::minute;
+
+impl World {
+    pub(super) fn forget(&mut self, before: Timestamp, max: usize) -> usize {
+        let finished = |(number, record): (&i64, &model::Record)| {
+            record.finished.filter(|finished| *finished < before).map(|at| (at, *number))
+        };
+        let mut old: Vec<(Timestamp, i64)> = self.jobs.iter().filter_map(finished).collect();
+        old.sort_unstable();
+        old.truncate(max);
+        for (_, number) in &old {
+            self.jobs.remove(number);
+            self.pasts.retain(|(job, _), _| job != number);
+            self.logs.retain(|(job, _, _), _| job != number);
+            self.keys.retain(|_, (_, jobs)| !jobs.contains(number));
+        }
+        let minute = minute::of(before);
+        self.usage.retain(|(at, _), _| *at >= minute);
+        self.runs.retain(|run| run.at >= before);
+        self.trim();
+        self.forget_workers(before);
+        old.len()
+    }
+
+    fn trim(&mut self) {
+        let mut counts: BTreeMap<_, usize> = BTreeMap::new();
+        let runs_max = self.options.runs_max;
+        // From the newest on.
+        self.runs.reverse();
+        self.runs.retain(|run| {
+            let key = (run.tenant.clone(), run.kind.clone(), run.history_key.clone());
+            let count = counts.entry(key).or_default();
+            *count += 1;
+            *count <= runs_max
+        });
+        self.runs.reverse();
+    }
+
+    /// Should one come again, its generation is still higher than any before.
+    fn forget_workers(&mut self, before: Timestamp) {
+        let busy = self.busy();
+        let mut generations = self.generations;
+        self.sessions.retain(|worker, lease| {
+            let is_old = lease.until < before && !busy.contains(worker);
+            if is_old {
+                generations = generations.max(lease.generation);
+            }
+            !is_old
+        });
+        self.generations = generations;
+    }
+}

@@ -1,0 +1,123 @@
+//! A store that is plain collections behind a lock: what every store means, in the fewest words.
+//!
+//! For tests and simulations. Nothing outlives the process, and nothing is fast.
+
+mod submit;
+mod finish;
+mod lease;
+mod read;
+mod forget;
+mod store;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use model::{Fixed, JobId, Name, Record, State, TenantId, Timestamp, WorkerId};
+
+use crate::clock::Steady;
+use crate::{LogChunk, Options, Past, Run, SettingKind, number};
+
+/// A store in plain collections.
+pub struct Memory {
+    clock: Steady,
+    state: Mutex<World>,
+}
+
+/// Everything that is kept.
+struct World {
+    options: Options,
+    next_job: i64,
+    /// All jobs, finished or not.
+    jobs: BTreeMap<i64, Record>,
+    /// Those of them that are not final.
+    unfinished: BTreeSet<i64>,
+    /// Unfinished jobs that have a dedupe key.
+    dedupe: BTreeMap<(TenantId, Name, String), i64>,
+    /// Why current attempts are where they are.
+    whys: BTreeMap<i64, String>,
+    /// Unfinished jobs, and unfinished jobs that wait for them.
+    waits: BTreeSet<(i64, i64)>,
+    pasts: BTreeMap<(i64, u32), Past>,
+    logs: BTreeMap<(i64, u32, u64), LogChunk>,
+    sessions: BTreeMap<WorkerId, Lease>,
+    /// The highest generation of a worker that is forgotten.
+    generations: u64,
+    settings: BTreeMap<(SettingKind, String), String>,
+    usage: BTreeMap<(i64, TenantId), (Fixed, u64)>,
+    /// Oldest first.
+    runs: Vec<Run>,
+    keys: BTreeMap<(TenantId, String), ([u8; 32], Vec<i64>)>,
+}
+
+struct Lease {
+    generation: u64,
+    until: Timestamp,
+    has_left: bool,
+}
+
+impl Memory {
+    /// An empty store.
+    pub fn new(options: Options) -> Self {
+        let clock = Steady::new(Arc::clone(&options.clock), Timestamp(0));
+        let state = World {
+            options,
+            next_job: 1,
+            jobs: BTreeMap::new(),
+            unfinished: BTreeSet::new(),
+            dedupe: BTreeMap::new(),
+            whys: BTreeMap::new(),
+            waits: BTreeSet::new(),
+            pasts: BTreeMap::new(),
+            logs: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            generations: 0,
+            settings: BTreeMap::new(),
+            usage: BTreeMap::new(),
+            runs: Vec::new(),
+            keys: BTreeMap::new(),
+        };
+        Self { clock, state: Mutex::new(state) }
+    }
+
+    /// Does something with everything that is kept, alone, at a moment.
+    fn with<T>(&self, work: impl FnOnce(&mut World, Timestamp) -> T) -> T {
+        let mut world = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        work(&mut world, self.clock.now())
+    }
+}
+
+impl World {
+    fn job(&self, id: &JobId) -> Option<(i64, &Record)> {
+        let number = number::of(id)?;
+        Some((number, self.jobs.get(&number)?))
+    }
+
+    fn job_mut(&mut self, id: &JobId) -> Option<(i64, &mut Record)> {
+        let number = number::of(id)?;
+        Some((number, self.jobs.get_mut(&number)?))
+    }
+
+    /// The record of a job that is known to be there.
+    fn known(&mut self, number: i64) -> &mut Record {
+        self.jobs.get_mut(&number).expect("edges and lists name jobs that are there")
+    }
+
+    /// Keeps the lists of unfinished jobs true to the record of this number.
+    fn list(&mut self, number: i64) {
+        let Some(record) = self.jobs.get(&number) else { return };
+        let spec = &record.spec;
+        let key = spec.dedupe_key.as_ref();
+        let key = key.map(|key| (spec.tenant.clone(), spec.kind.clone(), key.clone()));
+        if record.state.is_terminal() {
+            self.unfinished.remove(&number);
+            key.map(|key| self.dedupe.remove(&key));
+        } else {
+            self.unfinished.insert(number);
+            key.map(|key| self.dedupe.insert(key, number));
+        }
+    }
+
+    fn state(&self, number: i64) -> Option<State> {
+        self.jobs.get(&number).map(|record| record.state)
+    }
+}

@@ -1,0 +1,159 @@
+//! Jobs come in: all of a submission, or none.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Cause, IfFailed, Record, State, TenantId, Timestamp};
+
+use super::World;
+use crate::{NewJob, Refusal, Repeat, Submission, Submitted, number, transition};
+
+impl World {
+    pub(super) fn submit(
+        &mut self,
+        submission: Submission,
+        now: Timestamp,
+    ) -> Result<Submitted, Refusal> {
+        let Submission { tenant, idempotency, jobs } = submission;
+        if let Some(idempotency) = &idempotency {
+            let key = (tenant.clone(), idempotency.key.clone());
+            if let Some((body, numbers)) = self.keys.get(&key) {
+                if *body != idempotency.body {
+                    return Err(Refusal::KeyConflict { key: idempotency.key.clone() });
+                }
+                let jobs: Vec<Record> =
+                    numbers.iter().filter_map(|number| self.jobs.get(number).cloned()).collect();
+                let is_new = vec![false; jobs.len()];
+                return Ok(Submitted { jobs, is_new, changed: Vec::new() });
+            }
+        }
+        self.check(&tenant, &jobs)?;
+
+        // Those that may get another priority, or more dependents.
+        let held = jobs.iter().filter_map(|job| self.holder(&tenant, job));
+        let named = jobs.iter().flat_map(|job| job.spec.after.iter().filter_map(number::of));
+        let fences: BTreeMap<i64, u64> =
+            held.chain(named).filter_map(|id| Some((id, self.jobs.get(&id)?.fence))).collect();
+        let first_new = self.next_job;
+        let mut numbers = Vec::new();
+        for job in jobs {
+            let number = self.take_in(&tenant, job, &numbers, now);
+            numbers.push(number);
+        }
+        if let Some(idempotency) = idempotency {
+            self.keys.insert((tenant, idempotency.key), (idempotency.body, numbers.clone()));
+        }
+        let mut highest = first_new;
+        let is_new = |number: &i64| {
+            // New ones are numbered in order; the second time a number comes, it was joined.
+            let is_new = *number >= highest;
+            highest = highest.max(*number + 1);
+            is_new
+        };
+        let is_new = numbers.iter().map(is_new).collect();
+        let changed = fences.iter().map(|(id, fence)| (&self.jobs[id], *fence));
+        let changed = changed.filter(|(record, fence)| record.fence != *fence);
+        let changed = changed.map(|(record, _)| record.clone()).collect();
+        let jobs = numbers.iter().map(|number| self.jobs[number].clone()).collect();
+        Ok(Submitted { jobs, is_new, changed })
+    }
+
+    /// Takes in one job, of which is known that it may come in. Answers its number, or that of
+    /// the job that it joins.
+    fn take_in(&mut self, tenant: &TenantId, job: NewJob, numbers: &[i64], now: Timestamp) -> i64 {
+        if let Some(number) = self.holder(tenant, &job) {
+            match job.repeat {
+                Repeat::Join => {
+                    transition::join(self.known(number), job.spec.priority);
+                }
+                Repeat::Drop => {}
+            }
+            return number;
+        }
+        let number = self.next_job;
+        self.next_job += 1;
+        let mut spec = job.spec;
+        spec.tenant = tenant.clone();
+
+        let named = spec.after.iter().filter_map(number::of);
+        let placed = job.after_indexes.iter().map(|place| numbers[*place]);
+        let waits: BTreeSet<i64> = named.chain(placed).collect();
+        let in_state = |wanted: fn(State) -> bool| {
+            let found = waits.iter().filter(|id| self.state(**id).is_some_and(wanted));
+            found.copied().collect::<Vec<i64>>()
+        };
+        let failed = in_state(|state| matches!(state, State::Failed | State::Cancelled));
+        let blockers = in_state(|state| !state.is_terminal());
+        if !failed.is_empty() && spec.if_failed == IfFailed::Cancel {
+            let mut record = transition::submit(number::id(number), spec, 0, now);
+            transition::finish(&mut record, State::Cancelled, Some(Cause::Dependency), now);
+            self.jobs.insert(number, record);
+            return number;
+        }
+        let n_blockers = u32::try_from(blockers.len()).unwrap_or(u32::MAX);
+        let mut record = transition::submit(number::id(number), spec, n_blockers, now);
+        record.on_hold = job.on_hold;
+        self.jobs.insert(number, record);
+        self.list(number);
+        for blocker in blockers {
+            transition::add_dependent(self.known(blocker));
+            self.waits.insert((blocker, number));
+        }
+        number
+    }
+
+    fn holder(&self, tenant: &TenantId, job: &NewJob) -> Option<i64> {
+        let key = job.spec.dedupe_key.clone()?;
+        self.dedupe.get(&(tenant.clone(), job.spec.kind.clone(), key)).copied()
+    }
+
+    /// Why the jobs may not come in.
+    fn check(&self, tenant: &TenantId, jobs: &[NewJob]) -> Result<(), Refusal> {
+        let mut keys = BTreeSet::new();
+        // For each job: whether it comes in, or is over at once.
+        let mut is_over = Vec::new();
+        let mut n_new = 0;
+        for (index, job) in jobs.iter().enumerate() {
+            let key = job.spec.dedupe_key.as_ref().map(|key| (&job.spec.kind, key));
+            if self.holder(tenant, job).is_some() || key.is_some_and(|key| keys.contains(&key)) {
+                is_over.push(false);
+                continue;
+            }
+            let mut has_failed = false;
+            for id in &job.spec.after {
+                let known = self.job(id).filter(|(_, record)| record.spec.tenant == *tenant);
+                let Some((_, record)) = known else {
+                    return Err(Refusal::NoSuchJob { index, job: id.clone() });
+                };
+                has_failed |= matches!(record.state, State::Failed | State::Cancelled);
+            }
+            for place in &job.after_indexes {
+                let Some(is_over) = is_over.get(*place) else {
+                    return Err(Refusal::no_such_place(index, *place));
+                };
+                has_failed |= *is_over;
+            }
+            let over = has_failed && job.spec.if_failed == IfFailed::Cancel;
+            is_over.push(over);
+            if !over {
+                n_new += 1;
+                keys.extend(key);
+            }
+        }
+        self.check_room(tenant, n_new)
+    }
+
+    fn check_room(&self, tenant: &TenantId, n_new: u64) -> Result<(), Refusal> {
+        let count = |records: usize| u64::try_from(records).unwrap_or(u64::MAX);
+        let of_tenant = |number: &&i64| self.jobs[*number].spec.tenant == *tenant;
+        let jobs = count(self.unfinished.iter().filter(of_tenant).count());
+        let max = self.options.tenant_jobs_max;
+        if n_new > 0 && jobs + n_new > max {
+            return Err(Refusal::TenantFull { tenant: tenant.to_string(), jobs, max });
+        }
+        let (jobs, max) = (count(self.unfinished.len()), self.options.jobs_max);
+        if n_new > 0 && jobs + n_new > max {
+            return Err(Refusal::StoreFull { jobs, max });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,41 @@
+//! Ids of jobs as the numbers that a store hands out.
+
+use model::JobId;
+
+/// The number of a job; `None` if no store ever handed out this id.
+pub(crate) fn of(id: &JobId) -> Option<i64> {
+    let number: u64 = id.to_string().parse().ok()?;
+    if JobId::number(number) != *id {
+        return None;
+    }
+    i64::try_from(number).ok()
+}
+
+/// The id of the job with this number.
+pub(crate) fn id(number: i64) -> JobId {
+    JobId::number(number.unsigned_abs())
+}
+
+/// The number below all jobs that come after `id`. Nothing comes after an id that is no number.
+pub(crate) fn after(id: Option<&JobId>) -> i64 {
+    id.map_or(0, |id| of(id).unwrap_or(i64::MAX))
+}
+
+/// The number above all jobs that come before `id`. Nothing comes before an id that is no number.
+pub(crate) fn before(id: Option<&JobId>) -> i64 {
+    id.map_or(i64::MAX, |id| of(id).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_numbers_are_numbers_of_jobs() {
+        assert_eq!(of(&JobId::new("7")), Some(7));
+        for text in ["", "007", "-7", "+7", "seven", "9223372036854775808"] {
+            assert_eq!(of(&JobId::new(text)), None, "{text}");
+        }
+        assert_eq!(id(7), JobId::new("7"));
+    }
+}

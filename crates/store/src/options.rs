@@ -1,0 +1,37 @@
+//! What an operator may choose about a store.
+
+use model::{Patience, maxima};
+
+use crate::clock::{Clock, wall_clock};
+
+/// What an operator may choose about a store.
+#[derive(Clone)]
+pub struct Options {
+    /// Tells the time.
+    pub clock: Clock,
+    /// Bytes of output that are kept of one attempt.
+    pub log_bytes_max: u64,
+    /// Unfinished jobs, all tenants together.
+    pub jobs_max: u64,
+    /// Unfinished jobs of one tenant.
+    pub tenant_jobs_max: u64,
+    /// What to do about attempts that say nothing about their job.
+    pub patience: Patience,
+    /// Runs that are kept of one history: as many as predictions look at.
+    pub runs_max: usize,
+}
+
+impl Default for Options {
+    #[expect(clippy::as_conversions, reason = "a length always fits")]
+    fn default() -> Self {
+        let jobs_max = maxima::JOBS_MAX as u64;
+        Self {
+            clock: wall_clock(),
+            log_bytes_max: 1 << 20,
+            jobs_max,
+            tenant_jobs_max: jobs_max,
+            patience: Patience::DEFAULT,
+            runs_max: 200,
+        }
+    }
+}

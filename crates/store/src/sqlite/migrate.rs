@@ -1,0 +1,110 @@
+//! The schema, step by step. A step is one transaction, and is never changed once it is released.
+
+use model::Timestamp;
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
+
+use crate::Error;
+
+/// Says that a file is ours: `MTRE`.
+pub(super) const APPLICATION_ID: i32 = 0x4D54_5245;
+
+struct Step {
+    name: &'static str,
+    sql: &'static str,
+}
+
+/// In order; the place in the list is the number of the schema.
+const STEPS: &[Step] =
+    &[Step { name: "0001_jobs", sql: include_str!("../../migrations/sqlite/0001_jobs.sql") }];
+
+const MIGRATIONS: &str = "CREATE TABLE IF NOT EXISTS migrations (
+    number INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    checksum TEXT NOT NULL,
+    at INTEGER NOT NULL
+) STRICT";
+
+/// Refuses what is not ours, and what is newer than this program. Changes nothing.
+pub(super) fn check(connection: &Connection, path: &str) -> Result<(), Error> {
+    let cannot = |error: rusqlite::Error| {
+        Error::Unusable(format!("`{path}` cannot be read as a store of Maitre: {error}"))
+    };
+    let application_id: i32 =
+        connection.query_row("PRAGMA application_id", [], |row| row.get(0)).map_err(cannot)?;
+    let n_things: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(cannot)?;
+    if application_id == 0 && n_things == 0 {
+        return Ok(());
+    }
+    if application_id != APPLICATION_ID {
+        return Err(Error::Unusable(format!(
+            "`{path}` is a database, but not a store of Maitre; nothing was changed"
+        )));
+    }
+    for (number, name, checksum) in applied(connection).map_err(cannot)? {
+        let known = usize::try_from(number - 1).ok().and_then(|place| STEPS.get(place));
+        let Some(step) = known else {
+            return Err(Error::Unusable(format!(
+                "`{path}` was written by a newer version (schema {number} `{name}`, this version \
+                 knows {}); nothing was changed",
+                STEPS.len()
+            )));
+        };
+        if checksum != checksum_of(step.sql) {
+            return Err(Error::Unusable(format!(
+                "`{path}` has another schema than this version under the same number ({number} \
+                 `{name}`); nothing was changed"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Brings the schema up to date.
+pub(super) fn migrate(connection: &mut Connection, now: Timestamp) -> rusqlite::Result<()> {
+    for (number, step) in (1_i64..).zip(STEPS) {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        transaction.execute_batch(MIGRATIONS)?;
+        let is_applied = transaction
+            .query_row("SELECT 1 FROM migrations WHERE number = ?1", [number], |_| Ok(()))
+            .optional()?
+            .is_some();
+        if !is_applied {
+            transaction.execute_batch(step.sql)?;
+            transaction.execute(
+                "INSERT INTO migrations (number, name, checksum, at) VALUES (?1, ?2, ?3, ?4)",
+                params![number, step.name, checksum_of(step.sql), now.0],
+            )?;
+            transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        }
+        transaction.commit()?;
+    }
+    Ok(())
+}
+
+fn applied(connection: &Connection) -> rusqlite::Result<Vec<(i64, String, String)>> {
+    connection
+        .prepare("SELECT number, name, checksum FROM migrations ORDER BY number")?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+        .collect()
+}
+
+/// FNV-1a: finds accidents, which is all it is for.
+fn checksum_of(text: &str) -> String {
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn released_steps_are_never_changed() {
+        let checksums: Vec<String> = STEPS.iter().map(|step| checksum_of(step.sql)).collect();
+        assert_eq!(checksums, ["b742453da14ca2bf"]);
+    }
+}

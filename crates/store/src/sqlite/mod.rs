@@ -1,0 +1,188 @@
+//! Everything in one `SQLite` file: one thread writes, two read.
+//!
+//! One file a stage; each is SQL and what to do with its rows. What a stage does to a record is in
+//! `transition.rs`, for every store alike.
+
+mod open;
+mod migrate;
+mod fault;
+mod writer;
+mod reader;
+mod document;
+mod row;
+mod submit;
+mod plan;
+mod claim;
+mod start;
+mod log;
+mod complete;
+mod settle;
+mod cancel;
+mod amend;
+mod revive;
+mod lease;
+mod list;
+mod read;
+mod settings;
+mod history;
+mod forget;
+mod store;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use model::Timestamp;
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::clock::Steady;
+use crate::{Error, Options, Reply};
+use fault::Broken;
+use reader::Read;
+use writer::{CALLS_MAX, Call, Desk, Writer};
+
+/// A store in one `SQLite` file. When it is dropped, what has arrived is finished first.
+pub struct Sqlite {
+    clock: Arc<Steady>,
+    broken: Broken,
+    /// `None` only while it is being dropped.
+    calls: Option<mpsc::Sender<Box<dyn Call>>>,
+    /// Empty for a store in memory, which has one connection for all.
+    reads: Vec<mpsc::Sender<Read>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Which thread reads: a long list should not delay a look at one job.
+#[derive(Clone, Copy)]
+enum Lane {
+    One,
+    Many,
+}
+
+impl Sqlite {
+    /// Opens a file, or makes one. Refuses what is not ours, damaged, or newer, and leaves it as
+    /// it is.
+    pub fn open(path: &Path, options: Options) -> Result<Self, Error> {
+        let connection = open::file(path, (options.clock)())?;
+        let connections = [open::reader(path)?, open::reader(path)?];
+        let mut store = Self::begin(connection, options)?;
+        for connection in connections {
+            let (sender, receiver) = mpsc::channel(CALLS_MAX);
+            let broken = store.broken.clone();
+            let work = move || reader::run(&connection, &broken, receiver);
+            store.threads.push(spawn("store-read", work)?);
+            store.reads.push(sender);
+        }
+        Ok(store)
+    }
+
+    /// A store that is gone with the process.
+    pub fn in_memory(options: Options) -> Result<Self, Error> {
+        let connection = open::memory((options.clock)())?;
+        Self::begin(connection, options)
+    }
+
+    /// Finishes what has arrived and copies the log to the file.
+    pub fn close(self) {
+        drop(self);
+    }
+
+    /// From now on the file may not be larger than this; `None` means as large as `SQLite` can.
+    /// What does not fit is refused as [`Error::Full`], until there is room.
+    pub fn limit(&self, pages_max: Option<u32>) -> Reply<'_, ()> {
+        self.write(("limit the file", 1), move |desk| {
+            let pages_max = pages_max.unwrap_or(u32::MAX - 1);
+            let pragma = format!("PRAGMA max_page_count = {pages_max}");
+            desk.connection.query_row(&pragma, [], |_| Ok(()))
+        })
+    }
+
+    fn begin(connection: Connection, options: Options) -> Result<Self, Error> {
+        let cannot = |error: rusqlite::Error| {
+            Error::Unusable(format!("could not read what is in the store: {error}"))
+        };
+        let latest = connection
+            .query_row("SELECT latest FROM meta", [], |row| row.get(0).map(Timestamp))
+            .map_err(cannot)?;
+        let clock = Arc::new(Steady::new(Arc::clone(&options.clock), latest));
+        let (calls, receiver) = mpsc::channel(CALLS_MAX);
+        let broken = Broken::default();
+        let desk = Desk::new(connection, options, Arc::clone(&clock));
+        let writer = Writer::new(desk, broken.clone(), receiver).map_err(cannot)?;
+        let threads = vec![spawn("store-write", move || writer.run())?];
+        Ok(Self { clock, broken, calls: Some(calls), reads: Vec::new(), threads })
+    }
+
+    fn write<T, W>(&self, (doing, weight): (&'static str, usize), work: W) -> Reply<'_, T>
+    where
+        T: Send + 'static,
+        W: FnOnce(&mut Desk) -> rusqlite::Result<T> + Send + 'static,
+    {
+        let (call, receiver) = writer::call((doing, weight), work);
+        let calls = self.calls.as_ref();
+        Box::pin(async move {
+            match calls {
+                Some(calls) if calls.send(call).await.is_ok() => self.answer(doing, receiver).await,
+                _ => Err(self.gone(doing)),
+            }
+        })
+    }
+
+    fn read<T, W>(&self, lane: Lane, doing: &'static str, work: W) -> Reply<'_, T>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    {
+        let lane = match lane {
+            Lane::One => self.reads.first(),
+            Lane::Many => self.reads.last(),
+        };
+        let Some(reads) = lane else {
+            return self.write((doing, 1), move |desk| work(&desk.connection));
+        };
+        let (read, receiver) = reader::read(doing, work);
+        Box::pin(async move {
+            match reads.send(read).await {
+                Ok(()) => self.answer(doing, receiver).await,
+                Err(_) => Err(self.gone(doing)),
+            }
+        })
+    }
+
+    async fn answer<T>(
+        &self,
+        doing: &'static str,
+        receiver: oneshot::Receiver<Result<T, Error>>,
+    ) -> Result<T, Error> {
+        receiver.await.unwrap_or_else(|_| Err(self.gone(doing)))
+    }
+
+    /// It is not known what a thread did last before it was gone.
+    fn gone(&self, doing: &'static str) -> Error {
+        let gone = || Error::Broken { doing, cause: "the store's thread is gone".to_owned() };
+        self.broken.error(doing).unwrap_or_else(gone)
+    }
+}
+
+impl Drop for Sqlite {
+    fn drop(&mut self) {
+        // Readers first: the last connection to close is the one that tidies up the log.
+        self.reads.clear();
+        let readers = self.threads.split_off(1.min(self.threads.len()));
+        let join = |threads: Vec<JoinHandle<()>>| {
+            // A thread that panicked has told those who waited for it already.
+            for thread in threads {
+                drop(thread.join());
+            }
+        };
+        join(readers);
+        self.calls = None;
+        join(std::mem::take(&mut self.threads));
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Error> {
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+    thread.map_err(|error| Error::Unusable(format!("no thread for the store: {error}")))
+}

@@ -1,0 +1,107 @@
+//! Opening a file: is it ours, is it whole, is it up to date.
+
+use std::path::Path;
+use std::time::Duration;
+
+use model::Timestamp;
+use rusqlite::{Connection, OpenFlags};
+
+use super::migrate;
+use crate::Error;
+
+/// Older versions can corrupt a write-ahead log that two connections use.
+const SQLITE_VERSION_MIN: i32 = 3_051_003;
+/// How long to wait for another connection; ours are never long.
+const BUSY: Duration = Duration::from_secs(5);
+/// Up to here (one gigabyte) the whole file is checked at start; beyond, what work rests on.
+const CHECKED_PAGES_MAX: i64 = 262_144;
+/// What the work of a scheduler rests on.
+const HOT_TABLES: &[&str] = &["meta", "jobs", "waits", "sessions", "settings"];
+/// Statements that stay prepared: more than there are.
+const STATEMENTS_MAX: usize = 256;
+
+/// Opens a file, or makes one.
+pub(super) fn file(path: &Path, now: Timestamp) -> Result<Connection, Error> {
+    check_version()?;
+    let shown = path.display().to_string();
+    let cannot = |error: rusqlite::Error| {
+        Error::Unusable(format!("`{shown}` cannot be opened as a store of Maitre: {error}"))
+    };
+    let mut connection = Connection::open(path).map_err(cannot)?;
+    connection.busy_timeout(BUSY).map_err(cannot)?;
+    migrate::check(&connection, &shown)?;
+    check_pages(&connection, &shown)?;
+    connection.pragma_update(None, "journal_mode", "WAL").map_err(cannot)?;
+    set_up(&connection).map_err(cannot)?;
+    migrate::migrate(&mut connection, now).map_err(cannot)?;
+    Ok(connection)
+}
+
+/// A store that is gone with the process.
+pub(super) fn memory(now: Timestamp) -> Result<Connection, Error> {
+    check_version()?;
+    let cannot = |error: rusqlite::Error| Error::Unusable(format!("no store in memory: {error}"));
+    let mut connection = Connection::open_in_memory().map_err(cannot)?;
+    set_up(&connection).map_err(cannot)?;
+    migrate::migrate(&mut connection, now).map_err(cannot)?;
+    Ok(connection)
+}
+
+/// One more connection to the same file, which cannot write.
+pub(super) fn reader(path: &Path) -> Result<Connection, Error> {
+    let cannot = |error: rusqlite::Error| {
+        Error::Unusable(format!("`{}` cannot be opened for reading: {error}", path.display()))
+    };
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(cannot)?;
+    connection.busy_timeout(BUSY).map_err(cannot)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    connection.pragma_update(None, "query_only", true).map_err(cannot)?;
+    Ok(connection)
+}
+
+fn check_version() -> Result<(), Error> {
+    if rusqlite::version_number() >= SQLITE_VERSION_MIN {
+        return Ok(());
+    }
+    Err(Error::Unusable(format!(
+        "SQLite {} can corrupt its write-ahead log; 3.51.3 or newer is needed",
+        rusqlite::version()
+    )))
+}
+
+fn check_pages(connection: &Connection, path: &str) -> Result<(), Error> {
+    let damaged = |finding: String| {
+        Error::Unusable(format!(
+            "`{path}` is damaged: {finding}; nothing was changed: restore it from a backup"
+        ))
+    };
+    let number = |pragma: &str| {
+        let number = connection.query_row(pragma, [], |row| row.get::<_, i64>(0));
+        number.map_err(|error| damaged(error.to_string()))
+    };
+    let check = |pragma: &str| {
+        let found = connection.query_row(pragma, [], |row| row.get::<_, String>(0));
+        match found.map_err(|error| damaged(error.to_string()))? {
+            text if text == "ok" => Ok(()),
+            text => Err(damaged(text)),
+        }
+    };
+    if number("PRAGMA page_count")? <= CHECKED_PAGES_MAX {
+        return check("PRAGMA quick_check(1)");
+    }
+    HOT_TABLES.iter().try_for_each(|table| check(&format!("PRAGMA quick_check({table})")))
+}
+
+/// An answer means durable: `FULL` waits for the disk at every commit.
+fn set_up(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    // Nothing is written anywhere but to the file and its log.
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    // Negative: kibibytes.
+    connection.pragma_update(None, "cache_size", -65_536)?;
+    // A log that a long reader let grow shrinks again.
+    connection.pragma_update(None, "journal_size_limit", 64 << 20)
+}

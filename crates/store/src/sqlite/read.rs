@@ -1,0 +1,58 @@
+//! One job is read, and its past.
+
+use model::{Ending, JobId, Measured, Record, Timestamp, WorkerId};
+use rusqlite::{Connection, Result, Row};
+
+use super::fault::unreadable;
+use super::row;
+use crate::{Past, number};
+
+pub(super) fn job(connection: &Connection, id: &JobId) -> Result<Option<Record>> {
+    match number::of(id) {
+        Some(number) => row::either(connection, number),
+        None => Ok(None),
+    }
+}
+
+const ATTEMPTS: &str = "SELECT number, worker, claimed, started, ended, ending, error, exit_code, \
+    why, ram_peak_mb, cpu_ms, disk_bytes, out_of_memory \
+    FROM attempts WHERE job = ?1 ORDER BY number";
+
+pub(super) fn attempts(connection: &Connection, id: &JobId) -> Result<Vec<Past>> {
+    let Some(number) = number::of(id) else {
+        return Ok(Vec::new());
+    };
+    connection.prepare_cached(ATTEMPTS)?.query_map([number], past)?.collect()
+}
+
+fn past(row: &Row<'_>) -> Result<Past> {
+    Ok(Past {
+        number: row.get(0)?,
+        worker: WorkerId::new(row.get_ref(1)?.as_str()?),
+        claimed: Timestamp(row.get(2)?),
+        started: row::moment(row, 3)?,
+        ended: Timestamp(row.get(4)?),
+        ending: ending(row, 5)?,
+        error: row.get(6)?,
+        exit_code: row.get(7)?,
+        why: row.get(8)?,
+        measured: measured(row, 9)?,
+    })
+}
+
+pub(super) fn ending(row: &Row<'_>, column: usize) -> Result<Ending> {
+    row::named(row, column, Ending::named)?.ok_or_else(|| unreadable("an ending"))
+}
+
+/// What was measured, in four columns from `column` on.
+pub(super) fn measured(row: &Row<'_>, column: usize) -> Result<Measured> {
+    let number = |place: usize| {
+        Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column + place)?.map(i64::unsigned_abs))
+    };
+    Ok(Measured {
+        ram_peak_mb: number(0)?,
+        cpu_ms: number(1)?,
+        disk_bytes: number(2)?,
+        out_of_memory: row.get(column + 3)?,
+    })
+}

@@ -1,0 +1,40 @@
+//! Jobs that failed or were cancelled are taken up again.
+
+use model::{JobId, State};
+use rusqlite::Result;
+
+use super::writer::Desk;
+use super::{plan, row};
+use crate::{Revived, number, transition};
+
+pub(super) fn revive(desk: &mut Desk, jobs: &[JobId]) -> Result<Vec<Revived>> {
+    jobs.iter().map(|id| one(desk, id)).collect()
+}
+
+fn one(desk: &mut Desk, id: &JobId) -> Result<Revived> {
+    let Some(number) = number::of(id) else {
+        return Ok(Revived::Unknown);
+    };
+    let Some(mut record) = row::either(&desk.connection, number)? else {
+        return Ok(Revived::Unknown);
+    };
+    match record.state {
+        State::Failed | State::Cancelled => {}
+        State::Blocked | State::Queued | State::Claimed | State::Running | State::Succeeded => {
+            return Ok(Revived::NotFinished(record.state));
+        }
+    }
+    if let Some(key) = record.spec.dedupe_key.as_deref() {
+        let tenant = record.spec.tenant.to_string();
+        let holder = plan::holder(&desk.connection, &tenant, (&record.spec.kind, key))?;
+        if let Some(holder) = holder {
+            return Ok(Revived::Taken(number::id(holder)));
+        }
+    }
+    transition::revive(&mut record, desk.now());
+    let delete = "DELETE FROM finished WHERE id = ?1";
+    row::one(desk.connection.prepare_cached(delete)?.execute([number])?)?;
+    row::insert_job(&desk.connection, number, &record)?;
+    desk.add_job(&record.spec.tenant);
+    Ok(Revived::Done(Box::new(record)))
+}

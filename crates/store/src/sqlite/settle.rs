@@ -1,0 +1,118 @@
+//! A job is done with: it leaves the unfinished ones, and those that waited for it go on or follow.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use model::{Cause, IfFailed, Record, State};
+use rusqlite::{Connection, Result};
+
+use super::row;
+use super::writer::Desk;
+use crate::{number, transition};
+
+/// What else changed when a job came to its end, each list by id.
+#[derive(Default)]
+pub(super) struct Settled {
+    /// Queued now.
+    pub(super) released: Vec<Record>,
+    /// Cancelled with it.
+    pub(super) cancelled: Vec<Record>,
+    /// Unfinished, with fewer blockers or dependents.
+    pub(super) changed: Vec<Record>,
+}
+
+/// Moves a job whose record is final to the finished ones, and settles what waited for it.
+pub(super) fn finish(desk: &mut Desk, id: i64, record: &Record) -> Result<Settled> {
+    let mut cascade = Cascade::default();
+    cascade.remove(desk, id, record)?;
+    while let Some((state, waiters)) = cascade.open.pop_front() {
+        for waiter in waiters {
+            cascade.settle(desk, waiter, state)?;
+        }
+    }
+    let records = |map: BTreeMap<i64, Record>| map.into_values().collect();
+    Ok(Settled {
+        released: records(cascade.released),
+        cancelled: records(cascade.cancelled),
+        changed: records(cascade.changed),
+    })
+}
+
+#[derive(Default)]
+struct Cascade {
+    /// Final states, and who waited for them.
+    open: VecDeque<(State, Vec<i64>)>,
+    released: BTreeMap<i64, Record>,
+    cancelled: BTreeMap<i64, Record>,
+    changed: BTreeMap<i64, Record>,
+}
+
+impl Cascade {
+    /// One of the jobs that `waiter` waited for came to `state`.
+    fn settle(&mut self, desk: &mut Desk, waiter: i64, state: State) -> Result<()> {
+        // It may have been cancelled on another way through the same jobs.
+        let Some(kept) = row::job(&desk.connection, waiter)? else {
+            return Ok(());
+        };
+        let mut record = kept.record;
+        let now = desk.now();
+        let fence = record.fence;
+        self.changed.remove(&waiter);
+        if state != State::Succeeded && record.spec.if_failed == IfFailed::Cancel {
+            transition::finish(&mut record, State::Cancelled, Some(Cause::Dependency), now);
+            self.remove(desk, waiter, &record)?;
+            self.cancelled.insert(waiter, record);
+            return Ok(());
+        }
+        let is_released = transition::unblock(&mut record, now);
+        row::update(&desk.connection, fence, &record)?;
+        let list = if is_released { &mut self.released } else { &mut self.changed };
+        list.insert(waiter, record);
+        Ok(())
+    }
+
+    /// Takes a job whose record is final out of the unfinished ones, with every edge.
+    fn remove(&mut self, desk: &mut Desk, id: i64, record: &Record) -> Result<()> {
+        self.changed.remove(&id);
+        let waiters = take(&desk.connection, TAKE_WAITERS, id)?;
+        for blocker in take(&desk.connection, TAKE_BLOCKERS, id)? {
+            if let Some(kept) = row::job(&desk.connection, blocker)? {
+                let mut record = kept.record;
+                let fence = record.fence;
+                transition::remove_dependent(&mut record);
+                row::update(&desk.connection, fence, &record)?;
+                self.changed.insert(blocker, record);
+            }
+        }
+        let delete = "DELETE FROM jobs WHERE id = ?1";
+        row::one(desk.connection.prepare_cached(delete)?.execute([id])?)?;
+        row::insert_finished(&desk.connection, id, record)?;
+        desk.remove_job(&record.spec.tenant);
+        if !waiters.is_empty() {
+            self.open.push_back((record.state, waiters));
+        }
+        Ok(())
+    }
+}
+
+const TAKE_WAITERS: &str = "DELETE FROM waits WHERE blocker = ?1 RETURNING waiter";
+const TAKE_BLOCKERS: &str = "DELETE FROM waits WHERE waiter = ?1 RETURNING blocker";
+
+/// Removes edges, and says where they led.
+fn take(connection: &Connection, sql: &str, id: i64) -> Result<Vec<i64>> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut numbers: Vec<i64> =
+        statement.query_map([id], |row| row.get(0))?.collect::<Result<_>>()?;
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// The unfinished job of this id, with its number.
+pub(super) fn unfinished(
+    connection: &Connection,
+    id: &model::JobId,
+) -> Result<Option<(i64, Record)>> {
+    let Some(number) = number::of(id) else {
+        return Ok(None);
+    };
+    Ok(row::job(connection, number)?.map(|kept| (number, kept.record)))
+}

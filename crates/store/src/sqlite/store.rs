@@ -1,0 +1,129 @@
+//! The trait, stage by stage: which thread does it, and in which file it is.
+
+use model::{JobId, Millis, Record, Timestamp, WorkerId};
+
+use super::{
+    Lane, Sqlite, amend, cancel, claim, complete, forget, history, lease, list, log, read, revive,
+    settings, start, submit,
+};
+use crate::{
+    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, LogChunk, LogPage, Past,
+    Refusal, Reply, Report, Revived, Run, Session, Setting, Start, Store, Submission, Submitted,
+    Usage,
+};
+
+impl Store for Sqlite {
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn submit(&self, submission: Submission) -> Reply<'_, Result<Submitted, Refusal>> {
+        let weight = submission.jobs.len();
+        self.write(("take in jobs", weight), |desk| submit::submit(desk, submission))
+    }
+
+    fn look(&self, after: Option<JobId>, max: usize) -> Reply<'_, Vec<Record>> {
+        self.read(Lane::Many, "look at jobs", move |connection| {
+            list::look(connection, after.as_ref(), max)
+        })
+    }
+
+    fn claim(&self, claims: Vec<Claim>) -> Reply<'_, Vec<Claimed>> {
+        self.write(("claim jobs", claims.len()), |desk| claim::claim(desk, claims))
+    }
+
+    fn start(&self, starts: Vec<Start>) -> Reply<'_, Vec<bool>> {
+        self.write(("start attempts", starts.len()), move |desk| start::start(desk, &starts))
+    }
+
+    fn progress(&self, reports: Vec<Report>) -> Reply<'_, Vec<bool>> {
+        self.write(("keep progress", reports.len()), move |desk| start::progress(desk, &reports))
+    }
+
+    fn log(&self, chunks: Vec<LogChunk>) -> Reply<'_, Vec<bool>> {
+        self.write(("keep output", chunks.len()), move |desk| log::log(desk, &chunks))
+    }
+
+    fn complete(&self, ends: Vec<End>) -> Reply<'_, Vec<Ended>> {
+        self.write(("end attempts", ends.len()), move |desk| complete::complete(desk, &ends))
+    }
+
+    fn cancel(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Cancelled>> {
+        self.write(("cancel jobs", jobs.len()), move |desk| cancel::cancel(desk, &jobs))
+    }
+
+    fn amend(&self, jobs: Vec<JobId>, amend: Amend) -> Reply<'_, Vec<Amended>> {
+        self.write(("change jobs", jobs.len()), move |desk| amend::amend(desk, &jobs, amend))
+    }
+
+    fn revive(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Revived>> {
+        self.write(("revive jobs", jobs.len()), move |desk| revive::revive(desk, &jobs))
+    }
+
+    fn give_up(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Cancelled>> {
+        self.write(("give up jobs", jobs.len()), move |desk| cancel::give_up(desk, &jobs))
+    }
+
+    fn join(&self, worker: WorkerId, lease: Millis) -> Reply<'_, Session> {
+        self.write(("let a worker in", 1), move |desk| lease::join(desk, worker, lease))
+    }
+
+    fn renew(&self, sessions: Vec<Session>, lease: Millis) -> Reply<'_, Vec<bool>> {
+        let weight = sessions.len();
+        self.write(("renew leases", weight), move |desk| lease::renew(desk, &sessions, lease))
+    }
+
+    fn renew_all(&self, lease: Millis) -> Reply<'_, ()> {
+        self.write(("renew all leases", 1), move |desk| lease::renew_all(desk, lease))
+    }
+
+    fn leave(&self, session: Session) -> Reply<'_, bool> {
+        self.write(("let a worker go", 1), move |desk| lease::leave(desk, &session))
+    }
+
+    fn expired(&self, max: usize) -> Reply<'_, Vec<Record>> {
+        let now = self.now();
+        self.read(Lane::One, "look for leases that ran out", move |connection| {
+            lease::expired(connection, now, max)
+        })
+    }
+
+    fn job(&self, id: JobId) -> Reply<'_, Option<Record>> {
+        self.read(Lane::One, "look at a job", move |connection| read::job(connection, &id))
+    }
+
+    fn jobs(&self, filter: Filter) -> Reply<'_, Vec<Record>> {
+        self.read(Lane::Many, "list jobs", move |connection| list::jobs(connection, &filter))
+    }
+
+    fn attempts(&self, id: JobId) -> Reply<'_, Vec<Past>> {
+        self.read(Lane::One, "list attempts", move |connection| read::attempts(connection, &id))
+    }
+
+    fn logs(&self, page: LogPage) -> Reply<'_, Vec<LogChunk>> {
+        self.read(Lane::Many, "read output", move |connection| log::logs(connection, &page))
+    }
+
+    fn set(&self, settings: Vec<Setting>) -> Reply<'_, ()> {
+        let weight = settings.len();
+        self.write(("change settings", weight), move |desk| settings::set(desk, &settings))
+    }
+
+    fn settings(&self) -> Reply<'_, Vec<Setting>> {
+        self.read(Lane::One, "read settings", settings::settings)
+    }
+
+    fn usage(&self, since: Timestamp) -> Reply<'_, Vec<Usage>> {
+        self.read(Lane::Many, "sum up usage", move |connection| history::usage(connection, since))
+    }
+
+    fn runs(&self, since: Timestamp, max: usize) -> Reply<'_, Vec<Run>> {
+        self.read(Lane::Many, "read history", move |connection| {
+            history::runs(connection, since, max)
+        })
+    }
+
+    fn forget(&self, before: Timestamp, max: usize) -> Reply<'_, usize> {
+        self.write(("forget jobs", max), move |desk| forget::forget(desk, before, max))
+    }
+}

@@ -1,0 +1,198 @@
+//! Jobs come in: all of a submission, or none.
+
+use std::collections::BTreeMap;
+
+use model::{Cause, Record, State, Timestamp};
+use rusqlite::{Connection, OptionalExtension as _, Result, params};
+
+use super::fault::unreadable;
+use super::plan::{Place, plan};
+use super::row;
+use super::writer::Desk;
+use crate::{Idempotency, NewJob, Refusal, Repeat, Submission, Submitted, number, transition};
+
+pub(super) fn submit(
+    desk: &mut Desk,
+    submission: Submission,
+) -> Result<Result<Submitted, Refusal>> {
+    let Submission { tenant, idempotency, mut jobs } = submission;
+    for job in &mut jobs {
+        job.spec.tenant = tenant.clone();
+    }
+    let tenant_name = tenant.to_string();
+    if let Some(idempotency) = &idempotency
+        && let Some(before) = answered(&desk.connection, &tenant_name, idempotency)?
+    {
+        return Ok(before);
+    }
+    let places = match plan(&desk.connection, &tenant, &jobs, desk.next_job)? {
+        Ok(places) => places,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    let n_new = places.iter().filter(|place| matches!(place, Place::New { .. })).count();
+    if let Some(refusal) = full(desk, &jobs, n_new) {
+        return Ok(Err(refusal));
+    }
+    if let Some(idempotency) = &idempotency {
+        remember(&desk.connection, &tenant_name, idempotency, &places)?;
+    }
+    write(desk, jobs, &places).map(Ok)
+}
+
+/// What a submission of the same key was answered, with the jobs as they are now.
+fn answered(
+    connection: &Connection,
+    tenant: &str,
+    idempotency: &Idempotency,
+) -> Result<Option<Result<Submitted, Refusal>>> {
+    let sql = "SELECT body, jobs FROM keys WHERE tenant = ?1 AND key = ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let kept = statement.query_row(params![tenant, idempotency.key], |row| {
+        Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, String>(1)?))
+    });
+    let Some((body, jobs)) = kept.optional()? else {
+        return Ok(None);
+    };
+    if body != idempotency.body {
+        return Ok(Some(Err(Refusal::KeyConflict { key: idempotency.key.clone() })));
+    }
+    let numbers: Vec<i64> =
+        serde_json::from_str(&jobs).map_err(|error| unreadable(&error.to_string()))?;
+    let record = |id: &i64| {
+        // A key is forgotten with the first of its jobs, so all of them are there.
+        row::either(connection, *id)?.ok_or(rusqlite::Error::QueryReturnedNoRows)
+    };
+    let jobs = numbers.iter().map(record).collect::<Result<Vec<Record>>>()?;
+    let is_new = vec![false; jobs.len()];
+    Ok(Some(Ok(Submitted { jobs, is_new, changed: Vec::new() })))
+}
+
+/// Why there is no room for so many more.
+fn full(desk: &Desk, jobs: &[NewJob], n_new: usize) -> Option<Refusal> {
+    let n_new = row::count(u64::try_from(n_new).unwrap_or(u64::MAX)).unsigned_abs();
+    let tenant = &jobs.first()?.spec.tenant;
+    let n_jobs = desk.n_jobs.get(tenant).copied().unwrap_or(0);
+    let max = desk.options.tenant_jobs_max;
+    if n_new > 0 && n_jobs.saturating_add(n_new) > max {
+        return Some(Refusal::TenantFull { tenant: tenant.to_string(), jobs: n_jobs, max });
+    }
+    let (n_jobs, max) = (desk.n_jobs_total(), desk.options.jobs_max);
+    (n_new > 0 && n_jobs.saturating_add(n_new) > max)
+        .then_some(Refusal::StoreFull { jobs: n_jobs, max })
+}
+
+fn remember(
+    connection: &Connection,
+    tenant: &str,
+    idempotency: &Idempotency,
+    places: &[Place],
+) -> Result<()> {
+    let numbers: Vec<i64> = places.iter().map(Place::id).collect();
+    let jobs = serde_json::to_string(&numbers).map_err(|error| unreadable(&error.to_string()))?;
+    let sql = "INSERT INTO keys (tenant, key, body, jobs) VALUES (?1, ?2, ?3, ?4)";
+    let values = params![tenant, idempotency.key, idempotency.body, jobs];
+    let key = connection.prepare_cached(sql)?.insert(values)?;
+    let sql = "INSERT OR IGNORE INTO keyed (job, key) VALUES (?1, ?2)";
+    let mut statement = connection.prepare_cached(sql)?;
+    for number in numbers {
+        statement.execute([number, key])?;
+    }
+    Ok(())
+}
+
+/// Records that a submission makes or changes, by number.
+struct Draft {
+    records: BTreeMap<i64, Record>,
+    /// The fences, before, of those that were there before.
+    fences: BTreeMap<i64, u64>,
+}
+
+impl Draft {
+    /// The record of this number, read if it is not here yet.
+    fn get(&mut self, connection: &Connection, id: i64) -> Result<&mut Record> {
+        if !self.records.contains_key(&id) {
+            let kept = row::job(connection, id)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+            self.fences.insert(id, kept.record.fence);
+            self.records.insert(id, kept.record);
+        }
+        self.records.get_mut(&id).ok_or(rusqlite::Error::QueryReturnedNoRows)
+    }
+}
+
+fn write(desk: &mut Desk, jobs: Vec<NewJob>, places: &[Place]) -> Result<Submitted> {
+    let now = desk.now();
+    let mut draft = Draft { records: BTreeMap::new(), fences: BTreeMap::new() };
+    for (job, place) in jobs.into_iter().zip(places) {
+        match place {
+            Place::Same { id } => {
+                let record = draft.get(&desk.connection, *id)?;
+                match job.repeat {
+                    Repeat::Join => _ = transition::join(record, job.spec.priority),
+                    Repeat::Drop => {}
+                }
+            }
+            Place::New { id, .. } | Place::Over { id } => {
+                row::insert_spec(&desk.connection, *id, &job.spec)?;
+                draft.records.insert(*id, begin(job, place, now));
+                desk.next_job = *id + 1;
+            }
+        }
+        if let Place::New { blockers, .. } = place {
+            for blocker in blockers {
+                transition::add_dependent(draft.get(&desk.connection, *blocker)?);
+            }
+        }
+    }
+    insert(desk, &draft, places)?;
+    let records: Vec<Record> =
+        places.iter().filter_map(|place| draft.records.get(&place.id()).cloned()).collect();
+    let is_new = places.iter().map(|place| !matches!(place, Place::Same { .. })).collect();
+    let before = |id: &i64, record: &Record| {
+        draft.fences.get(id).is_some_and(|fence| *fence != record.fence)
+    };
+    let changed = draft.records.iter().filter(|(id, record)| before(id, record));
+    let changed = changed.map(|(_, record)| record.clone()).collect();
+    Ok(Submitted { jobs: records, is_new, changed })
+}
+
+fn begin(job: NewJob, place: &Place, now: Timestamp) -> Record {
+    match place {
+        Place::New { id, blockers } => {
+            let n_blockers = u32::try_from(blockers.len()).unwrap_or(u32::MAX);
+            let mut record = transition::submit(number::id(*id), job.spec, n_blockers, now);
+            record.on_hold = job.on_hold;
+            record
+        }
+        Place::Over { id } | Place::Same { id } => {
+            let mut record = transition::submit(number::id(*id), job.spec, 0, now);
+            transition::finish(&mut record, State::Cancelled, Some(Cause::Dependency), now);
+            record
+        }
+    }
+}
+
+fn insert(desk: &mut Desk, draft: &Draft, places: &[Place]) -> Result<()> {
+    for (id, record) in &draft.records {
+        match draft.fences.get(id) {
+            Some(fence) if *fence == record.fence => {}
+            Some(fence) => row::update(&desk.connection, *fence, record)?,
+            None if record.state.is_terminal() => {
+                row::insert_finished(&desk.connection, *id, record)?;
+            }
+            None => {
+                row::insert_job(&desk.connection, *id, record)?;
+                desk.add_job(&record.spec.tenant);
+            }
+        }
+    }
+    let sql = "INSERT INTO waits (blocker, waiter) VALUES (?1, ?2)";
+    let mut statement = desk.connection.prepare_cached(sql)?;
+    for place in places {
+        if let Place::New { id, blockers } = place {
+            for blocker in blockers {
+                statement.execute([blocker, id])?;
+            }
+        }
+    }
+    Ok(())
+}

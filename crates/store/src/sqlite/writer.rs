@@ -1,0 +1,299 @@
+//! The one thread that writes: it takes everything that has arrived, commits once, and answers.
+//!
+//! **Invariant:** nobody is answered before the commit that holds what they asked for is durable.
+//!
+//! **Invariant:** what fails in one call hurts no other call of the same commit, unless the
+//! database gave up the whole transaction; then all of them are told.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use model::{TenantId, Timestamp};
+use rusqlite::hooks::Wal;
+use rusqlite::{Connection, Result};
+use tokio::sync::{mpsc, oneshot};
+
+use super::fault::Broken;
+use super::forget::History;
+use crate::clock::Steady;
+use crate::{Error, Options};
+
+/// Calls that may wait; further callers wait for a place.
+pub(super) const CALLS_MAX: usize = 4_096;
+/// Calls in one commit.
+const BATCH_CALLS_MAX: usize = 1_024;
+/// Rows or so in one commit: what comes first should not wait long for what comes last.
+const BATCH_WEIGHT_MAX: usize = 16_384;
+/// Pages in the log (16 MB) after which they are copied to where they belong.
+const LOG_PAGES_MAX: i32 = 4_096;
+
+/// What a stage works with: the connection, in a transaction, and what is kept beside it.
+pub(super) struct Desk {
+    pub(super) connection: Connection,
+    pub(super) options: Options,
+    pub(super) clock: Arc<Steady>,
+    /// The number of the next new job.
+    pub(super) next_job: i64,
+    /// Unfinished jobs by tenant, so that limits cost no counting. Read again after a rollback.
+    pub(super) n_jobs: HashMap<TenantId, u64>,
+    /// Where the search for histories with too many runs goes on.
+    pub(super) trimmed: Option<History>,
+}
+
+impl Desk {
+    pub(super) fn new(connection: Connection, options: Options, clock: Arc<Steady>) -> Self {
+        let n_jobs = HashMap::new();
+        Self { connection, options, clock, next_job: 1, n_jobs, trimmed: None }
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Unfinished jobs of all tenants.
+    pub(super) fn n_jobs_total(&self) -> u64 {
+        self.n_jobs.values().sum()
+    }
+
+    pub(super) fn add_job(&mut self, tenant: &TenantId) {
+        match self.n_jobs.get_mut(tenant) {
+            Some(n_jobs) => *n_jobs += 1,
+            None => {
+                self.n_jobs.insert(tenant.clone(), 1);
+            }
+        }
+    }
+
+    pub(super) fn remove_job(&mut self, tenant: &TenantId) {
+        if let Some(n_jobs) = self.n_jobs.get_mut(tenant) {
+            *n_jobs = n_jobs.saturating_sub(1);
+            if *n_jobs == 0 {
+                self.n_jobs.remove(tenant);
+            }
+        }
+    }
+
+    /// Reads what is kept beside the connection.
+    pub(super) fn recount(&mut self) -> Result<()> {
+        let next_job = "SELECT next_job FROM meta";
+        self.next_job = self.connection.prepare_cached(next_job)?.query_row([], |r| r.get(0))?;
+        let n_jobs = "SELECT tenant, count(*) FROM jobs GROUP BY tenant";
+        let mut statement = self.connection.prepare_cached(n_jobs)?;
+        let rows = statement.query_map([], |row| {
+            Ok((TenantId::new(row.get_ref(0)?.as_str()?), row.get::<_, i64>(1)?.unsigned_abs()))
+        })?;
+        self.n_jobs = rows.collect::<Result<_>>()?;
+        Ok(())
+    }
+
+    /// Writes what is kept beside the connection, as part of the same commit; a commit without
+    /// changes costs no wait for the disk.
+    fn put_down(&self, n_changes_before: u64) -> Result<()> {
+        if self.connection.total_changes() == n_changes_before {
+            return Ok(());
+        }
+        let sql = "UPDATE meta SET next_job = ?1, latest = ?2";
+        let values = [self.next_job, self.clock.now().0];
+        self.connection.prepare_cached(sql)?.execute(values)?;
+        Ok(())
+    }
+
+    fn run(&self, sql: &str) -> Result<()> {
+        self.connection.prepare_cached(sql)?.execute([])?;
+        Ok(())
+    }
+}
+
+/// Something to do in a transaction, and somebody to tell.
+pub(super) trait Call: Send {
+    /// A verb phrase, for errors.
+    fn doing(&self) -> &'static str;
+    /// How much work it is, in rows or so.
+    fn weight(&self) -> usize;
+    /// Does it, and keeps the answer.
+    fn run(&mut self, desk: &mut Desk) -> Result<()>;
+    /// Tells the answer, or what went wrong.
+    fn answer(self: Box<Self>, outcome: Result<(), Error>);
+}
+
+/// A call, and where its answer goes.
+pub(super) fn call<T, W>(
+    (doing, weight): (&'static str, usize),
+    work: W,
+) -> (Box<dyn Call>, oneshot::Receiver<Result<T, Error>>)
+where
+    T: Send + 'static,
+    W: FnOnce(&mut Desk) -> Result<T> + Send + 'static,
+{
+    let (reply, receiver) = oneshot::channel();
+    (Box::new(Asked { doing, weight, work: Some(work), answer: None, reply }), receiver)
+}
+
+struct Asked<T, W> {
+    doing: &'static str,
+    weight: usize,
+    work: Option<W>,
+    answer: Option<T>,
+    reply: oneshot::Sender<Result<T, Error>>,
+}
+
+impl<T: Send, W: FnOnce(&mut Desk) -> Result<T> + Send> Call for Asked<T, W> {
+    fn doing(&self) -> &'static str {
+        self.doing
+    }
+
+    fn weight(&self) -> usize {
+        self.weight
+    }
+
+    fn run(&mut self, desk: &mut Desk) -> Result<()> {
+        if let Some(work) = self.work.take() {
+            self.answer = Some(work(desk)?);
+        }
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, outcome: Result<(), Error>) {
+        let Self { doing, answer, reply, .. } = *self;
+        let missing = || Error::Unavailable { doing, cause: "it was not done".to_owned() };
+        // Whoever does not wait any more does not want to know.
+        let _ = reply.send(outcome.and_then(|()| answer.ok_or_else(missing)));
+    }
+}
+
+/// The thread's own.
+pub(super) struct Writer {
+    desk: Desk,
+    broken: Broken,
+    calls: mpsc::Receiver<Box<dyn Call>>,
+    log_pages: Arc<AtomicI32>,
+    /// Whether what is kept beside the connection is what is on disk.
+    is_counted: bool,
+}
+
+impl Writer {
+    pub(super) fn new(
+        mut desk: Desk,
+        broken: Broken,
+        calls: mpsc::Receiver<Box<dyn Call>>,
+    ) -> Result<Self> {
+        let log_pages = Arc::new(AtomicI32::new(0));
+        let seen = Arc::clone(&log_pages);
+        // In place of SQLite's own checkpoints, which delay an answer and hide their errors.
+        desk.connection.wal_hook(Some(move |_: &mut Wal, n_pages| {
+            seen.store(n_pages, Ordering::Relaxed);
+            Ok(())
+        }))?;
+        Ok(Self { desk, broken, calls, log_pages, is_counted: false })
+    }
+
+    /// Until nobody can call any more.
+    pub(super) fn run(mut self) {
+        while let Some(first) = self.calls.blocking_recv() {
+            let mut weight = first.weight();
+            let mut batch = VecDeque::from([first]);
+            while batch.len() < BATCH_CALLS_MAX && weight < BATCH_WEIGHT_MAX {
+                let Ok(next) = self.calls.try_recv() else { break };
+                weight = weight.saturating_add(next.weight());
+                batch.push_back(next);
+            }
+            while !batch.is_empty() {
+                self.commit(&mut batch);
+            }
+            if self.log_pages.load(Ordering::Relaxed) >= LOG_PAGES_MAX {
+                self.checkpoint("PRAGMA wal_checkpoint(PASSIVE)");
+            }
+        }
+        self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)");
+    }
+
+    /// Does calls from the front of the batch, commits, and answers them. Leaves those that were
+    /// not begun when the database gave up.
+    fn commit(&mut self, batch: &mut VecDeque<Box<dyn Call>>) {
+        if self.broken.error("go on").is_some() {
+            for call in batch.drain(..) {
+                let error = self.broken.error(call.doing());
+                call.answer(error.map_or(Ok(()), Err));
+            }
+            return;
+        }
+        let is_alone = batch.len() == 1;
+        let mut done: Vec<Box<dyn Call>> = Vec::with_capacity(batch.len());
+        let n_changes = self.desk.connection.total_changes();
+        let mut failed = self.begin().err();
+        if failed.is_some() {
+            done.extend(batch.drain(..));
+        }
+        while failed.is_none() {
+            let Some(mut call) = batch.pop_front() else { break };
+            let outcome = if is_alone { call.run(&mut self.desk) } else { self.step(&mut *call) };
+            match outcome {
+                Ok(()) => done.push(call),
+                Err(error) if is_alone || self.desk.connection.is_autocommit() => {
+                    done.push(call);
+                    failed = Some(error);
+                }
+                Err(error) => {
+                    let outcome = Err(self.broken.note(call.doing(), &error));
+                    call.answer(outcome);
+                }
+            }
+        }
+        let committed = match failed {
+            Some(error) => Err(error),
+            None => self.desk.put_down(n_changes).and_then(|()| self.desk.run("COMMIT")),
+        };
+        if committed.is_err() {
+            self.roll_back();
+        }
+        for call in done {
+            let doing = call.doing();
+            let outcome = committed.as_ref().map_err(|error| self.broken.note(doing, error));
+            call.answer(outcome.copied());
+        }
+    }
+
+    /// One call of several, so that it leaves nothing behind if it fails.
+    fn step(&mut self, call: &mut dyn Call) -> Result<()> {
+        self.desk.run("SAVEPOINT call")?;
+        let outcome = call.run(&mut self.desk);
+        if outcome.is_err() && !self.desk.connection.is_autocommit() {
+            self.desk.run("ROLLBACK TO call")?;
+            self.desk.run("RELEASE call")?;
+            self.desk.recount()?;
+            return outcome;
+        }
+        outcome.and_then(|()| self.desk.run("RELEASE call"))
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        self.desk.run("BEGIN IMMEDIATE")?;
+        if !self.is_counted {
+            self.desk.recount()?;
+            self.is_counted = true;
+        }
+        Ok(())
+    }
+
+    /// Leaves no transaction open, and forgets what was only in it.
+    fn roll_back(&mut self) {
+        if !self.desk.connection.is_autocommit()
+            && let Err(error) = self.desk.run("ROLLBACK")
+        {
+            self.broken.note("roll back", &error);
+        }
+        self.is_counted = false;
+    }
+
+    /// A checkpoint that fails for lack of room is done later; the log holds everything.
+    fn checkpoint(&mut self, pragma: &str) {
+        if self.broken.error("go on").is_some() {
+            return;
+        }
+        self.log_pages.store(0, Ordering::Relaxed);
+        if let Err(error) = self.desk.connection.query_row(pragma, [], |_| Ok(())) {
+            self.broken.note("copy the log to the file", &error);
+        }
+    }
+}

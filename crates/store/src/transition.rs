@@ -1,0 +1,294 @@
+//! What happens to one record at each stage. Pure, so that no two stores can disagree about it.
+//!
+//! **Invariant:** a function that changes a record raises its fence by one; one that refuses
+//! leaves it as it was.
+
+use model::{
+    Cause, Counts, Current, Ending, Fixed, JobId, Next, Patience, Progress, Record, Spec, State,
+    Timestamp, WorkerId,
+};
+
+use crate::{Amend, Claim, End, Past, Run};
+
+/// A job that was just taken in and waits for `n_blockers` others.
+pub(crate) fn submit(id: JobId, spec: Spec, n_blockers: u32, now: Timestamp) -> Record {
+    let is_blocked = n_blockers > 0;
+    Record {
+        id,
+        state: if is_blocked { State::Blocked } else { State::Queued },
+        fence: 1,
+        priority: spec.priority,
+        counts: Counts::default(),
+        created: now,
+        ready: if is_blocked { None } else { Some(now) },
+        backoff_until: None,
+        on_hold: false,
+        cancelling: false,
+        n_blockers,
+        n_dependents: 0,
+        last_worker: None,
+        current: None,
+        finished: None,
+        cause: None,
+        error: None,
+        result: None,
+        exit_code: None,
+        cost: None,
+        spec,
+    }
+}
+
+/// Gives the job to a worker, if it waits for one and is as the claim saw it.
+pub(crate) fn claim(record: &mut Record, claim: &Claim, now: Timestamp) -> bool {
+    if record.state != State::Queued || record.on_hold || record.fence != claim.fence {
+        return false;
+    }
+    record.state = State::Claimed;
+    record.counts.attempts += 1;
+    record.current = Some(Current {
+        worker: claim.worker.clone(),
+        claimed: now,
+        started: None,
+        holds: claim.holds.clone(),
+        progress: None,
+        why: claim.why.clone(),
+    });
+    record.fence += 1;
+    true
+}
+
+/// Whether this is the attempt that a worker has now, and this worker has it.
+pub(crate) fn is_current(record: &Record, attempt: u32, worker: &WorkerId) -> bool {
+    record.counts.attempts == attempt
+        && record.current.as_ref().is_some_and(|current| current.worker == *worker)
+}
+
+/// The current attempt runs. Said again, it changes nothing.
+pub(crate) fn start(record: &mut Record, now: Timestamp) {
+    if let (State::Claimed, Some(current)) = (record.state, record.current.as_mut()) {
+        current.started = Some(now);
+        record.state = State::Running;
+        record.fence += 1;
+    }
+}
+
+/// The current attempt is so far.
+pub(crate) fn progress(record: &mut Record, progress: Progress) {
+    if let Some(current) = record.current.as_mut() {
+        current.progress = Some(progress);
+        record.fence += 1;
+    }
+}
+
+/// What is to be written beside the record when an attempt ends.
+pub(crate) struct After {
+    /// The attempt, for the past.
+    pub(crate) past: Past,
+    /// What its tenant is charged.
+    pub(crate) charged: Fixed,
+    /// What it was like, if that says anything about its kind.
+    pub(crate) run: Option<Run>,
+}
+
+/// The current attempt ends. `None`: there is none.
+///
+/// A job that is being called off ends as cancelled, whatever became of its attempt; the attempt
+/// itself keeps its true ending.
+pub(crate) fn end(
+    record: &mut Record,
+    end: &End,
+    why: String,
+    patience: &Patience,
+    now: Timestamp,
+) -> Option<After> {
+    let current = record.current.take()?;
+    let charged = charge(&record.spec, end, current.started.is_some());
+    let run = run(record, &current, end, now);
+    record.counts = record.counts.after(end.ending);
+    record.last_worker = Some(current.worker.clone());
+    record.exit_code = end.exit_code;
+    record.error = error(record.error.take(), end);
+    if charged != Fixed::ZERO || record.cost.is_some() {
+        record.cost = Some(record.cost.unwrap_or(Fixed::ZERO) + charged);
+    }
+
+    let ending = if record.cancelling { Ending::Cancelled } else { end.ending };
+    match model::life::next(ending, &record.counts, &record.spec.retry, patience, (now, end.draw)) {
+        Next::Queue { backoff_until } => {
+            record.state = State::Queued;
+            record.backoff_until = backoff_until;
+            record.fence += 1;
+        }
+        Next::Finish { state, cause } => {
+            record.result.clone_from(&end.result);
+            finish(record, state, cause, now);
+        }
+    }
+    Some(After { past: past(record, current, end, why, now), charged, run })
+}
+
+/// The job comes to a final state. Nobody waits for it any more.
+pub(crate) fn finish(record: &mut Record, state: State, cause: Option<Cause>, now: Timestamp) {
+    record.state = state;
+    record.cause = cause;
+    record.finished = Some(now);
+    record.cancelling = false;
+    record.on_hold = false;
+    record.backoff_until = None;
+    record.n_blockers = 0;
+    record.n_dependents = 0;
+    record.current = None;
+    record.fence += 1;
+}
+
+/// What calling a job off does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Off {
+    /// It is final now.
+    Final,
+    /// A worker has it, and is to be told.
+    Stopping,
+    /// The same, and it was so before.
+    StoppingAlready,
+    /// It was final before.
+    Before,
+}
+
+/// Somebody calls the job off.
+pub(crate) fn cancel(record: &mut Record, now: Timestamp) -> Off {
+    match record.state {
+        State::Blocked | State::Queued => {
+            finish(record, State::Cancelled, Some(Cause::Asked), now);
+            Off::Final
+        }
+        State::Claimed | State::Running if record.cancelling => Off::StoppingAlready,
+        State::Claimed | State::Running => {
+            record.cancelling = true;
+            record.fence += 1;
+            Off::Stopping
+        }
+        State::Succeeded | State::Failed | State::Cancelled => Off::Before,
+    }
+}
+
+/// Fails the job if it is queued and no longer worth starting.
+pub(crate) fn give_up(record: &mut Record, now: Timestamp) -> bool {
+    let is_late = record.spec.start_before.is_some_and(|start_before| start_before <= now);
+    if record.state != State::Queued || !is_late {
+        return false;
+    }
+    finish(record, State::Failed, Some(Cause::TooLate), now);
+    true
+}
+
+/// Changes a job that waits. `false`: it was so before.
+pub(crate) fn amend(record: &mut Record, amend: Amend) -> bool {
+    let before = (record.on_hold, record.priority);
+    match amend {
+        Amend::Hold => record.on_hold = true,
+        Amend::Release => record.on_hold = false,
+        Amend::Priority(priority) => record.priority = priority,
+    }
+    let is_changed = before != (record.on_hold, record.priority);
+    record.fence += u64::from(is_changed);
+    is_changed
+}
+
+/// Another submission of the same dedupe key joins this job. `false`: it changes nothing.
+pub(crate) fn join(record: &mut Record, priority: i32) -> bool {
+    priority > record.priority && amend(record, Amend::Priority(priority))
+}
+
+/// One more job waits for this one.
+pub(crate) fn add_dependent(record: &mut Record) {
+    record.n_dependents += 1;
+    record.fence += 1;
+}
+
+/// One job fewer waits for this one.
+pub(crate) fn remove_dependent(record: &mut Record) {
+    record.n_dependents = record.n_dependents.saturating_sub(1);
+    record.fence += 1;
+}
+
+/// One job fewer to wait for. `true`: that was the last, so it is queued.
+pub(crate) fn unblock(record: &mut Record, now: Timestamp) -> bool {
+    record.n_blockers = record.n_blockers.saturating_sub(1);
+    record.fence += 1;
+    if record.n_blockers > 0 {
+        return false;
+    }
+    record.state = State::Queued;
+    record.ready = Some(now);
+    true
+}
+
+/// A job that failed or was cancelled begins a new life. The numbers of its attempts go on, so
+/// that no token is ever used twice.
+pub(crate) fn revive(record: &mut Record, now: Timestamp) {
+    record.state = State::Queued;
+    record.counts.failures = 0;
+    record.counts.losses = 0;
+    record.counts.revived += 1;
+    record.ready = Some(now);
+    record.finished = None;
+    record.cause = None;
+    record.error = None;
+    record.result = None;
+    record.exit_code = None;
+    record.fence += 1;
+}
+
+/// What was done counts; what came to nothing through no fault of the job does not.
+fn charge(spec: &Spec, end: &End, was_started: bool) -> Fixed {
+    let is_charged = match end.ending {
+        Ending::Succeeded | Ending::Transient | Ending::Permanent | Ending::Timeout => true,
+        Ending::Cancelled => was_started,
+        Ending::Lost | Ending::Refused | Ending::Preempted => false,
+    };
+    if is_charged { end.cost.unwrap_or(spec.cost) } else { Fixed::ZERO }
+}
+
+/// What the last attempt that failed said.
+fn error(before: Option<String>, end: &End) -> Option<String> {
+    match end.ending {
+        Ending::Succeeded => None,
+        Ending::Transient | Ending::Permanent | Ending::Timeout | Ending::Lost => end.error.clone(),
+        Ending::Refused | Ending::Preempted | Ending::Cancelled => before,
+    }
+}
+
+/// Attempts that were stopped from outside say nothing about their kind.
+fn run(record: &Record, current: &Current, end: &End, now: Timestamp) -> Option<Run> {
+    match end.ending {
+        Ending::Succeeded | Ending::Transient | Ending::Permanent | Ending::Timeout => {}
+        Ending::Lost | Ending::Refused | Ending::Preempted | Ending::Cancelled => return None,
+    }
+    Some(Run {
+        tenant: record.spec.tenant.clone(),
+        kind: record.spec.kind.clone(),
+        history_key: record.spec.history_key.clone(),
+        at: now,
+        wait: current.claimed.since(record.ready.unwrap_or(record.created)),
+        duration: now.since(current.claimed),
+        ending: end.ending,
+        measured: end.measured,
+        fetched: end.fetched,
+        n_dependents: record.n_dependents,
+    })
+}
+
+fn past(record: &Record, current: Current, end: &End, why: String, now: Timestamp) -> Past {
+    Past {
+        number: record.counts.attempts,
+        worker: current.worker,
+        claimed: current.claimed,
+        started: current.started,
+        ended: now,
+        ending: end.ending,
+        error: end.error.clone(),
+        exit_code: end.exit_code,
+        measured: end.measured,
+        why,
+    }
+}

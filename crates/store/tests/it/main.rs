@@ -1,0 +1,6 @@
+//! Claims about the stores: what all of them promise, and what survives when things go wrong.
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test that fails says where")]
+
+mod conformance;
+mod place;
