@@ -16,7 +16,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("proto", &["model"]),
     ("server", &["model", "decide", "snapshot", "store", "proto"]),
     ("worker", &["model", "proto"]),
-    ("cli", &["model", "decide", "snapshot"]),
+    ("cli", &["model", "decide", "snapshot", "store", "proto", "server", "worker"]),
     ("xtask", &[]),
 ];
 

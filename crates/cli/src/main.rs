@@ -1,13 +1,28 @@
 //! `maitre`: the binary. Wiring only: what is decided is decided elsewhere.
 
+mod settings;
+mod serve;
+mod work;
+mod client;
+mod spec;
+mod submit;
+mod job;
+mod logs;
+mod change;
+mod admin;
+mod setting;
 mod decide;
 mod rules;
 mod bench;
+mod view;
 mod print;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use crate::client::{Target, wait};
+use crate::print::Failure;
 
 /// Millions of small things of a few sizes come and go: this keeps those of a size together.
 #[global_allocator]
@@ -19,10 +34,57 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    target: Target,
 }
 
 #[derive(Subcommand)]
 enum Command {
+    /// Try it out: a scheduler and a worker in one process.
+    Dev(serve::DevOptions),
+    /// Run a scheduler.
+    Serve(serve::Options),
+    /// Run a worker.
+    Work(work::Options),
+    /// Put a job into the queue.
+    Submit(submit::Options),
+    /// Run a command, show its output, and exit with its code.
+    Run(submit::RunOptions),
+    /// List jobs, newest first.
+    Jobs(job::ListOptions),
+    /// Show one job and all its attempts.
+    Job(job::OneOptions),
+    /// Show what a job wrote.
+    Logs(logs::Options),
+    /// Say why a job waits, or why it is where it is.
+    Why(job::OneOptions),
+    /// Call jobs off.
+    Cancel(change::Options),
+    /// Take up jobs again that failed or were cancelled.
+    Retry(change::Options),
+    /// Keep jobs in the queue.
+    Hold(change::Options),
+    /// Let jobs go again.
+    Release(change::Options),
+    /// Give jobs another priority.
+    Priority(change::PriorityOptions),
+    /// List the workers.
+    Workers(admin::ListOptions),
+    /// Let a worker take no more work.
+    Drain(admin::DrainOptions),
+    /// List the tenants, with what they have and use.
+    Tenants(admin::ListOptions),
+    /// Show or set a tenant's slots in a pool.
+    Quota(setting::QuotaOptions),
+    /// Show or set the policy.
+    Policy(setting::PolicyOptions),
+    /// Set a tenant, type, resource, pool or budget.
+    #[command(subcommand)]
+    Set(setting::Set),
+    /// List everything that is set.
+    Settings(admin::ListOptions),
+    /// Write the live world down, for `maitre decide`.
+    Snapshot,
     /// Decide on a snapshot, once: who runs where, and why the others wait.
     Decide(decide::Options),
     /// List every rule: what it rewards, its range, which presets use it.
@@ -39,10 +101,41 @@ enum Bench {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
-        Command::Decide(options) => decide::run(&options),
-        Command::Rules(options) => rules::run(&options),
-        Command::Bench(Bench::Decide(options)) => bench::run(&options),
-    };
-    print::exit_code(outcome)
+    // Started by a worker, this program is what stands between it and its commands.
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == work::CHILD) {
+        return worker::child::main(words);
+    }
+    let cli = Cli::parse();
+    print::exit_code(run(&cli.command, &cli.target))
+}
+
+fn run(command: &Command, target: &Target) -> Result<(), Failure> {
+    match command {
+        Command::Dev(options) => serve::dev(options),
+        Command::Serve(options) => serve::serve(options),
+        Command::Work(options) => work::run(options, target),
+        Command::Submit(options) => wait(submit::submit(options, target)),
+        Command::Run(options) => wait(submit::run(options, target)),
+        Command::Jobs(options) => wait(job::list(options, target)),
+        Command::Job(options) => wait(job::show(options, target)),
+        Command::Logs(options) => wait(logs::run(options, target)),
+        Command::Why(options) => wait(job::why(options, target)),
+        Command::Cancel(options) => wait(change::cancel(options, target)),
+        Command::Retry(options) => wait(change::retry(options, target)),
+        Command::Hold(options) => wait(change::hold(options, target)),
+        Command::Release(options) => wait(change::release(options, target)),
+        Command::Priority(options) => wait(change::priority(options, target)),
+        Command::Workers(options) => wait(admin::workers(options, target)),
+        Command::Drain(options) => wait(admin::drain(options, target)),
+        Command::Tenants(options) => wait(admin::tenants(options, target)),
+        Command::Quota(options) => wait(setting::quota(options, target)),
+        Command::Policy(options) => wait(setting::policy(options, target)),
+        Command::Set(options) => wait(setting::set(options, target)),
+        Command::Settings(options) => wait(setting::list(options, target)),
+        Command::Snapshot => wait(setting::snapshot(target)),
+        Command::Decide(options) => decide::run(options),
+        Command::Rules(options) => rules::run(options),
+        Command::Bench(Bench::Decide(options)) => bench::run(options),
+    }
 }

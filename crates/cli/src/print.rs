@@ -13,6 +13,8 @@ pub(crate) enum Failure {
     Input { error: String, hint: Option<String> },
     /// Something else went wrong. Exit code 1.
     Other(anyhow::Error),
+    /// All was said already; this is the exit code.
+    Exit(u8),
 }
 
 impl From<anyhow::Error> for Failure {
@@ -27,6 +29,7 @@ impl fmt::Display for Failure {
             Self::Input { error, hint: Some(hint) } => write!(f, "{error}\n\nhint: {hint}"),
             Self::Input { error, hint: None } => f.write_str(error),
             Self::Other(error) => write!(f, "{error:#}"),
+            Self::Exit(_) => Ok(()),
         }
     }
 }
@@ -41,10 +44,13 @@ pub(crate) fn exit_code(outcome: Result<(), Failure>) -> ExitCode {
             return ExitCode::SUCCESS;
         }
     }
-    note(&format!("error: {failure}"));
+    if !matches!(failure, Failure::Exit(_)) {
+        note(&format!("error: {failure}"));
+    }
     match failure {
         Failure::Input { .. } => ExitCode::from(2),
         Failure::Other(_) => ExitCode::FAILURE,
+        Failure::Exit(code) => ExitCode::from(code),
     }
 }
 
@@ -55,6 +61,12 @@ pub(crate) fn data(text: &str) -> Result<(), Failure> {
         .write_all(text.as_bytes())
         .and_then(|()| if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") });
     written.and_then(|()| out.flush()).map_err(|error| Failure::Other(error.into()))
+}
+
+/// Writes data for machines.
+pub(crate) fn json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value);
+    data(&text.map_err(|error| Failure::Other(error.into()))?)
 }
 
 /// Tells a person something that is not data.

@@ -51,14 +51,14 @@ impl Scheduler {
     pub(crate) fn given_up(&mut self, answer: Result<Vec<Cancelled>, store::Error>) {
         let Some(answers) = self.ok(answer) else { return };
         for answer in answers {
-            if let Cancelled::Done { record, released, cancelled } = answer {
+            if let Cancelled::Done { record, released, cancelled, changed } = answer {
                 self.counters.add("given_up", 1);
                 let gone: Vec<&Record> = std::iter::once(&*record).chain(&cancelled).collect();
                 for record in gone {
                     self.withdraw(&record.id);
                     self.changed(record);
                 }
-                for record in &released {
+                for record in released.iter().chain(&changed) {
                     self.enqueue(record);
                 }
             }

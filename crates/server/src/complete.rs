@@ -177,9 +177,9 @@ impl Scheduler {
         for (end, answer) in ends.into_iter().zip(answers) {
             let is_stale = matches!(answer, Ended::Stale);
             match answer {
-                Ended::Accepted { record, charged, released, cancelled } => {
+                Ended::Accepted { record, charged, released, cancelled, changed } => {
                     self.settle(&end, &record, charged);
-                    for record in &released {
+                    for record in released.iter().chain(&changed) {
                         self.enqueue(record);
                     }
                     for record in released.iter().chain(&cancelled) {

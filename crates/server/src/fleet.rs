@@ -32,8 +32,9 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
-    /// The worker as the world is to see it; `slots_used` are those of our attempts.
-    pub(crate) fn worker(&self, closed: &Closed, slots_used: u32) -> Worker {
+    /// The worker as the world is to see it. Its slots are its operator's word, whatever else runs
+    /// on its machine: that shows in its metrics.
+    pub(crate) fn worker(&self, closed: &Closed) -> Worker {
         let mut worker = self.said.clone();
         let is_closed = closed.workers.contains(&worker.id) || closed.pools.contains(&worker.pool);
         worker.draining = self.is_draining || is_closed;
@@ -41,8 +42,6 @@ impl Seat {
         worker.hints.extend(self.learned.iter().cloned());
         worker.hints.sort();
         worker.hints.dedup();
-        worker.slots_free = (self.foreign_slots > 0)
-            .then(|| worker.slots.saturating_sub(slots_used).saturating_sub(self.foreign_slots));
         worker
     }
 }

@@ -289,22 +289,15 @@ impl Scheduler {
         }
     }
 
-    fn slots_used(&self, worker: &WorkerId) -> u32 {
-        let jobs = self.fleet.jobs_of(worker);
-        jobs.iter().filter_map(|job| self.live.get(job)).map(|live| live.slots).sum()
-    }
-
     fn seat_in_world(&mut self, worker: &WorkerId) {
-        let used = self.slots_used(worker);
         if let Some(seat) = self.fleet.seats.get(worker) {
-            self.world.apply(Event::Joined(Box::new(seat.worker(&self.closed, used))));
+            self.world.apply(Event::Joined(Box::new(seat.worker(&self.closed))));
         }
     }
 
     fn beat_in_world(&mut self, worker: &WorkerId, at: Timestamp) {
-        let used = self.slots_used(worker);
         if let Some(seat) = self.fleet.seats.get(worker) {
-            let seen = seat.worker(&self.closed, used);
+            let seen = seat.worker(&self.closed);
             self.world.apply(Event::Heartbeat(heartbeat(&seen, at)));
         }
     }

@@ -160,7 +160,9 @@ impl Scheduler {
         while self.fatal.is_none() && !(stop.is_cancelled() && self.calls.is_empty()) {
             let wake = self.wake_in();
             tokio::select! {
-                Some(answer) = self.calls.next(), if !self.calls.is_empty() => self.answered(answer),
+                Some(answer) = self.calls.next(), if !self.calls.is_empty() => {
+                    self.answered(answer);
+                }
                 n = inbox.recv_many(&mut messages, TURN_MAX) => {
                     if n == 0 {
                         break;

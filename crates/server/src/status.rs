@@ -59,7 +59,7 @@ impl Scheduler {
             let jobs = self.fleet.jobs_of(id);
             let used =
                 jobs.iter().filter_map(|job| self.live.get(job)).map(|live| live.slots).sum();
-            let worker = seat.worker(&self.closed, used);
+            let worker = seat.worker(&self.closed);
             v1::WorkerStatus {
                 name: id.to_string(),
                 pool: worker.pool.to_string(),
@@ -79,6 +79,7 @@ impl Scheduler {
                 cpu_pct: worker.metrics.cpu_pct.map(Fixed::to_f64),
                 ram_free_mb: worker.metrics.ram_free_mb,
                 ram_total_mb: worker.metrics.ram_total_mb,
+                foreign_slots: seat.foreign_slots,
             }
         };
         self.fleet.seats.iter().map(status).collect()

@@ -17,11 +17,12 @@ impl Door {
         let mut changes = Vec::with_capacity(ids.len());
         for (id, answer) in ids.iter().zip(answers) {
             changes.push(match answer {
-                Cancelled::Done { record, released, cancelled } => {
+                Cancelled::Done { record, released, cancelled, changed: others } => {
                     let change = changed(id, record.state);
                     gone.push(*record);
                     gone.extend(cancelled);
                     waiting.extend(released);
+                    waiting.extend(others);
                     change
                 }
                 Cancelled::Stopping(record) => {

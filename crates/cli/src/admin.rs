@@ -1,0 +1,188 @@
+//! `maitre workers`, `drain` and `tenants`: how the fleet and those who share it are.
+
+use clap::Args;
+use proto::v1;
+use serde_json::{Value, json};
+
+use crate::client::{Target, refused};
+use crate::print::{self, Failure};
+use crate::view;
+
+/// Options of listings.
+#[derive(Args)]
+pub(crate) struct ListOptions {
+    /// For machines.
+    #[arg(long)]
+    json: bool,
+}
+
+impl ListOptions {
+    /// Whether a machine reads it.
+    pub(crate) const fn json(&self) -> bool {
+        self.json
+    }
+}
+
+/// Options of `maitre drain`.
+#[derive(Args)]
+pub(crate) struct DrainOptions {
+    /// The worker.
+    worker: String,
+    /// Let it take work again.
+    #[arg(long)]
+    undo: bool,
+    /// Once it is empty, it exits.
+    #[arg(long, conflicts_with = "undo")]
+    then_exit: bool,
+    /// For machines.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Lists the workers.
+pub(crate) async fn workers(options: &ListOptions, target: &Target) -> Result<(), Failure> {
+    let mut admin = target.admin().await?;
+    let response = admin.workers(v1::WorkersRequest {}).await.map_err(|status| refused(&status))?;
+    let workers = response.into_inner().workers;
+    if options.json {
+        let workers: Vec<Value> = workers.iter().map(worker).collect();
+        return print::json(&workers);
+    }
+    if workers.is_empty() {
+        print::note("no workers\n\nhint: start one with `maitre work --exec`");
+        return Ok(());
+    }
+    let status = admin.status(v1::StatusRequest {}).await.map_err(|status| refused(&status))?;
+    let now = status.into_inner().now_ms;
+    let rows = workers.iter().map(|worker| worker_row(worker, now)).collect();
+    let header = ["worker", "pool", "state", "slots", "types", "jobs", "cpu", "ram free", "heard"];
+    print::data(&print::table(&header, rows, &[3]))
+}
+
+fn worker_state(worker: &v1::WorkerStatus) -> &'static str {
+    match (worker.connected, worker.healthy, worker.draining) {
+        (false, _, _) => "gone",
+        (true, _, true) => "draining",
+        (true, false, false) => "unhealthy",
+        (true, true, false) => "serving",
+    }
+}
+
+fn worker_row(worker: &v1::WorkerStatus, now: i64) -> Vec<String> {
+    let jobs: Vec<String> = worker.jobs.iter().map(ToString::to_string).collect();
+    let types = if worker.types.is_empty() { "any".to_owned() } else { worker.types.join(", ") };
+    vec![
+        worker.name.clone(),
+        worker.pool.clone(),
+        worker_state(worker).to_owned(),
+        format!("{}/{}", worker.slots_used, worker.slots),
+        types,
+        jobs.join(", "),
+        worker.cpu_pct.map(|pct| format!("{pct:.0} %")).unwrap_or_default(),
+        worker.ram_free_mb.map(|mb| format!("{mb} MB")).unwrap_or_default(),
+        view::ago(worker.heard_ms, now),
+    ]
+}
+
+fn worker(worker: &v1::WorkerStatus) -> Value {
+    json!({
+        "worker": worker.name,
+        "pool": worker.pool,
+        "state": worker_state(worker),
+        "slots": worker.slots,
+        "slots_used": worker.slots_used,
+        "types": worker.types,
+        "amounts": worker.amounts,
+        "rank": worker.rank,
+        "hints": worker.hints,
+        "software": worker.software,
+        "generation": worker.generation,
+        "heard_ms": worker.heard_ms,
+        "jobs": worker.jobs,
+        "cpu_pct": worker.cpu_pct,
+        "ram_free_mb": worker.ram_free_mb,
+        "ram_total_mb": worker.ram_total_mb,
+        "foreign_slots": worker.foreign_slots,
+    })
+}
+
+/// Lets a worker take no more work, or take work again.
+pub(crate) async fn drain(options: &DrainOptions, target: &Target) -> Result<(), Failure> {
+    let request = v1::DrainWorkerRequest {
+        worker: options.worker.clone(),
+        draining: !options.undo,
+        then_exit: options.then_exit,
+    };
+    let response = target.admin().await?.drain_worker(request).await;
+    let jobs = response.map_err(|status| refused(&status))?.into_inner().jobs;
+    if options.json {
+        return print::json(&json!({ "worker": options.worker, "jobs": jobs }));
+    }
+    let worker = &options.worker;
+    print::data(&if options.undo {
+        format!("worker {worker} takes work again")
+    } else {
+        format!("worker {worker} takes no more work; {jobs} jobs to finish")
+    })
+}
+
+/// Lists the tenants with what they have and use.
+pub(crate) async fn tenants(options: &ListOptions, target: &Target) -> Result<(), Failure> {
+    let response = target.admin().await?.tenants(v1::TenantsRequest {}).await;
+    let response = response.map_err(|status| refused(&status))?.into_inner();
+    if options.json {
+        let tenants: Vec<Value> = response.tenants.iter().map(tenant).collect();
+        return print::json(&json!({
+            "tenants": tenants,
+            "budget_limit": response.budget_limit,
+            "budget_used": response.budget_used,
+        }));
+    }
+    let rows = response.tenants.iter().map(tenant_row).collect();
+    let header =
+        ["tenant", "weight", "queued", "running", "slots", "used", "budget", "completed", "quotas"];
+    print::data(&print::table(&header, rows, &[1, 2, 3, 4, 5, 6, 7]))
+}
+
+fn tenant_row(tenant: &v1::TenantStatus) -> Vec<String> {
+    let most = |max: Option<u32>| max.map_or_else(|| "-".to_owned(), |max| max.to_string());
+    let quotas = tenant.quotas.iter().map(|quota| {
+        format!("{} {}..{} ({} now)", quota.pool, quota.min, most(quota.max), quota.slots)
+    });
+    let paused = if tenant.paused { " (paused)" } else { "" };
+    vec![
+        format!("{}{paused}", tenant.name),
+        tenant.weight.to_string(),
+        tenant.queued.to_string(),
+        tenant.running.to_string(),
+        tenant.slots.to_string(),
+        tenant.used.to_string(),
+        tenant.budget.map_or_else(|| "-".to_owned(), |budget| budget.to_string()),
+        tenant.completed.to_string(),
+        quotas.collect::<Vec<String>>().join(", "),
+    ]
+}
+
+fn tenant(tenant: &v1::TenantStatus) -> Value {
+    let quotas: Vec<Value> = tenant
+        .quotas
+        .iter()
+        .map(|quota| {
+            let (pool, min, max) = (&quota.pool, quota.min, quota.max);
+            json!({ "pool": pool, "min": min, "max": max, "slots": quota.slots })
+        })
+        .collect();
+    json!({
+        "tenant": tenant.name,
+        "active": !tenant.paused,
+        "weight": tenant.weight,
+        "queued": tenant.queued,
+        "running": tenant.running,
+        "slots": tenant.slots,
+        "used": tenant.used,
+        "completed": tenant.completed,
+        "budget": tenant.budget,
+        "jobs_max": tenant.jobs_max,
+        "quotas": quotas,
+    })
+}

@@ -1,0 +1,256 @@
+//! `maitre jobs`, `maitre job` and `maitre why`: what became of jobs.
+
+use clap::Args;
+use proto::v1;
+use serde_json::json;
+
+use crate::client::{Target, refused};
+use crate::print::{self, Failure};
+use crate::spec::pairs;
+use crate::view;
+
+/// Options of `maitre jobs`.
+#[derive(Args)]
+pub(crate) struct ListOptions {
+    /// Whose.
+    #[arg(long)]
+    tenant: Option<String>,
+    /// In this state: blocked, queued, claimed, running, succeeded, failed, cancelled.
+    #[arg(long, value_delimiter = ',')]
+    state: Vec<String>,
+    /// Of this type.
+    #[arg(long = "type")]
+    kind: Option<String>,
+    /// With this label.
+    #[arg(long = "label", short, value_name = "KEY=VALUE")]
+    labels: Vec<String>,
+    /// In this group.
+    #[arg(long)]
+    group: Option<String>,
+    /// On this worker now, or last.
+    #[arg(long)]
+    worker: Option<String>,
+    /// That ended for this reason: exhausted, permanent, poison, too-late, asked, dependency.
+    #[arg(long)]
+    cause: Option<String>,
+    /// Older than this job: the next page.
+    #[arg(long, value_name = "ID", default_value_t = 0, hide_default_value = true)]
+    before: u64,
+    /// At most so many.
+    #[arg(long, short = 'n', default_value_t = 20)]
+    max: u32,
+    /// For machines.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Options of commands about one job.
+#[derive(Args)]
+pub(crate) struct OneOptions {
+    /// The job.
+    id: u64,
+    /// For machines.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Lists jobs, newest first.
+pub(crate) async fn list(options: &ListOptions, target: &Target) -> Result<(), Failure> {
+    let request = v1::ListRequest {
+        filter: Some(options.filter()?),
+        before: options.before,
+        page_size: options.max,
+    };
+    let response = target.jobs().await?.list(request).await.map_err(|status| refused(&status))?;
+    let response = response.into_inner();
+    if options.json {
+        let jobs: Vec<serde_json::Value> = response.jobs.iter().map(view::job).collect();
+        return print::json(&json!({ "jobs": jobs, "next_before": response.next_before }));
+    }
+    if response.jobs.is_empty() {
+        print::note("no jobs");
+        return Ok(());
+    }
+    let now = now_ms(target).await?;
+    let rows = response.jobs.iter().map(|job| row(job, now)).collect();
+    let header = ["job", "tenant", "type", "state", "priority", "tries", "age", "worker", "error"];
+    print::data(&print::table(&header, rows, &[0, 4, 5]))?;
+    if response.next_before != 0 {
+        print::note(&format!("more: maitre jobs --before {}", response.next_before));
+    }
+    Ok(())
+}
+
+async fn now_ms(target: &Target) -> Result<i64, Failure> {
+    let status = target.admin().await?.status(v1::StatusRequest {}).await;
+    Ok(status.map_err(|status| refused(&status))?.into_inner().now_ms)
+}
+
+impl ListOptions {
+    fn filter(&self) -> Result<v1::JobFilter, Failure> {
+        let states: Result<Vec<i32>, Failure> = self.state.iter().map(|name| state(name)).collect();
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        Ok(v1::JobFilter {
+            tenant: text(&self.tenant),
+            states: states?,
+            r#type: text(&self.kind),
+            labels: pairs("--label", &self.labels)?.into_iter().collect(),
+            group: text(&self.group),
+            worker: text(&self.worker),
+            cause: text(&self.cause),
+        })
+    }
+}
+
+fn state(name: &str) -> Result<i32, Failure> {
+    let state = model::State::named(name).ok_or_else(|| {
+        let all: Vec<&str> = model::State::ALL.iter().map(|state| state.name()).collect();
+        Failure::Input {
+            error: format!("`--state {name}` is no state"),
+            hint: Some(format!("the states are {}", all.join(", "))),
+        }
+    })?;
+    Ok(v1::State::from(state).into())
+}
+
+fn row(job: &v1::Job, now: i64) -> Vec<String> {
+    let spec = job.spec.clone().unwrap_or_default();
+    vec![
+        job.id.to_string(),
+        spec.tenant,
+        spec.r#type,
+        view::state(job),
+        job.priority.to_string(),
+        job.counts.unwrap_or_default().attempts.to_string(),
+        view::length((now - job.created_ms).max(0) / 1_000),
+        job.worker.clone(),
+        job.error.lines().last().unwrap_or_default().to_owned(),
+    ]
+}
+
+/// A job in a line: how it is, or ended.
+pub(crate) fn describe(job: &v1::Job) -> String {
+    let worker = Some(&job.worker).filter(|worker| !worker.is_empty());
+    let worker = worker.map(|worker| format!(" on {worker}")).unwrap_or_default();
+    let length = job.finished_ms.zip(job.ready_ms).map(|(finished, ready)| {
+        format!(" after {}", view::length((finished - ready).max(0) / 1_000))
+    });
+    let error = job.error.lines().last().filter(|_| job.state() != v1::State::Succeeded);
+    let error = error.map(|line| format!(": {line}")).unwrap_or_default();
+    let (id, state) = (job.id, view::state(job));
+    format!("job {id} {state}{worker}{}{error}", length.unwrap_or_default())
+}
+
+/// Shows one job: what was asked, where it is, and every attempt.
+pub(crate) async fn show(options: &OneOptions, target: &Target) -> Result<(), Failure> {
+    let request = v1::GetRequest { id: options.id };
+    let response = target.jobs().await?.get(request).await.map_err(|status| refused(&status))?;
+    let response = response.into_inner();
+    let job = response.job.unwrap_or_default();
+    if options.json {
+        let mut value = view::job(&job);
+        let attempts: Vec<serde_json::Value> =
+            response.attempts.iter().map(view::attempt).collect();
+        value["past_attempts"] = attempts.into();
+        let spec = job.spec.clone().unwrap_or_default();
+        value["payload"] = String::from_utf8_lossy(&spec.payload).into();
+        return print::json(&value);
+    }
+    print::data(&print::table(&["field", "value"], fields(&job, now_ms(target).await?), &[]))?;
+    if !response.attempts.is_empty() {
+        let rows = response.attempts.iter().map(attempt_row).collect();
+        let header =
+            ["attempt", "worker", "ended as", "ran for", "ram", "cpu", "exit", "why there"];
+        print::data(&format!("\n{}", print::table(&header, rows, &[0])))?;
+    }
+    Ok(())
+}
+
+fn fields(job: &v1::Job, now: i64) -> Vec<Vec<String>> {
+    let spec = job.spec.clone().unwrap_or_default();
+    let payload = String::from_utf8_lossy(&spec.payload).into_owned();
+    let result = job.result.as_deref().map(|result| String::from_utf8_lossy(result).into_owned());
+    let progress = job.progress.as_ref();
+    let progress =
+        progress.map(|progress| format!("{:.0} % {}", progress.fraction * 100.0, progress.note));
+    let moment = |ms: Option<i64>| ms.map(|ms| view::ago(ms, now));
+    let after: Vec<String> = spec.after.iter().map(ToString::to_string).collect();
+    let mut labels: Vec<String> =
+        spec.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    labels.sort();
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let all = [
+        ("job", Some(job.id.to_string())),
+        ("state", Some(view::state(job))),
+        ("tenant", some(&spec.tenant)),
+        ("type", some(&spec.r#type)),
+        ("payload", some(&payload)),
+        ("priority", Some(job.priority.to_string())),
+        ("labels", some(&labels.join(", "))),
+        ("after", some(&after.join(", "))),
+        ("group", some(&spec.group)),
+        ("worker", some(&job.worker)),
+        ("progress", progress),
+        ("submitted", moment(Some(job.created_ms))),
+        ("ready", moment(job.ready_ms)),
+        ("started", moment(job.started_ms)),
+        ("finished", moment(job.finished_ms)),
+        ("next try", moment(job.backoff_until_ms.filter(|at| *at > now))),
+        ("exit code", job.exit_code.map(|code| code.to_string())),
+        ("error", some(&job.error)),
+        ("result", result),
+    ];
+    all.into_iter().filter_map(|(name, value)| Some(vec![name.to_owned(), value?])).collect()
+}
+
+fn attempt_row(attempt: &v1::Attempt) -> Vec<String> {
+    let measured = attempt.measured.unwrap_or_default();
+    let started = attempt.started_ms.unwrap_or(attempt.claimed_ms);
+    vec![
+        attempt.number.to_string(),
+        attempt.worker.clone(),
+        view::ending_name(attempt.ending()).to_owned(),
+        format!("{} ms", attempt.ended_ms - started),
+        measured.ram_peak_mb.map(|mb| format!("{mb} MB")).unwrap_or_default(),
+        measured.cpu_ms.map(|ms| format!("{ms} ms")).unwrap_or_default(),
+        attempt.exit_code.map(|code| code.to_string()).unwrap_or_default(),
+        attempt.why.clone(),
+    ]
+}
+
+/// Says why a job waits, or why it is where it is.
+pub(crate) async fn why(options: &OneOptions, target: &Target) -> Result<(), Failure> {
+    let mut client = target.jobs().await?;
+    let request = v1::ExplainRequest { id: options.id };
+    let response = client.explain(request).await.map_err(|status| refused(&status))?.into_inner();
+    if options.json {
+        return print::json(&json!({
+            "id": response.id,
+            "state": view::state_name(response.state()),
+            "reason": response.reason,
+            "detail": response.detail,
+            "ahead": response.ahead,
+            "why_there": response.why_there,
+        }));
+    }
+    let state = view::state_name(response.state());
+    let mut lines = vec![if response.reason.is_empty() {
+        let job = client.get(v1::GetRequest { id: options.id }).await;
+        let job = job.map_err(|status| refused(&status))?.into_inner().job.unwrap_or_default();
+        describe(&job)
+    } else {
+        format!("job {} is {state}: {}\n{}", response.id, response.reason, response.detail)
+    }];
+    if let Some(ahead) = response.ahead {
+        lines.push(match ahead {
+            0 => "no job goes before it".to_owned(),
+            1 => "1 job goes before it".to_owned(),
+            n => format!("{n} jobs go before it"),
+        });
+    }
+    if !response.why_there.is_empty() {
+        let what = if response.state() == v1::State::Queued { "last placed" } else { "placed" };
+        lines.push(format!("{what} {}", response.why_there));
+    }
+    print::data(&lines.join("\n"))
+}

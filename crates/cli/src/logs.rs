@@ -1,0 +1,83 @@
+//! `maitre logs`: what a job wrote.
+
+use std::io::Write;
+
+use clap::Args;
+use proto::v1;
+use proto::v1::jobs_client::JobsClient;
+use tonic::transport::Channel;
+
+use crate::client::{Target, refused};
+use crate::print::{self, Failure};
+
+/// Options of `maitre logs`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The job.
+    id: u64,
+    /// Go on until the job is done.
+    #[arg(long, short)]
+    follow: bool,
+    /// Of this attempt only.
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    attempt: u32,
+    /// For machines: one JSON object a line.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Shows what a job wrote: its output to ours, its errors to ours.
+pub(crate) async fn run(options: &Options, target: &Target) -> Result<(), Failure> {
+    let mut client = target.jobs().await?;
+    let request =
+        v1::LogsRequest { id: options.id, attempt: options.attempt, follow: options.follow };
+    show(&mut client, request, options.json).await
+}
+
+/// Shows what a job writes until it is done.
+pub(crate) async fn follow(client: &mut JobsClient<Channel>, id: u64) -> Result<(), Failure> {
+    show(client, v1::LogsRequest { id, attempt: 0, follow: true }, false).await
+}
+
+async fn show(
+    client: &mut JobsClient<Channel>,
+    request: v1::LogsRequest,
+    json: bool,
+) -> Result<(), Failure> {
+    let stream = client.logs(request).await.map_err(|status| refused(&status))?;
+    let mut stream = stream.into_inner();
+    while let Some(response) = stream.message().await.map_err(|status| refused(&status))? {
+        for piece in response.pieces {
+            if json {
+                print::data(&line(&piece))?;
+            } else {
+                write(&piece)?;
+            }
+        }
+        if response.done {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn line(piece: &v1::LogPiece) -> String {
+    let stream = if piece.stream() == v1::Stream::Err { "err" } else { "out" };
+    serde_json::json!({
+        "attempt": piece.attempt,
+        "stream": stream,
+        "at_ms": piece.at_ms,
+        "text": String::from_utf8_lossy(&piece.bytes),
+    })
+    .to_string()
+}
+
+fn write(piece: &v1::LogPiece) -> Result<(), Failure> {
+    let written = if piece.stream() == v1::Stream::Err {
+        std::io::stderr().lock().write_all(&piece.bytes)
+    } else {
+        let mut out = std::io::stdout().lock();
+        out.write_all(&piece.bytes).and_then(|()| out.flush())
+    };
+    written.map_err(|error| Failure::Other(error.into()))
+}

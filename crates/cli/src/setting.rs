@@ -1,0 +1,189 @@
+//! `maitre policy`, `quota`, `set` and `snapshot`: what operators set, and what comes of it.
+
+use std::io::Write;
+
+use clap::{Args, Subcommand};
+use proto::v1;
+use proto::v1::admin_client::AdminClient;
+use serde_json::{Value, json};
+use tonic::transport::Channel;
+
+use crate::admin::ListOptions;
+use crate::client::{Target, refused};
+use crate::print::{self, Failure};
+
+/// Options of `maitre quota`.
+#[derive(Args)]
+pub(crate) struct QuotaOptions {
+    /// The tenant.
+    tenant: String,
+    /// The pool.
+    #[arg(default_value = "default")]
+    pool: String,
+    /// Slots that it paid for: below this its jobs come first.
+    #[arg(long)]
+    min: Option<u32>,
+    /// Slots that it never exceeds.
+    #[arg(long)]
+    max: Option<u32>,
+    /// For machines.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Options of `maitre policy`.
+#[derive(Args)]
+pub(crate) struct PolicyOptions {
+    /// A preset's name, or a JSON object; nothing shows the policy.
+    policy: Option<String>,
+    /// For machines.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What `maitre set` can set: a JSON document in the words of a snapshot.
+#[derive(Subcommand)]
+pub(crate) enum Set {
+    /// A tenant: `{"weight": 2, "budget": 100, "jobs_max": 50, "active": true, "quotas": [...]}`.
+    Tenant(SetOptions),
+    /// A job type: `{"pool": "gpu", "jobs_max": 10, "retry": {"attempts_max": 5}, "dedupe": "join"}`.
+    Type(SetOptions),
+    /// A named resource: `{"tenant": "a"}`.
+    Resource(SetOptions),
+    /// A pool: `{"paused": true}`.
+    Pool(SetOptions),
+    /// What all tenants together may use: `{"limit": 1000}`.
+    Budget {
+        /// The document; `-` removes it.
+        json: String,
+    },
+}
+
+/// A name and a document.
+#[derive(Args)]
+pub(crate) struct SetOptions {
+    /// What it is called.
+    name: String,
+    /// The document; `-` removes it.
+    json: String,
+}
+
+/// Shows or sets the policy.
+pub(crate) async fn policy(options: &PolicyOptions, target: &Target) -> Result<(), Failure> {
+    let mut admin = target.admin().await?;
+    if let Some(policy) = &options.policy {
+        put(&mut admin, v1::SettingKind::Policy, "", policy).await?;
+    }
+    let status = admin.status(v1::StatusRequest {}).await.map_err(|status| refused(&status))?;
+    let preset = status.into_inner().policy;
+    let set = settings(&mut admin, v1::SettingKind::Policy).await?;
+    let document = set.first().map_or_else(|| preset.clone(), |setting| setting.json.clone());
+    if options.json {
+        return print::json(&json!({ "preset": preset, "policy": document }));
+    }
+    print::data(&document)
+}
+
+/// Shows or sets what a tenant may have in a pool.
+pub(crate) async fn quota(options: &QuotaOptions, target: &Target) -> Result<(), Failure> {
+    let mut admin = target.admin().await?;
+    let set = settings(&mut admin, v1::SettingKind::Tenant).await?;
+    let set = set.into_iter().find(|setting| setting.name == options.tenant);
+    let mut document: Value = set
+        .and_then(|setting| serde_json::from_str(&setting.json).ok())
+        .unwrap_or_else(|| json!({}));
+    let mut quotas: Vec<Value> = document["quotas"].as_array().cloned().unwrap_or_default();
+    let own = quotas.iter().position(|quota| quota["pool"] == options.pool.as_str());
+    let mut quota = own.map_or_else(|| json!({ "pool": options.pool }), |at| quotas.remove(at));
+    if options.min.is_some() || options.max.is_some() {
+        for (field, slots) in [("min", options.min), ("max", options.max)] {
+            if let Some(slots) = slots {
+                quota[field] = slots.into();
+            }
+        }
+        quotas.push(quota.clone());
+        document["quotas"] = quotas.into();
+        put(&mut admin, v1::SettingKind::Tenant, &options.tenant, &document.to_string()).await?;
+    }
+    if options.json {
+        return print::json(&quota);
+    }
+    let most =
+        quota["max"].as_u64().map_or_else(|| "no most".to_owned(), |max| format!("at most {max}"));
+    let least = quota["min"].as_u64().unwrap_or(0);
+    let (tenant, pool) = (&options.tenant, &options.pool);
+    print::data(&format!("tenant {tenant} in pool {pool}: at least {least} slots, {most}"))
+}
+
+/// Sets a document, or removes it.
+pub(crate) async fn set(set: &Set, target: &Target) -> Result<(), Failure> {
+    let mut admin = target.admin().await?;
+    let (kind, name, document) = match set {
+        Set::Tenant(options) => (v1::SettingKind::Tenant, options.name.as_str(), &options.json),
+        Set::Type(options) => (v1::SettingKind::Type, options.name.as_str(), &options.json),
+        Set::Resource(options) => (v1::SettingKind::Resource, options.name.as_str(), &options.json),
+        Set::Pool(options) => (v1::SettingKind::Pool, options.name.as_str(), &options.json),
+        Set::Budget { json } => (v1::SettingKind::Budget, "", json),
+    };
+    if document == "-" {
+        let request = v1::UnsetRequest { kind: kind.into(), name: name.to_owned() };
+        admin.unset(request).await.map_err(|status| refused(&status))?;
+        return Ok(());
+    }
+    put(&mut admin, kind, name, document).await
+}
+
+/// Lists everything that is set.
+pub(crate) async fn list(options: &ListOptions, target: &Target) -> Result<(), Failure> {
+    let mut admin = target.admin().await?;
+    let all = settings(&mut admin, v1::SettingKind::Unspecified).await?;
+    let kind = |setting: &v1::Setting| {
+        let name = setting.kind().as_str_name();
+        name.trim_start_matches("SETTING_KIND_").to_ascii_lowercase()
+    };
+    if options.json() {
+        let all: Vec<Value> = all
+            .iter()
+            .map(|setting| {
+                let document = serde_json::from_str(&setting.json);
+                let document = document.unwrap_or_else(|_| Value::from(setting.json.as_str()));
+                json!({ "kind": kind(setting), "name": setting.name, "document": document })
+            })
+            .collect();
+        return print::json(&all);
+    }
+    let rows = all.iter();
+    let rows = rows.map(|one| vec![kind(one), one.name.clone(), one.json.clone()]).collect();
+    print::data(&print::table(&["kind", "name", "document"], rows, &[]))
+}
+
+/// Writes the live world down.
+pub(crate) async fn snapshot(target: &Target) -> Result<(), Failure> {
+    let stream = target.admin().await?.snapshot(v1::SnapshotRequest {}).await;
+    let mut stream = stream.map_err(|status| refused(&status))?.into_inner();
+    let mut out = std::io::stdout().lock();
+    while let Some(response) = stream.message().await.map_err(|status| refused(&status))? {
+        out.write_all(&response.piece).map_err(|error| Failure::Other(error.into()))?;
+    }
+    out.flush().map_err(|error| Failure::Other(error.into()))
+}
+
+async fn settings(
+    admin: &mut AdminClient<Channel>,
+    kind: v1::SettingKind,
+) -> Result<Vec<v1::Setting>, Failure> {
+    let response = admin.settings(v1::SettingsRequest { kind: kind.into() }).await;
+    Ok(response.map_err(|status| refused(&status))?.into_inner().settings)
+}
+
+async fn put(
+    admin: &mut AdminClient<Channel>,
+    kind: v1::SettingKind,
+    name: &str,
+    json: &str,
+) -> Result<(), Failure> {
+    let setting = v1::Setting { kind: kind.into(), name: name.to_owned(), json: json.to_owned() };
+    let request = v1::SetRequest { setting: Some(setting) };
+    admin.set(request).await.map_err(|status| refused(&status))?;
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! `maitre submit` and `maitre run`: jobs in.
+
+use clap::Args;
+use proto::v1;
+use proto::v1::jobs_client::JobsClient;
+use tonic::transport::Channel;
+
+use crate::client::{Target, refused};
+use crate::job::describe;
+use crate::logs;
+use crate::print::{self, Failure};
+use crate::spec::JobOptions;
+use crate::view;
+
+/// How long one request waits for jobs before it is made again.
+const WAIT_MS: u64 = 60_000;
+
+/// Options of `maitre submit`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  maitre submit -- echo hello
+  maitre submit --need gpu=a100 --priority 5 --wait -- ./train.sh
+  maitre submit --array 100 -- ./part.sh            (each reads MAITRE_ARRAY_INDEX)
+  maitre submit --after 17 -- ./report.sh
+  maitre submit --type pdf --payload '{\"file\": \"a.txt\"}'")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(crate) struct Options {
+    #[command(flatten)]
+    job: JobOptions,
+    /// A person waits for the result.
+    #[arg(long)]
+    on_demand: bool,
+    /// Run it so many times.
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    array: u32,
+    /// Start once these jobs have succeeded.
+    #[arg(long, value_name = "ID", value_delimiter = ',')]
+    after: Vec<u64>,
+    /// Start also if they did not succeed.
+    #[arg(long, requires = "after")]
+    even_if_failed: bool,
+    /// Keep it in the queue until it is released.
+    #[arg(long)]
+    hold: bool,
+    /// Submit this once, however often it is sent.
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+    /// Wait until all is done; exit code 1 if a job did not succeed.
+    #[arg(long)]
+    wait: bool,
+    /// For machines.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Options of `maitre run`.
+#[derive(Args)]
+#[command(after_help = "\
+Example:
+  maitre run -- sh -c 'echo working; sleep 1; exit 3'; echo $?")]
+pub(crate) struct RunOptions {
+    #[command(flatten)]
+    job: JobOptions,
+}
+
+/// Submits, and says which jobs these are.
+pub(crate) async fn submit(options: &Options, target: &Target) -> Result<(), Failure> {
+    let mut client = target.jobs().await?;
+    let mut spec = options.job.spec(now_ms(target).await?)?;
+    spec.on_demand = options.on_demand;
+    spec.on_hold = options.hold;
+    spec.after.clone_from(&options.after);
+    spec.run_if_failed = options.even_if_failed;
+    let request = v1::SubmitRequest {
+        jobs: vec![spec],
+        idempotency_key: options.idempotency_key.clone().unwrap_or_default(),
+        array: options.array,
+    };
+    let jobs = send(&mut client, request).await?;
+    if options.wait {
+        return wait_for(&mut client, &jobs, options.json).await;
+    }
+    if options.json {
+        let jobs: Vec<serde_json::Value> = jobs.iter().map(submitted).collect();
+        return print::json(&jobs);
+    }
+    let lines: Vec<String> = jobs.iter().map(line).collect();
+    print::data(&lines.join("\n"))
+}
+
+fn line(job: &v1::Submitted) -> String {
+    if job.is_new {
+        format!("job {}", job.id)
+    } else {
+        format!("job {} (was there before)", job.id)
+    }
+}
+
+fn submitted(job: &v1::Submitted) -> serde_json::Value {
+    let state = view::state_name(job.state());
+    serde_json::json!({ "id": job.id, "is_new": job.is_new, "state": state })
+}
+
+/// The scheduler's time, which is the one that counts.
+async fn now_ms(target: &Target) -> Result<i64, Failure> {
+    let status = target.admin().await?.status(v1::StatusRequest {}).await;
+    Ok(status.map_err(|status| refused(&status))?.into_inner().now_ms)
+}
+
+async fn send(
+    client: &mut JobsClient<Channel>,
+    request: v1::SubmitRequest,
+) -> Result<Vec<v1::Submitted>, Failure> {
+    let response = client.submit(request).await.map_err(|status| refused(&status))?;
+    Ok(response.into_inner().jobs)
+}
+
+/// Waits until all are final, and tells how each ended.
+async fn wait_for(
+    client: &mut JobsClient<Channel>,
+    jobs: &[v1::Submitted],
+    json: bool,
+) -> Result<(), Failure> {
+    let mut ended = Vec::with_capacity(jobs.len());
+    for ids in jobs.chunks(model::maxima::IDS_MAX) {
+        let ids: Vec<u64> = ids.iter().map(|job| job.id).collect();
+        ended.extend(final_jobs(client, ids).await?);
+    }
+    if json {
+        let values: Vec<serde_json::Value> = ended.iter().map(view::job).collect();
+        print::json(&values)?;
+    } else {
+        let lines: Vec<String> = ended.iter().map(describe).collect();
+        print::data(&lines.join("\n"))?;
+    }
+    let n_failed = ended.iter().filter(|job| job.state() != v1::State::Succeeded).count();
+    if n_failed == 0 { Ok(()) } else { Err(Failure::Exit(1)) }
+}
+
+/// The jobs, once all of them are final.
+pub(crate) async fn final_jobs(
+    client: &mut JobsClient<Channel>,
+    ids: Vec<u64>,
+) -> Result<Vec<v1::Job>, Failure> {
+    loop {
+        let request = v1::WaitRequest { ids: ids.clone(), timeout_ms: WAIT_MS };
+        let response = client.wait(request).await.map_err(|status| refused(&status))?.into_inner();
+        if response.all_final {
+            return Ok(response.jobs);
+        }
+    }
+}
+
+/// Submits a command that somebody waits for, shows its output, and ends as it ends.
+pub(crate) async fn run(options: &RunOptions, target: &Target) -> Result<(), Failure> {
+    let mut client = target.jobs().await?;
+    let mut spec = options.job.spec(now_ms(target).await?)?;
+    spec.on_demand = true;
+    let request = v1::SubmitRequest { jobs: vec![spec], ..v1::SubmitRequest::default() };
+    let jobs = send(&mut client, request).await?;
+    let Some(id) = jobs.first().map(|job| job.id) else { return Ok(()) };
+    logs::follow(&mut client, id).await?;
+    let ended = final_jobs(&mut client, vec![id]).await?;
+    let Some(job) = ended.first() else { return Ok(()) };
+    if job.state() == v1::State::Succeeded {
+        return Ok(());
+    }
+    print::note(&describe(job));
+    let code = job.exit_code.and_then(|code| u8::try_from(code).ok()).filter(|code| *code != 0);
+    Err(Failure::Exit(code.unwrap_or(1)))
+}

@@ -1,0 +1,136 @@
+//! Jobs as people and programs see them.
+
+use proto::v1;
+use serde_json::{Value, json};
+
+/// A moment, as far from now as it is.
+pub(crate) fn ago(ms: i64, now_ms: i64) -> String {
+    let seconds = (now_ms - ms) / 1_000;
+    if seconds < 0 {
+        format!("in {}", length(-seconds))
+    } else {
+        format!("{} ago", length(seconds))
+    }
+}
+
+/// A length of time in its two largest units.
+pub(crate) fn length(seconds: i64) -> String {
+    let parts = [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)];
+    let mut rest = seconds;
+    let mut said = Vec::new();
+    for (unit, size) in parts {
+        if rest >= size || (size == 1 && said.is_empty()) {
+            said.push(format!("{}{unit}", rest / size));
+            rest %= size;
+        }
+        if said.len() == 2 {
+            break;
+        }
+    }
+    said.join(" ")
+}
+
+/// A state in a word, with what else a person should know about it.
+pub(crate) fn state(job: &v1::Job) -> String {
+    let word = state_name(job.state());
+    if job.on_hold {
+        return format!("{word} (on hold)");
+    }
+    if job.cancelling {
+        return format!("{word} (stopping)");
+    }
+    if job.cause.is_empty() { word.to_owned() } else { format!("{word} ({})", job.cause) }
+}
+
+/// The permanent name of a state.
+pub(crate) fn state_name(state: v1::State) -> &'static str {
+    state.known().map_or("unknown", model::State::name)
+}
+
+/// The permanent name of an ending.
+pub(crate) fn ending_name(ending: v1::Ending) -> &'static str {
+    ending.known().map_or("unknown", model::Ending::name)
+}
+
+/// A job for machines.
+pub(crate) fn job(job: &v1::Job) -> Value {
+    let spec = job.spec.clone().unwrap_or_default();
+    let counts = job.counts.unwrap_or_default();
+    let progress = job.progress.as_ref();
+    let mut value = json!({
+        "id": job.id,
+        "tenant": spec.tenant,
+        "type": spec.r#type,
+        "state": state_name(job.state()),
+        "priority": job.priority,
+        "on_demand": spec.on_demand,
+        "slots": spec.slots,
+        "attempts": counts.attempts,
+        "failures": counts.failures,
+        "losses": counts.losses,
+        "evictions": counts.evictions,
+        "created_ms": job.created_ms,
+        "ready_ms": job.ready_ms,
+        "claimed_ms": job.claimed_ms,
+        "started_ms": job.started_ms,
+        "finished_ms": job.finished_ms,
+        "backoff_until_ms": job.backoff_until_ms,
+        "worker": some(&job.worker),
+        "cause": some(&job.cause),
+        "error": some(&job.error),
+        "exit_code": job.exit_code,
+        "progress": progress.map(|progress| progress.fraction),
+        "note": progress.and_then(|progress| some(&progress.note)),
+        "on_hold": job.on_hold,
+        "cancelling": job.cancelling,
+        "n_blockers": job.n_blockers,
+        "n_dependents": job.n_dependents,
+        "group": some(&spec.group),
+        "array_index": spec.array_index,
+        "labels": spec.labels,
+        "cost": job.cost.or(spec.cost),
+    });
+    if let (Some(result), Some(fields)) = (&job.result, value.as_object_mut()) {
+        fields.insert("result".to_owned(), json!(String::from_utf8_lossy(result)));
+    }
+    value
+}
+
+/// An attempt that ended, for machines.
+pub(crate) fn attempt(attempt: &v1::Attempt) -> Value {
+    let measured = attempt.measured.unwrap_or_default();
+    json!({
+        "number": attempt.number,
+        "worker": attempt.worker,
+        "claimed_ms": attempt.claimed_ms,
+        "started_ms": attempt.started_ms,
+        "ended_ms": attempt.ended_ms,
+        "ending": ending_name(attempt.ending()),
+        "error": some(&attempt.error),
+        "exit_code": attempt.exit_code,
+        "ram_peak_mb": measured.ram_peak_mb,
+        "cpu_ms": measured.cpu_ms,
+        "disk_bytes": measured.disk_bytes,
+        "out_of_memory": measured.out_of_memory,
+        "why": attempt.why,
+    })
+}
+
+fn some(text: &str) -> Option<&str> {
+    (!text.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_told_in_their_two_largest_units() {
+        assert_eq!(length(0), "0s");
+        assert_eq!(length(59), "59s");
+        assert_eq!(length(3_600), "1h");
+        assert_eq!(length(90_061), "1d 1h");
+        assert_eq!(ago(0, 61_000), "1m 1s ago");
+        assert_eq!(ago(5_000, 0), "in 5s");
+    }
+}
