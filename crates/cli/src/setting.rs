@@ -46,7 +46,7 @@ pub(crate) struct PolicyOptions {
 pub(crate) enum Set {
     /// A tenant: `{"weight": 2, "budget": 100, "jobs_max": 50, "active": true, "quotas": [...]}`.
     Tenant(SetOptions),
-    /// A job type: `{"pool": "gpu", "jobs_max": 10, "retry": {"attempts_max": 5}, "dedupe": "join"}`.
+    /// A job type: `{"pool": "gpu", "jobs_max": 9, "retry": {"attempts_max": 5}}`.
     Type(SetOptions),
     /// A named resource: `{"tenant": "a"}`.
     Resource(SetOptions),
