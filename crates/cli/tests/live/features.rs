@@ -1,0 +1,150 @@
+//! What jobs can be: arrays, dependencies, retries, timeouts, dedupe, holds, deadlines.
+
+use serde_json::json;
+
+use crate::site::Site;
+
+#[test]
+fn an_array_is_one_submit_and_many_jobs() {
+    let site = Site::dev();
+    let script = format!("echo $MAITRE_ARRAY_INDEX >> {}", site.path("indexes"));
+    let submitted = site
+        .json(&["submit", "--array", "20", "--wait", "--group", "g", "--", "sh", "-c", &script]);
+    assert_eq!(submitted.as_array().unwrap().len(), 20);
+    let mut indexes: Vec<u32> =
+        site.lines("indexes").iter().map(|line| line.parse().unwrap()).collect();
+    indexes.sort_unstable();
+    assert_eq!(indexes, (0..20).collect::<Vec<u32>>());
+    assert_eq!(
+        site.json(&["jobs", "--group", "g", "-n", "50"])["jobs"].as_array().unwrap().len(),
+        20
+    );
+}
+
+#[test]
+fn a_job_waits_for_others_and_falls_with_them_unless_it_may_not() {
+    let site = Site::dev();
+    let first = site.submit(&["--hold", "--attempts", "1", "--", "false"]);
+    let second = site.submit(&["--after", &first, "--", "true"]);
+    let third = site.submit(&["--after", &second, "--", "true"]);
+    let last = site.submit(&["--after", &first, "--even-if-failed", "--", "true"]);
+    assert_eq!(site.job(&second)["state"], "blocked");
+    assert_eq!(site.json(&["why", &second])["reason"], "not-ready");
+    assert_eq!(site.job(&first)["n_dependents"], 2);
+    assert_eq!(site.json(&["why", &first])["reason"], "on-hold");
+    site.said(&["release", &first]);
+    site.wait(&first, "state", "failed");
+    site.wait(&last, "state", "succeeded");
+    for id in [second, third] {
+        let job = site.wait(&id, "state", "cancelled");
+        assert_eq!(job["cause"], "dependency");
+    }
+}
+
+#[test]
+fn failures_are_tried_again_and_permanent_ones_are_not() {
+    let site = Site::dev();
+    let script = format!("echo x >> {0}; test $(wc -l < {0}) -ge 3", site.path("tries"));
+    let id = site.submit(&["--attempts", "5", "--wait", "--", "sh", "-c", &script]);
+    let job = site.job(&id);
+    assert_eq!((&job["state"], &job["failures"]), (&json!("succeeded"), &json!(2)));
+    let id = site.submit(&["--", "no-such-program"]);
+    let job = site.wait(&id, "state", "failed");
+    assert_eq!((&job["cause"], &job["attempts"]), (&json!("permanent"), &json!(1)));
+}
+
+#[test]
+fn a_job_that_runs_or_is_silent_for_too_long_is_ended() {
+    let site = Site::dev();
+    let long = site.submit(&[
+        "--timeout",
+        "300ms",
+        "--attempts",
+        "1",
+        "--",
+        "sh",
+        "-c",
+        "sleep 60 & wait",
+    ]);
+    let silent =
+        site.submit(&["--silence-timeout", "300ms", "--attempts", "1", "--", "sleep", "60"]);
+    for id in [long, silent] {
+        site.wait(&id, "state", "failed");
+        assert_eq!(site.job(&id)["past_attempts"][0]["ending"], "timeout");
+    }
+}
+
+#[test]
+fn a_job_that_comes_too_late_is_not_started() {
+    let site = Site::serve();
+    let id = site.submit(&["--start-within", "100ms", "--", "true"]);
+    let job = site.wait(&id, "state", "failed");
+    assert_eq!((&job["cause"], &job["attempts"]), (&json!("too-late"), &json!(0)));
+}
+
+#[test]
+fn the_same_submission_twice_is_one_job_and_another_under_its_key_is_a_conflict() {
+    let site = Site::serve();
+    let once =
+        site.submit(&["--idempotency-key", "k", "--label", "a=1", "--label", "b=2", "--", "true"]);
+    let twice =
+        site.submit(&["--idempotency-key", "k", "--label", "b=2", "--label", "a=1", "--", "true"]);
+    assert_eq!(once, twice);
+    let told = site.refused(&["submit", "--idempotency-key", "k", "--", "false"]);
+    assert!(told.contains("used before with another body"), "{told}");
+}
+
+#[test]
+fn jobs_with_one_dedupe_key_are_one_job_with_the_highest_priority() {
+    let site = Site::serve();
+    let once = site.submit(&["--dedupe", "k", "--", "true"]);
+    let twice = site.submit(&["--dedupe", "k", "--priority", "7", "--", "true"]);
+    assert_eq!(once, twice);
+    assert_eq!(site.job(&once)["priority"], 7);
+    site.said(&["set", "type", "exec", r#"{"dedupe": "drop"}"#]);
+    site.submit(&["--dedupe", "k", "--priority", "9", "--", "true"]);
+    assert_eq!(site.job(&once)["priority"], 7);
+}
+
+#[test]
+fn jobs_are_cancelled_in_every_state_and_taken_up_again() {
+    let site = Site::dev();
+    let running = site.submit(&["--", "sh", "-c", "trap '' TERM; sleep 60"]);
+    site.wait(&running, "state", "running");
+    let held = site.submit(&["--hold", "--", "true"]);
+    let blocked = site.submit(&["--after", &held, "--", "true"]);
+    for id in [&blocked, &held, &running] {
+        site.said(&["cancel", id]);
+        site.wait(id, "state", "cancelled");
+    }
+    let again = site.maitre(&["cancel", &held]);
+    assert_eq!(again.status.code(), Some(1));
+    site.said(&["retry", &held]);
+    site.wait(&held, "state", "succeeded");
+}
+
+#[test]
+fn the_priority_of_a_waiting_job_can_change() {
+    let site = Site::dev();
+    let order = |site: &Site, name: &str| {
+        let script = format!("echo {name} >> {}", site.path("order"));
+        site.submit(&["--slots", "2", "--", "sh", "-c", &script])
+    };
+    let blocker = site.submit(&["--slots", "2", "--", "sleep", "60"]);
+    site.wait(&blocker, "state", "running");
+    let first = order(&site, "first");
+    let second = order(&site, "second");
+    site.said(&["priority", "16", &second]);
+    site.said(&["cancel", &blocker]);
+    site.wait(&first, "state", "succeeded");
+    assert_eq!(site.lines("order"), ["second", "first"]);
+}
+
+#[test]
+fn jobs_that_share_a_resource_run_one_at_a_time() {
+    let site = Site::dev();
+    let script = format!("mkdir {0} && sleep 0.05 && rmdir {0}", site.path("door"));
+    let arguments = ["submit", "--array", "6", "--resource", "door", "--attempts", "1", "--wait"];
+    let jobs = site.json(&[&arguments[..], &["--", "sh", "-c", &script]].concat());
+    assert!(jobs.as_array().unwrap().iter().all(|job| job["state"] == "succeeded"));
+}

@@ -1,0 +1,7 @@
+//! A scheduler and workers, as a person meets them: real processes, a real disk.
+
+mod site;
+mod first;
+mod features;
+mod operate;
+mod recover;

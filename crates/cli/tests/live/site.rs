@@ -1,0 +1,200 @@
+//! A scheduler of its own for each test, and the commands that talk to it.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Nothing in these tests takes longer, even on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Processes that live as long as the test, and their directory.
+pub(crate) struct Site {
+    pub(crate) dir: TempDir,
+    address: String,
+    scheduler: Option<Child>,
+    workers: Vec<Child>,
+}
+
+impl Site {
+    /// A scheduler without workers.
+    pub(crate) fn serve() -> Self {
+        Self::start(&["serve"])
+    }
+
+    /// A scheduler with a worker of two slots beside it.
+    pub(crate) fn dev() -> Self {
+        Self::start(&["dev", "--slots", "2", "--name", "w1"])
+    }
+
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        let dir = TempDir::new().expect("there is room for a directory");
+        let mut site =
+            Self { dir, address: "127.0.0.1:0".to_owned(), scheduler: None, workers: Vec::new() };
+        site.launch(arguments);
+        site
+    }
+
+    /// Starts the scheduler, at the address that it had before if it ran before.
+    pub(crate) fn launch(&mut self, arguments: &[&str]) {
+        let mut child = command()
+            .args(arguments)
+            .args(["--listen", &self.address, "--heartbeat", "100ms", "--lease", "1s"])
+            .arg("--data-dir")
+            .arg(self.data())
+            .current_dir(self.dir.path())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("maitre starts");
+        let mut stderr = BufReader::new(child.stderr.take().expect("its errors are a pipe"));
+        let mut line = String::new();
+        stderr.read_line(&mut line).expect("it speaks");
+        let words = line.split_whitespace();
+        let address = words.skip_while(|word| *word != "on").nth(1);
+        let address = address.unwrap_or_else(|| panic!("it does not listen: {line}"));
+        self.address = address.trim_end_matches(',').to_owned();
+        // Whoever does not read a pipe stops its writer.
+        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        self.scheduler = Some(child);
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    /// Starts another worker; its place in the order of workers.
+    pub(crate) fn work(&mut self, name: &str, arguments: &[&str]) -> usize {
+        self.work_named(name, &[&["--exec", "--slots", "1"], arguments].concat());
+        self.workers.len() - 1
+    }
+
+    /// Starts a worker that runs no command but those of its settings.
+    pub(crate) fn work_named(&mut self, name: &str, arguments: &[&str]) {
+        let child = command()
+            .args(["work", "--name", name])
+            .args(arguments)
+            .env("MAITRE_SERVER", &self.address)
+            .current_dir(self.dir.path())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("maitre starts");
+        self.workers.push(child);
+    }
+
+    pub(crate) fn kill_scheduler(&mut self) {
+        let mut child = self.scheduler.take().expect("it runs");
+        child.kill().expect("it can be killed");
+        child.wait().expect("it is gone");
+    }
+
+    pub(crate) fn kill_worker(&mut self, at: usize) {
+        self.workers[at].kill().expect("it can be killed");
+        self.workers[at].wait().expect("it is gone");
+    }
+
+    /// Asks the scheduler to stop, and waits until it has.
+    pub(crate) fn terminate_scheduler(&mut self) {
+        let mut child = self.scheduler.take().expect("it runs");
+        let pid = child.id().to_string();
+        let sent = Command::new("kill").args(["-TERM", &pid]).status().expect("kill is there");
+        assert!(sent.success());
+        assert!(child.wait().expect("it ends").success(), "it stopped cleanly");
+    }
+
+    /// Runs a command.
+    pub(crate) fn maitre(&self, arguments: &[&str]) -> Output {
+        command()
+            .args(arguments)
+            .env("MAITRE_SERVER", &self.address)
+            .current_dir(self.dir.path())
+            .output()
+            .expect("maitre starts")
+    }
+
+    /// What a command said, when all went well.
+    pub(crate) fn said(&self, arguments: &[&str]) -> String {
+        let output = self.maitre(arguments);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "maitre {arguments:?}: {stderr}");
+        String::from_utf8(output.stdout).expect("it speaks UTF-8")
+    }
+
+    /// What a command complained about, and its exit code.
+    pub(crate) fn refused(&self, arguments: &[&str]) -> String {
+        let output = self.maitre(arguments);
+        assert_eq!(output.status.code(), Some(2), "maitre {arguments:?}");
+        assert_eq!(output.stdout, b"");
+        String::from_utf8(output.stderr).expect("it speaks UTF-8")
+    }
+
+    /// What a command said to machines.
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
+        // After the command's name: a command to run may follow at the end.
+        let said = self.said(&[&arguments[..1], &["--json"], &arguments[1..]].concat());
+        serde_json::from_str(&said).expect("it speaks JSON")
+    }
+
+    /// Submits; the new job's id.
+    pub(crate) fn submit(&self, arguments: &[&str]) -> String {
+        let submitted = self.said(&[&["submit", "--json"], arguments].concat());
+        let submitted: Value = serde_json::from_str(&submitted).expect("it speaks JSON");
+        submitted[0]["id"].as_u64().expect("a job has an id").to_string()
+    }
+
+    pub(crate) fn job(&self, id: &str) -> Value {
+        self.json(&["job", id])
+    }
+
+    /// Waits until a field of a job has this value.
+    pub(crate) fn wait(&self, id: &str, field: &str, value: &str) -> Value {
+        self.until(&format!("job {id} has {field} {value}"), || {
+            let job = self.job(id);
+            (job[field] == value).then_some(job)
+        })
+    }
+
+    /// Waits until there is something; says what was waited for if it never comes.
+    pub(crate) fn until<T>(&self, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(found) = look() {
+                return found;
+            }
+            let jobs = || String::from_utf8_lossy(&self.maitre(&["jobs"]).stdout).into_owned();
+            assert!(Instant::now() < deadline, "never: {what}\n{}", jobs());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// A path in the site's directory.
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.dir.path().join(name).display().to_string()
+    }
+
+    /// Lines of a file that jobs write to; none if it is not there yet.
+    pub(crate) fn lines(&self, name: &str) -> Vec<String> {
+        let text = std::fs::read_to_string(self.path(name)).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        for child in self.workers.iter_mut().chain(&mut self.scheduler) {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn command() -> Command {
+    let mut command = Command::new(Path::new(env!("CARGO_BIN_EXE_maitre")));
+    for variable in ["MAITRE_CONFIG", "MAITRE_SERVER", "MAITRE_LOG", "MAITRE_TENANT"] {
+        command.env_remove(variable);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
