@@ -9,7 +9,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Nothing in these tests takes longer, even on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Processes that live as long as the test, and their directory.
 pub(crate) struct Site {
@@ -55,7 +55,7 @@ impl Site {
         let words = line.split_whitespace();
         let address = words.skip_while(|word| *word != "on").nth(1);
         let address = address.unwrap_or_else(|| panic!("it does not listen: {line}"));
-        self.address = address.trim_end_matches(',').to_owned();
+        address.trim_end_matches(',').clone_into(&mut self.address);
         // Whoever does not read a pipe stops its writer.
         std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
         self.scheduler = Some(child);
@@ -157,6 +157,7 @@ impl Site {
     }
 
     /// Waits until there is something; says what was waited for if it never comes.
+    #[expect(clippy::disallowed_methods, reason = "a test that waits needs a clock")]
     pub(crate) fn until<T>(&self, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         let deadline = Instant::now() + PATIENCE;
         loop {
