@@ -18,8 +18,10 @@ use crate::lock::lock;
 
 /// Output of all attempts that waits to be sent.
 pub(crate) const LOG_BYTES_QUEUED_MAX: usize = 4 << 20;
-/// Completions that the server has not acknowledged. With more, no attempt is accepted.
-pub(crate) const COMPLETIONS_MAX: usize = 1_000;
+/// Completions that the server has not acknowledged, and bytes in them. With more, no attempt is
+/// accepted.
+const COMPLETIONS_MAX: usize = 1_000;
+const COMPLETION_BYTES_MAX: usize = 64 << 20;
 /// Accepts and refusals that wait to be sent. A server that causes more does not listen.
 const ANSWERS_MAX: usize = 10_000;
 /// Where a batch ends. One message more may be in it: far below the 4 MiB that servers take.
@@ -214,7 +216,9 @@ impl Outbox {
     }
 
     pub(crate) fn has_completion_room(&self) -> bool {
-        lock(&self.waiting).completions.len() < COMPLETIONS_MAX
+        let waiting = lock(&self.waiting);
+        let bytes: usize = waiting.completions.values().map(Kept::bytes).sum();
+        waiting.completions.len() < COMPLETIONS_MAX && bytes < COMPLETION_BYTES_MAX
     }
 
     /// Waits until the server has every completion.
@@ -260,6 +264,12 @@ impl Outbox {
         waiting.log_bytes = 0;
         waiting.logs_out = waiting.logs_in;
         waiting.logs.drain(..).collect()
+    }
+}
+
+impl Kept {
+    fn bytes(&self) -> usize {
+        self.complete.error.len() + self.complete.result.as_ref().map_or(0, Vec::len)
     }
 }
 
@@ -335,5 +345,101 @@ impl Waiting {
             }
         }
         next_at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: Key = Key { job: 7, attempt: 1 };
+
+    fn log(bytes: usize) -> v1::LogChunk {
+        v1::LogChunk { bytes: vec![0; bytes], ..v1::LogChunk::default() }
+    }
+
+    fn kinds(parcel: &Parcel) -> String {
+        let kind = |message: &v1::WorkerMessage| match message.message {
+            Some(Message::Heartbeat(_)) => 'h',
+            Some(Message::Accept(_)) => 'a',
+            Some(Message::Progress(_)) => 'p',
+            Some(Message::Log(_)) => 'l',
+            Some(Message::Complete(_)) => 'c',
+            Some(Message::Goodbye(_)) => 'g',
+            _ => '?',
+        };
+        parcel.messages.iter().map(kind).collect()
+    }
+
+    #[test]
+    fn the_heartbeat_comes_first_and_the_end_after_what_was_said() {
+        let outbox = Outbox::new();
+        outbox.complete(KEY, v1::Complete::default());
+        outbox.log(log(1));
+        outbox.progress(KEY, v1::Progress::default());
+        assert!(outbox.answer(Message::Accept(v1::Accept::default())));
+        outbox.heartbeat(v1::Heartbeat::default());
+        outbox.goodbye();
+        let parcel = outbox.next(Instant::now());
+        assert_eq!((kinds(&parcel).as_str(), parcel.is_last), ("haplcg", true));
+    }
+
+    #[test]
+    fn a_completion_waits_for_the_output_before_it() {
+        let (outbox, now) = (Outbox::new(), Instant::now());
+        for _ in 0..3 {
+            outbox.log(log(BATCH_BYTES_MAX / 2));
+        }
+        outbox.complete(KEY, v1::Complete::default());
+        outbox.goodbye();
+        let parcel = outbox.next(now);
+        assert_eq!((kinds(&parcel).as_str(), parcel.next_at), ("ll", Some(now)));
+        assert_eq!(kinds(&outbox.next(now)), "lcg");
+    }
+
+    #[test]
+    fn progress_is_told_once_a_second_but_the_last_at_once() {
+        let (outbox, now) = (Outbox::new(), Instant::now());
+        outbox.progress(KEY, v1::Progress::default());
+        outbox.progress(KEY, v1::Progress::default());
+        assert_eq!(kinds(&outbox.next(now)), "p");
+        outbox.progress(KEY, v1::Progress::default());
+        let parcel = outbox.next(now + PROGRESS_EVERY / 2);
+        assert_eq!((kinds(&parcel).as_str(), parcel.next_at), ("", Some(now + PROGRESS_EVERY)));
+        assert_eq!(kinds(&outbox.next(now + PROGRESS_EVERY)), "p");
+        outbox.progress(KEY, v1::Progress::default());
+        outbox.complete(KEY, v1::Complete::default());
+        assert_eq!(kinds(&outbox.next(now + PROGRESS_EVERY)), "pc");
+    }
+
+    #[test]
+    fn a_completion_is_sent_once_a_session_until_it_is_old() {
+        let (outbox, now) = (Outbox::new(), Instant::now());
+        outbox.complete(KEY, v1::Complete::default());
+        assert_eq!(kinds(&outbox.next(now)), "c");
+        assert_eq!(kinds(&outbox.next(now)), "");
+        outbox.repeat_older_than(Duration::from_hours(1));
+        assert_eq!(kinds(&outbox.next(now)), "");
+        outbox.repeat_older_than(Duration::ZERO);
+        assert_eq!(kinds(&outbox.next(now)), "c");
+        outbox.connected();
+        assert_eq!(kinds(&outbox.next(now)), "c");
+        outbox.forget(KEY);
+        outbox.connected();
+        assert_eq!(kinds(&outbox.next(now)), "");
+    }
+
+    #[test]
+    fn too_many_completions_leave_no_room_for_more() {
+        let outbox = Outbox::new();
+        let large = v1::Complete { result: Some(vec![0; 1 << 20]), ..v1::Complete::default() };
+        for job in 0..63 {
+            outbox.complete(Key { job, attempt: 1 }, large.clone());
+        }
+        assert!(outbox.has_completion_room());
+        outbox.complete(KEY, v1::Complete::default());
+        outbox.complete(Key { job: 63, attempt: 1 }, large.clone());
+        outbox.complete(Key { job: 64, attempt: 1 }, large);
+        assert!(!outbox.has_completion_room());
     }
 }

@@ -53,14 +53,20 @@ pub(crate) fn load() -> Option<Load> {
     Some(Load { all, busy, own })
 }
 
-/// Free and total memory, in MiB.
+/// Free and total memory, in MiB: of the machine, or of our cgroup if that has less.
 pub(crate) fn ram_mb() -> Option<(u64, u64)> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let kib = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name))?;
         line.split_whitespace().next()?.parse::<u64>().ok()
     };
-    Some((kib("MemAvailable:")? >> 10, kib("MemTotal:")? >> 10))
+    let (free, total) = (kib("MemAvailable:")? >> 10, kib("MemTotal:")? >> 10);
+    // A cgroup without a limit says `max`, which is no number.
+    let mib = |file: &str| Some(own_cgroup(file)?.trim().parse::<u64>().ok()? >> 20);
+    match (mib("memory.max"), mib("memory.current")) {
+        (Some(max), Some(used)) => Some((free.min(max.saturating_sub(used)), total.min(max))),
+        _ => Some((free, total)),
+    }
 }
 
 /// All processes that can be seen.
@@ -93,13 +99,17 @@ pub(crate) fn ram_peak_kib(pid: i32) -> Option<u64> {
 
 /// How often the kernel killed for want of memory: in our cgroup if we have one, or at all.
 pub(crate) fn out_of_memory_kills() -> u64 {
-    let own = fs::read_to_string("/proc/self/cgroup").ok().and_then(|text| {
-        let path = text.lines().find_map(|line| line.strip_prefix("0::"))?.to_owned();
-        fs::read_to_string(format!("/sys/fs/cgroup{path}/memory.events")).ok()
-    });
+    let own = own_cgroup("memory.events");
     let text = own.or_else(|| fs::read_to_string("/proc/vmstat").ok()).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
     line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
+}
+
+/// A file of the cgroup that we are in.
+fn own_cgroup(file: &str) -> Option<String> {
+    let text = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let path = text.lines().find_map(|line| line.strip_prefix("0::"))?;
+    fs::read_to_string(format!("/sys/fs/cgroup{path}/{file}")).ok()
 }
 
 /// All ticks and busy ones, from the first line of `/proc/stat`.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use model::maxima::INVENTORY_MAX;
+use model::maxima::{INVENTORY_MAX, RESULT_BYTES_MAX};
 use proto::v1;
 use proto::v1::server_message::Message;
 use proto::v1::worker_client::WorkerClient;
@@ -32,6 +32,9 @@ const MESSAGE_BYTES_MAX: usize = 16 << 20;
 const BATCHES_MAX: usize = 2;
 /// From the start of a connection to the welcome.
 const WELCOME_TIMEOUT: Duration = Duration::from_secs(10);
+/// What a welcome that does not say it means.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+const LEASE: Duration = Duration::from_secs(30);
 /// Heartbeats are not sent more often than this, whatever the server says.
 const HEARTBEAT_MIN: Duration = Duration::from_millis(10);
 /// A completion is sent again after so many heartbeats, and not sooner than after the time.
@@ -66,7 +69,7 @@ pub(crate) async fn session(shared: &Arc<Shared>, backoff: &mut Backoff) -> End 
     let welcome = &opened.welcome;
     backoff.set(welcome.reconnect_ms, welcome.reconnect_ms_max);
     let mut tasks = JoinSet::new();
-    let every = Duration::from_millis(welcome.heartbeat_ms).max(HEARTBEAT_MIN);
+    let every = or(welcome.heartbeat_ms, HEARTBEAT).max(HEARTBEAT_MIN);
     tasks.spawn(heartbeats(Arc::clone(shared), every));
     tasks.spawn(write(Arc::clone(shared), opened.sender.clone()));
     if shared.settings.inventory.is_some() {
@@ -110,9 +113,10 @@ async fn open(shared: &Shared) -> Result<Opened, End> {
     sender
         .try_send(v1::WorkerBatch { messages: vec![hello] })
         .map_err(|_| End::Broken("there is no room for the hello".to_owned()))?;
-    let response = client.session(ReceiverStream::new(receiver)).await.map_err(ended)?;
+    let response = client.session(ReceiverStream::new(receiver)).await;
+    let response = response.map_err(|status| ended(shared, &status))?;
     let mut stream = response.into_inner();
-    let batch = stream.message().await.map_err(ended)?;
+    let batch = stream.message().await.map_err(|status| ended(shared, &status))?;
     let mut rest = batch.unwrap_or_default().messages;
     let first = (!rest.is_empty()).then(|| rest.remove(0)).and_then(|first| first.message);
     let Some(Message::Welcome(welcome)) = first else {
@@ -122,19 +126,19 @@ async fn open(shared: &Shared) -> Result<Opened, End> {
 }
 
 /// What an error of the server means for us.
-#[expect(clippy::needless_pass_by_value, reason = "it is what errors are mapped by")]
-fn ended(status: Status) -> End {
-    // What it says about this hello will be true of the next one too.
-    let is_final = matches!(
+fn ended(shared: &Shared, status: &Status) -> End {
+    // What the server says about this hello will be true of the next one too.
+    let is_meant = matches!(
         status.code(),
-        Code::FailedPrecondition
-            | Code::InvalidArgument
-            | Code::Unauthenticated
-            | Code::PermissionDenied
-            | Code::AlreadyExists
-            | Code::Unimplemented
+        Code::FailedPrecondition | Code::InvalidArgument | Code::AlreadyExists
     );
-    if is_final {
+    // This may also be somebody in between who cannot reach the server for now; but whoever was
+    // never welcomed has probably come to the wrong door.
+    let is_wrong_door = matches!(
+        status.code(),
+        Code::Unauthenticated | Code::PermissionDenied | Code::Unimplemented
+    );
+    if is_meant || (is_wrong_door && !shared.was_welcomed.load(Ordering::SeqCst)) {
         End::Final(Error::Refused { message: status.message().to_owned() })
     } else {
         End::Broken(format!("{}: {}", status.code(), status.message()))
@@ -149,11 +153,13 @@ fn welcomed(shared: &Shared, opened: &Opened) -> Result<(), Error> {
         return Err(Error::Protocol { theirs: welcome.protocol, oldest, newest });
     }
     tracing::info!(generation = welcome.generation, "the server says welcome");
-    shared.set_limits(Limits {
-        result_bytes_max: usize::try_from(welcome.result_bytes_max).unwrap_or(usize::MAX),
-        log_bytes_max: welcome.log_bytes_max,
-    });
-    shared.lease.welcome(opened.hello_at, Duration::from_millis(welcome.lease_ms));
+    shared.was_welcomed.store(true, Ordering::SeqCst);
+    let result_bytes_max = match welcome.result_bytes_max {
+        0 => RESULT_BYTES_MAX,
+        max => usize::try_from(max).unwrap_or(usize::MAX),
+    };
+    shared.set_limits(Limits { result_bytes_max, log_bytes_max: welcome.log_bytes_max });
+    shared.lease.welcome(opened.hello_at, or(welcome.lease_ms, LEASE));
     for key in welcome.stale.iter().copied().map(Key::from) {
         shared.outbox.forget(key);
         if let Some(ticket) = shared.roster.find(key) {
@@ -173,6 +179,11 @@ fn welcomed(shared: &Shared, opened: &Opened) -> Result<(), Error> {
     }
     shared.outbox.connected();
     Ok(())
+}
+
+/// 0 means that it was not said.
+fn or(ms: u64, default: Duration) -> Duration {
+    if ms == 0 { default } else { Duration::from_millis(ms) }
 }
 
 async fn read(
@@ -198,7 +209,7 @@ async fn read(
             Ok(Some(batch)) => messages = batch.messages,
             Ok(None) | Err(_) if shared.outbox.is_goodbye_sent() => return End::Gone,
             Ok(None) => return End::Broken("the server hung up".to_owned()),
-            Err(status) => return ended(status),
+            Err(status) => return ended(shared, &status),
         }
     }
 }

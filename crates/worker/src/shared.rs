@@ -1,6 +1,6 @@
 //! What the tasks of one worker share.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -28,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) condition: Arc<Mutex<Condition>>,
     /// Where handlers run: not where heartbeats are sent, whatever handlers do.
     pub(crate) handlers: Handle,
+    /// Whether any session ever began.
+    pub(crate) was_welcomed: AtomicBool,
     /// The number of the last heartbeat, over all sessions.
     pub(crate) sequence: AtomicU64,
     /// The session is to end, because nobody at the other end acknowledges heartbeats.
@@ -81,6 +83,7 @@ impl Shared {
             gauges: Arc::new(Gauges::new(slots)),
             condition,
             handlers,
+            was_welcomed: AtomicBool::new(false),
             sequence: AtomicU64::new(0),
             cut: Notify::new(),
             departure: watch::Sender::new(Departure::No),

@@ -91,7 +91,11 @@ async fn supervise(
     handler: Arc<dyn Handler>,
 ) {
     tracing::debug!(job = ticket.key.job, attempt = ticket.key.attempt, "started");
-    let mut task = shared.handlers.spawn(async move { handler.run(attempt).await });
+    let mut task = shared.handlers.spawn(async move {
+        // A handler may drop its attempt early; the slots are taken until it returns.
+        let _taken = attempt.clone();
+        handler.run(attempt).await
+    });
     let outcome = tokio::select! {
         joined = &mut task => joined.unwrap_or_else(|error| Err(Failure::transient(ended(error)))),
         () = watch(&ticket, shared.settings.stop_grace) => {

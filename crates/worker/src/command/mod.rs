@@ -1,6 +1,7 @@
 //! A handler that runs commands: what a job names itself, or commands that the worker knows.
 //!
-//! No shell is in between. What a command starts dies with it, and with the worker.
+//! No shell is in between. What a command starts dies with it, and with the worker, however that
+//! ends; only a process that makes itself a session of its own, as a daemon does, gets away.
 
 mod payload;
 mod run;

@@ -1,0 +1,14 @@
+//! A worker against a server that does what a test says.
+
+#![allow(clippy::unwrap_used, reason = "these are tests, also what is not in a test itself")]
+#![allow(clippy::wildcard_enum_match_arm, reason = "a test picks the message that it is about")]
+
+mod server;
+mod world;
+mod session;
+mod attempts;
+mod leases;
+mod leaving;
+mod commands;
+mod stops;
+mod deaths;
