@@ -13,6 +13,8 @@ impl Scheduler {
     pub(crate) fn cancel(&mut self, job: &JobId) {
         if self.live.contains_key(job) {
             self.stop(job, v1::StopReason::Cancelled);
+        } else if self.claiming.contains_key(job) {
+            self.cancel_won.insert(job.clone());
         } else {
             self.withdraw(job);
             self.refetch.insert(job.clone());

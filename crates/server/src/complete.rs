@@ -34,6 +34,8 @@ pub(crate) struct Live {
     pub(crate) silence_timeout: Option<Millis>,
     /// When it last said something.
     pub(crate) heard: Timestamp,
+    /// When its silence is looked at next.
+    pub(crate) silence_at: Option<Timestamp>,
 }
 
 impl Live {
@@ -53,6 +55,7 @@ impl Live {
             run_timeout: record.spec.run_timeout,
             silence_timeout: record.spec.silence_timeout,
             heard: current.started.unwrap_or(current.claimed),
+            silence_at: None,
         })
     }
 
@@ -90,8 +93,9 @@ impl Scheduler {
         }
         live.is_started = true;
         live.heard = now;
-        if let Some(timeout) = live.silence_timeout {
-            let at = now + timeout + self.config.stop_grace;
+        live.silence_at =
+            live.silence_timeout.map(|timeout| now + timeout + self.config.stop_grace);
+        if let Some(at) = live.silence_at {
             self.timers.set(at, Timer::Silence(job.clone()));
         }
         let start = Start { job, attempt: live.number, worker: worker.clone() };
@@ -199,8 +203,7 @@ impl Scheduler {
 
     fn settle(&mut self, end: &End, record: &Record, charged: model::Fixed) {
         let now = self.store.now();
-        let live = self.live.remove(&end.job);
-        self.fleet.took(&end.worker, &end.job);
+        let live = self.remove_live(&end.job);
         let completed = record.state == State::Succeeded;
         let ended = WorldEnded { job: end.job.clone(), cost: charged, completed };
         self.world.apply(Event::Ended(ended));
@@ -250,11 +253,24 @@ impl Scheduler {
         self.learn(&run);
     }
 
+    fn remove_live(&mut self, job: &JobId) -> Option<Live> {
+        let live = self.live.remove(job)?;
+        self.fleet.took(&live.worker, job);
+        if let Some(at) = live.run_deadline(self.config.stop_grace) {
+            self.timers.unset(at, Timer::RunTimeout(job.clone()));
+        }
+        if let Some(at) = live.silence_at {
+            self.timers.unset(at, Timer::Silence(job.clone()));
+        }
+        Some(live)
+    }
+
     /// Forgets an attempt that the store does not know as current.
     fn drop_live(&mut self, job: &JobId, number: u32) {
-        let Some(live) = self.live.get(job).filter(|live| live.number == number) else { return };
-        self.fleet.took(&live.worker.clone(), job);
-        self.live.remove(job);
+        if self.live.get(job).is_none_or(|live| live.number != number) {
+            return;
+        }
+        self.remove_live(job);
         let ended = WorldEnded { job: job.clone(), cost: model::Fixed::ZERO, completed: false };
         self.world.apply(Event::Ended(ended));
     }

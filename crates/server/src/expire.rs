@@ -65,9 +65,10 @@ impl Scheduler {
     }
 
     fn silence(&mut self, job: JobId, now: Timestamp) {
-        let Some(live) = self.live.get(&job) else { return };
+        let Some(live) = self.live.get_mut(&job) else { return };
         let Some(timeout) = live.silence_timeout else { return };
         let at = live.heard + timeout + self.config.stop_grace;
+        live.silence_at = (at > now).then_some(at);
         if at <= now {
             self.stop(&job, v1::StopReason::Timeout);
         } else {

@@ -1,6 +1,6 @@
 //! What workers say changes the world: they come, live, speak and go.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use futures_util::FutureExt as _;
 use model::{Ending, Event, JobId, Name, Timestamp, WorkerId};
@@ -88,11 +88,10 @@ impl Scheduler {
 
     /// Compares what a worker says it has with what we know it has. Answers what it has wrongly.
     fn reconcile(&mut self, worker: &WorkerId, attempts: &[v1::AttemptRef]) -> Vec<v1::AttemptRef> {
-        let listed =
-            |job: &JobId, number: u32| attempts.contains(&v1::AttemptRef::new(job, number));
+        let named = names(attempts);
         for job in self.fleet.jobs_of(worker) {
             let Some(live) = self.live.get_mut(&job) else { continue };
-            if listed(&job, live.number) {
+            if is_named(&named, &job, live.number) {
                 live.is_offered = true;
                 self.accept(worker, job);
             } else if live.is_started {
@@ -199,10 +198,10 @@ impl Scheduler {
     /// A stream keeps its order, so a heartbeat after an accept names the attempt, unless its end
     /// came first. What the worker has lost track of is lost; what is not its own it must stop.
     fn compare(&mut self, stream: StreamId, worker: &WorkerId, beat: &Beat) {
+        let named = names(&beat.attempts);
         for job in self.fleet.jobs_of(worker) {
             let Some(live) = self.live.get(&job) else { continue };
-            let is_listed = beat.attempts.contains(&v1::AttemptRef::new(&job, live.number));
-            if live.is_started && !live.is_ending && !is_listed {
+            if live.is_started && !live.is_ending && !is_named(&named, &job, live.number) {
                 self.end_silently(&job, Ending::Lost, "the worker lost track of it");
             } else {
                 self.tell_to_stop(stream, &job);
@@ -312,6 +311,15 @@ impl Scheduler {
         }
         self.beat_in_world(worker, self.store.now());
     }
+}
+
+/// The attempts that a worker names.
+fn names(attempts: &[v1::AttemptRef]) -> BTreeSet<(u64, u32)> {
+    attempts.iter().map(|attempt| (attempt.job, attempt.attempt)).collect()
+}
+
+fn is_named(named: &BTreeSet<(u64, u32)>, job: &JobId, number: u32) -> bool {
+    job.as_number().is_some_and(|job| named.contains(&(job, number)))
 }
 
 fn superseded() -> tonic::Status {

@@ -22,8 +22,10 @@ pub(crate) struct Histories {
 #[derive(Clone, Debug, Default)]
 struct Runs {
     last: VecDeque<Run>,
-    /// What they add up to; made when asked for.
+    /// What they added up to when they were last summed up.
     summary: Option<History>,
+    /// Runs since then.
+    n_new: usize,
     touched: u64,
 }
 
@@ -41,7 +43,12 @@ impl Histories {
         while known.last.len() > RUNS_MAX {
             known.last.pop_front();
         }
-        known.summary = Some(summary(&known.last));
+        known.n_new += 1;
+        // One run in two hundred changes little: sums are made anew when a twentieth is new.
+        if known.n_new * 20 >= known.last.len() {
+            known.summary = Some(summary(&known.last));
+            known.n_new = 0;
+        }
     }
 
     /// What runs like this job's were like; `None` if there were none.

@@ -15,6 +15,8 @@ pub(crate) struct Seen {
     pub(crate) fence: u64,
     /// What it will hold.
     pub(crate) ask: Option<Ask>,
+    /// When it is no longer worth starting.
+    pub(crate) start_before: Option<Timestamp>,
 }
 
 impl Scheduler {
@@ -33,10 +35,10 @@ impl Scheduler {
             self.withdraw(job);
             return;
         }
-        let ask = record.spec.resource.clone();
-        self.seen.insert(job.clone(), Seen { fence: record.fence, ask });
-        if let Some(start_before) = record.spec.start_before {
-            self.timers.set(start_before, Timer::TooLate(job.clone()));
+        let (ask, start_before) = (record.spec.resource.clone(), record.spec.start_before);
+        self.seen.insert(job.clone(), Seen { fence: record.fence, ask, start_before });
+        if let Some(at) = start_before {
+            self.timers.set(at, Timer::TooLate(job.clone()));
         }
         self.world.apply(Event::Queued(Box::new(job_of(record, &self.histories))));
         self.inventories.wait(record, &mut self.world);
@@ -45,10 +47,19 @@ impl Scheduler {
 
     /// The job waits no longer.
     pub(crate) fn withdraw(&mut self, job: &JobId) {
-        if self.seen.remove(job).is_some() {
+        if self.unsee(job).is_some() {
             self.world.apply(Event::Withdrawn(job.clone()));
-            self.inventories.forget(job);
         }
+    }
+
+    /// Forgets what is only known of a job while it waits.
+    pub(crate) fn unsee(&mut self, job: &JobId) -> Option<Seen> {
+        let seen = self.seen.remove(job)?;
+        self.inventories.forget(job);
+        if let Some(at) = seen.start_before {
+            self.timers.unset(at, Timer::TooLate(job.clone()));
+        }
+        Some(seen)
     }
 }
 

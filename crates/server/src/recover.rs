@@ -87,11 +87,12 @@ impl Scheduler {
         if let Some(at) = live.run_deadline(self.config.stop_grace) {
             self.timers.set(at, Timer::RunTimeout(job.clone()));
         }
-        if let Some(timeout) = live.silence_timeout {
-            let at = live.heard + timeout + self.config.stop_grace;
+        live.silence_at =
+            live.silence_timeout.map(|timeout| live.heard + timeout + self.config.stop_grace);
+        if let Some(at) = live.silence_at {
             self.timers.set(at, Timer::Silence(job.clone()));
         }
-        self.seen.remove(&job);
+        self.unsee(&job);
         self.fleet.gave(&live.worker, &job);
         self.live.insert(job, live);
         self.world.apply(Event::Started(Box::new(attempt)));

@@ -47,8 +47,7 @@ impl Scheduler {
     }
 
     fn claim(&mut self, placement: Placement) -> Option<Claim> {
-        let seen = self.seen.remove(&placement.job)?;
-        self.inventories.forget(&placement.job);
+        let seen = self.unsee(&placement.job)?;
         self.claiming.insert(placement.job.clone(), placement.worker.clone());
         let given = placement.resource.clone().map(Ask::Named);
         Some(Claim {
@@ -96,6 +95,7 @@ impl Scheduler {
     /// The world placed a job that nobody got.
     fn take_back(&mut self, job: &JobId) {
         self.claiming.remove(job);
+        self.cancel_won.remove(job);
         let ended = Ended { job: job.clone(), cost: Fixed::ZERO, completed: false };
         self.world.apply(Event::Ended(ended));
     }
@@ -113,7 +113,10 @@ impl Scheduler {
             self.send(stream, offer(record));
         }
         self.fleet.gave(&live.worker, &job);
-        self.live.insert(job, live);
+        self.live.insert(job.clone(), live);
+        if self.cancel_won.remove(&job) {
+            self.stop(&job, v1::StopReason::Cancelled);
+        }
     }
 }
 

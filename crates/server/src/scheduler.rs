@@ -79,6 +79,8 @@ pub(crate) struct Scheduler {
     pub(crate) seen: BTreeMap<JobId, Seen>,
     /// Jobs that the world has placed and the store has not given yet.
     pub(crate) claiming: BTreeMap<JobId, WorkerId>,
+    /// Of those, the ones that were called off meanwhile: to be stopped once they are given.
+    pub(crate) cancel_won: BTreeSet<JobId>,
     /// Jobs that workers have.
     pub(crate) live: BTreeMap<JobId, Live>,
     pub(crate) fleet: Fleet,
@@ -132,6 +134,7 @@ impl Scheduler {
             world,
             seen: BTreeMap::new(),
             claiming: BTreeMap::new(),
+            cancel_won: BTreeSet::new(),
             live: BTreeMap::new(),
             timers,
             outgoing: Outgoing::default(),

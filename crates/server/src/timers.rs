@@ -34,6 +34,10 @@ impl Timers {
         self.0.insert((at, timer));
     }
 
+    pub(crate) fn unset(&mut self, at: Timestamp, timer: Timer) {
+        self.0.remove(&(at, timer));
+    }
+
     pub(crate) fn next(&self) -> Option<Timestamp> {
         self.0.first().map(|(at, _)| *at)
     }

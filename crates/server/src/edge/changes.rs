@@ -39,9 +39,9 @@ impl Door {
         self.announce(&gone);
         self.announce(&waiting);
         let gone = gone.into_iter().map(|record| record.id).collect();
-        self.tell(Message::Gone(gone)).await?;
-        self.tell(Message::Cancelling(stopping)).await?;
-        self.tell(Message::Waiting(waiting)).await?;
+        self.tell_done(Message::Gone(gone)).await;
+        self.tell_done(Message::Cancelling(stopping)).await;
+        self.tell_done(Message::Waiting(waiting)).await;
         Ok(v1::ChangeResponse { changes })
     }
 
@@ -65,7 +65,7 @@ impl Door {
             Revived::Unknown => unchanged(id, None, "there is no such job".to_owned()),
         });
         let changes = changes.collect();
-        self.waiting(waiting).await?;
+        self.waiting(waiting).await;
         Ok(v1::ChangeResponse { changes })
     }
 
@@ -90,13 +90,13 @@ impl Door {
             Amended::Unknown => unchanged(id, None, "there is no such job".to_owned()),
         });
         let changes = changes.collect();
-        self.waiting(waiting).await?;
+        self.waiting(waiting).await;
         Ok(v1::ChangeResponse { changes })
     }
 
-    async fn waiting(&self, records: Vec<Record>) -> Result<(), Status> {
+    async fn waiting(&self, records: Vec<Record>) {
         self.announce(&records);
-        self.tell(Message::Waiting(records)).await
+        self.tell_done(Message::Waiting(records)).await;
     }
 }
 

@@ -47,7 +47,7 @@ impl Jobs for Door {
         let new = new.filter_map(|(record, is_new)| is_new.then_some(record));
         let waiting: Vec<Record> = new.chain(submitted.changed).collect();
         self.announce(&waiting);
-        self.tell(Message::Waiting(waiting)).await?;
+        self.tell_done(Message::Waiting(waiting)).await;
         Ok(Response::new(response))
     }
 

@@ -33,6 +33,12 @@ impl Door {
         self.scheduler.send(message).await.map_err(|_| stopping())
     }
 
+    /// Tells the owner of the world what is done. If it is stopping, it finds out from the store
+    /// when it starts again; whoever asked for it is told that it is done.
+    pub(crate) async fn tell_done(&self, message: Message) {
+        let _ = self.tell(message).await;
+    }
+
     /// Asks the owner of the world.
     pub(crate) async fn ask<T>(
         &self,
