@@ -116,7 +116,7 @@ mod tests {
     fn memory_is_predicted_by_the_95th_percentile_of_the_last_200_runs() {
         let mut histories = Histories::default();
         histories.learn(&run(1_000_000, 1));
-        for ram in 1..=200 {
+        for ram in (1..=200).chain(1..=200) {
             histories.learn(&run(ram, 10));
         }
         let spec = Spec::new(TenantId::new("a"), Name::new("pdf"));
