@@ -10,6 +10,7 @@ use model::{
 
 use crate::catalogue::FitKey;
 use crate::order::Standing;
+use crate::parked::OpenTo;
 use crate::register::Place;
 use crate::table::{AttemptIx, ClassIx, JobIx, NameIx, TenantIx, WorkerIx};
 use crate::waiting::{AskIx, Extra, Waiting};
@@ -73,6 +74,18 @@ impl World {
         }
         let resource = self.resources[&name].clone();
         self.index_resource(&resource, resource.holder.is_none());
+        let open_to = self.open_to(&resource);
+        self.queue.open_resource(name, open_to, &mut self.fleet.catalogue);
+    }
+
+    fn open_to(&mut self, resource: &Resource) -> OpenTo {
+        match (&resource.holder, &resource.tenant) {
+            (Some(_), _) => OpenTo::Nobody,
+            (None, Some(owner)) => {
+                OpenTo::Tenant(self.tenants.find_or_default(owner, &mut self.names))
+            }
+            (None, None) => OpenTo::Anybody,
+        }
     }
 
     fn index_resource(&mut self, resource: &Resource, is_free: bool) {

@@ -12,7 +12,7 @@ use model::job::Needs;
 
 use crate::bits::Bits;
 use crate::index::Lookup;
-use crate::table::{ClassIx, FitIx, LineIx, NameIx, Table};
+use crate::table::{ClassIx, FitIx, LaneIx, NameIx, Table};
 
 /// What decides which workers could ever run a job.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -59,8 +59,10 @@ pub(crate) struct Class {
     pub(crate) key: ClassKey,
     /// Waiting jobs of it, whether in a line or not.
     pub(crate) n_jobs: usize,
-    /// Lines that are not empty.
-    pub(crate) lines: Vec<LineIx>,
+    /// Lines of it that may have their turn, side by side.
+    pub(crate) lanes: Vec<LaneIx>,
+    /// Its place among the classes with lanes.
+    pub(crate) active_at: usize,
 }
 
 impl Class {
@@ -132,7 +134,7 @@ impl Catalogue {
         if let Some(ix) = self.by_class_key.get(&key) {
             return ix;
         }
-        let class = Class { key: key.clone(), n_jobs: 0, lines: Vec::new() };
+        let class = Class { key: key.clone(), n_jobs: 0, lanes: Vec::new(), active_at: 0 };
         let ix = self.classes.insert(class);
         self.fits[key.fit].classes.push(ix);
         self.by_class_key.insert(key, ix);

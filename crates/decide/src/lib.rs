@@ -27,6 +27,8 @@ mod seated;
 mod inputs;
 mod register;
 mod queue;
+mod lanes;
+mod parked;
 mod waiting;
 mod tenants;
 

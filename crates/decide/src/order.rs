@@ -26,18 +26,6 @@ pub(crate) enum Mode {
     OnDemandCapped,
 }
 
-impl Mode {
-    pub(crate) const COUNT: usize = 3;
-
-    pub(crate) const fn index(self) -> usize {
-        match self {
-            Self::Batch => 0,
-            Self::OnDemand => 1,
-            Self::OnDemandCapped => 2,
-        }
-    }
-}
-
 /// What of a job its order depends on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Standing {

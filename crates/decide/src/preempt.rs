@@ -53,9 +53,9 @@ impl World {
 
     /// The job whose turn it is to make room for itself, and its line.
     fn next_preemptor(&self, failed: &Failed) -> Option<(LineIx, JobIx)> {
-        let classes = self.queue.active.iter().map(|class| &self.fleet.catalogue.classes[*class]);
-        let lines = classes.flat_map(|class| &class.lines);
-        let candidates = lines.filter_map(|line| Some((*line, self.preemptor_of(*line, failed)?)));
+        let classes = self.queue.active().iter().map(|class| &self.fleet.catalogue.classes[*class]);
+        let lines = classes.flat_map(|class| self.queue.lines_of(class));
+        let candidates = lines.filter_map(|line| Some((line, self.preemptor_of(line, failed)?)));
         candidates.min_by_key(|(line, job)| {
             let waiting = &self.queue.jobs[*job];
             let key = self.job_key(&self.queue.lines[*line].key, &waiting.standing);

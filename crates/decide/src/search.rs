@@ -65,14 +65,15 @@ impl World {
         let classes =
             fits.flat_map(|fit| &fit.classes).map(|class| &self.fleet.catalogue.classes[*class]);
         let classes = classes.filter(|class| seated.has_room(&class.key));
-        let lines = classes.flat_map(|class| class.lines.iter().map(move |line| (class, line)));
+        let lines =
+            classes.flat_map(|class| self.queue.lines_of(class).map(move |line| (class, line)));
         let lines = lines.filter(|(class, line)| {
-            let key = &self.queue.lines[**line].key;
+            let key = &self.queue.lines[*line].key;
             self.takes(scope, key.stage)
                 && self.worker_allows(worker, class, key.tenant)
                 && self.line_limit(key).is_none()
         });
-        lines.map(|(_, line)| *line).collect()
+        lines.map(|(_, line)| line).collect()
     }
 }
 

@@ -60,6 +60,10 @@ ix!(
     LineIx
 );
 ix!(
+    /// Lines of one class that only the keys of their first jobs tell apart.
+    LaneIx
+);
+ix!(
     /// An interned name: of a type, pool, amount, hint or resource.
     NameIx
 );

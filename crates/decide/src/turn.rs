@@ -4,7 +4,8 @@ use model::policy::{Order, Turn};
 use model::{JobId, Name, Timestamp};
 
 use crate::catalogue::Class;
-use crate::order::{Mode, OrderKey, Standing};
+use crate::lanes::Lane;
+use crate::order::{OrderKey, Standing};
 use crate::queue::{Head, Line, LineKey};
 use crate::table::{FitIx, JobIx, LineIx, NameIx, WorkerIx};
 use crate::waiting::{Stage, Waiting};
@@ -42,6 +43,22 @@ struct Rank<'a> {
     id: &'a JobId,
 }
 
+/// What a look at the lines has found so far.
+#[derive(Default)]
+struct Look<'a> {
+    best: Option<(Rank<'a>, Pick)>,
+    /// Lines that a limit closes.
+    closed: Vec<LineIx>,
+    /// Lines of which no job is cheap enough.
+    walked: Vec<LineIx>,
+}
+
+impl<'a> Look<'a> {
+    fn improves(&self, rank: &Rank<'a>) -> bool {
+        self.best.as_ref().is_none_or(|(best, _)| rank < best)
+    }
+}
+
 impl Scope {
     /// Whether jobs at this stage of their backoff are looked at.
     pub(crate) fn takes(self, stage: Stage, fills_up: bool) -> bool {
@@ -58,56 +75,27 @@ impl World {
     ///
     /// Lines that limits close are marked, and not looked at again in this pass.
     pub(crate) fn next_turn(&mut self, scope: Scope) -> Option<Pick> {
-        let (mut closed, mut walked) = (Vec::new(), Vec::new());
-        // Where tenants do not matter, lines of one class and mode differ by their keys alone.
-        let goes_by_key =
-            matches!(self.policy.turn, Turn::FirstCome | Turn::TypeGroups) && !scope.by_age;
-        let mut best: Option<(Rank<'_>, Pick)> = None;
-        for class in &self.queue.active {
+        // Most rounds end here: the one slot that was free is taken.
+        if self.fleet.slots_free == 0 {
+            return None;
+        }
+        let mut look = Look::default();
+        for class in self.queue.active() {
             let class = &self.fleet.catalogue.classes[*class];
-            if !self.may_have_room(class.key.fit, scope) {
+            if !self.may_have_room(class.key.fit, scope)
+                || scope.worker.is_some_and(|ix| !self.may_seat(ix, class))
+            {
                 continue;
             }
-            if scope.worker.is_some_and(|ix| !self.may_seat(ix, class)) {
-                continue;
-            }
-            // The smallest key so far of each mode, of a line that won or lost by its score: a
-            // line with a larger key can only lose to it, or as it did.
-            let mut keys: [Option<&OrderKey>; Mode::COUNT] = [None; Mode::COUNT];
-            for line_ix in &class.lines {
-                let line = &self.queue.lines[*line_ix];
-                if line.blocked_in == self.pass || !self.takes(scope, line.key.stage) {
-                    continue;
-                }
-                let key = &mut keys[line.key.mode.index()];
-                if goes_by_key && key.is_some_and(|best| *best < line.head.key) {
-                    continue;
-                }
-                let is_better = |rank: &Rank<'_>| best.as_ref().is_none_or(|(best, _)| rank < best);
-                // Most lines lose by their first job already, before any limit is asked.
-                let Head { standing, key: OrderKey { id, .. }, .. } = &line.head;
-                if !scope.by_age && !is_better(&self.rank(&line.key, standing, id, scope)) {
-                    *key = Some(&line.head.key);
-                    continue;
-                }
-                if !self.may_start_any(line, scope) {
-                    closed.push(*line_ix);
-                    continue;
-                }
-                let Some(job) = self.first_of(line, scope) else {
-                    walked.push(*line_ix);
-                    continue;
-                };
-                let Waiting { standing, id, .. } = &self.queue.jobs[job];
-                let rank = self.rank(&line.key, standing, id, scope);
-                if is_better(&rank) {
-                    best = Some((rank, Pick { line: *line_ix, job }));
-                    if job == line.head.job {
-                        *key = Some(&line.head.key);
-                    }
+            for lane in self.queue.lanes_of(class) {
+                if scope.by_age {
+                    self.look_by_age(lane, scope, &mut look);
+                } else {
+                    self.look_along(lane, scope, &mut look);
                 }
             }
         }
+        let Look { best, closed, walked } = look;
         let pick = best.map(|(_, pick)| pick);
         for line in &walked {
             // Nobody was cheap enough: it is not walked again until a cheaper job comes.
@@ -117,6 +105,64 @@ impl World {
             self.block(line);
         }
         pick
+    }
+
+    /// Looks for a better job in a lane, up to the first that may start: those behind it can only
+    /// be worse. Most lanes lose by their very first job, before any limit is asked.
+    fn look_along<'a>(&'a self, lane: &Lane, scope: Scope, look: &mut Look<'a>) {
+        for ix in lane.lines() {
+            let line = &self.queue.lines[ix];
+            if !self.is_looked_at(line, scope) {
+                continue;
+            }
+            let Head { standing, key: OrderKey { id, .. }, job: head } = &line.head;
+            let rank = self.rank(&line.key, standing, id, scope);
+            if !look.improves(&rank) {
+                return;
+            }
+            if !self.may_start_any(line, scope) {
+                look.closed.push(ix);
+                continue;
+            }
+            match self.first_of(line, scope) {
+                None => look.walked.push(ix),
+                Some(job) if job == *head => {
+                    look.best = Some((rank, Pick { line: ix, job }));
+                    return;
+                }
+                Some(job) => self.compare(Pick { line: ix, job }, scope, look),
+            }
+        }
+    }
+
+    /// The same by age alone: lanes are not in that order, so every line is looked at.
+    fn look_by_age<'a>(&'a self, lane: &Lane, scope: Scope, look: &mut Look<'a>) {
+        for ix in lane.lines() {
+            let line = &self.queue.lines[ix];
+            if !self.is_looked_at(line, scope) {
+                continue;
+            }
+            if !self.may_start_any(line, scope) {
+                look.closed.push(ix);
+                continue;
+            }
+            match self.oldest(line, scope) {
+                None => look.walked.push(ix),
+                Some(job) => self.compare(Pick { line: ix, job }, scope, look),
+            }
+        }
+    }
+
+    fn is_looked_at(&self, line: &Line, scope: Scope) -> bool {
+        line.blocked_in != self.pass && self.takes(scope, line.key.stage)
+    }
+
+    fn compare<'a>(&'a self, pick: Pick, scope: Scope, look: &mut Look<'a>) {
+        let Waiting { standing, id, .. } = &self.queue.jobs[pick.job];
+        let rank = self.rank(&self.queue.lines[pick.line].key, standing, id, scope);
+        if look.improves(&rank) {
+            look.best = Some((rank, pick));
+        }
     }
 
     pub(crate) fn takes(&self, scope: Scope, stage: Stage) -> bool {
@@ -156,8 +202,9 @@ impl World {
 
     /// The first job of the line that budgets cover.
     fn first_of(&self, line: &Line, scope: Scope) -> Option<JobIx> {
-        if scope.by_age {
-            return self.oldest(line, scope);
+        // Without either, the head is at hand, and nothing else needs to be read.
+        if self.cost_max(line.key.tenant).is_none() && !self.fetches_literally(scope) {
+            return Some(line.head.job);
         }
         self.first_covered(line, |waiting| self.is_fetched(waiting, scope))
     }
@@ -174,12 +221,15 @@ impl World {
     /// Whether a worker that asks may take this job. To the letter of its source, a job that never
     /// needed a backoff counts as if its backoff ended when it was submitted.
     pub(crate) fn is_fetched(&self, waiting: &Waiting, scope: Scope) -> bool {
-        let is_literal = scope.fetch
-            && self.policy.proactive_fetch_literal
-            && !self.policy.proactive_fetch_to_capacity;
-        !is_literal
+        !self.fetches_literally(scope)
             || waiting.extra().backoff_until.is_some()
             || waiting.standing.created >= self.now
+    }
+
+    fn fetches_literally(&self, scope: Scope) -> bool {
+        scope.fetch
+            && self.policy.proactive_fetch_literal
+            && !self.policy.proactive_fetch_to_capacity
     }
 
     fn rank<'a>(
