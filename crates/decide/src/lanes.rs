@@ -47,7 +47,17 @@ pub(crate) struct Lane {
 impl Lane {
     /// Its lines, the smallest key first.
     pub(crate) fn lines(&self) -> impl Iterator<Item = LineIx> {
-        std::iter::once(&self.first).chain(&self.others).map(|(_, line)| *line)
+        std::iter::once(self.first()).chain(self.others())
+    }
+
+    /// The line with the smallest key.
+    pub(crate) const fn first(&self) -> LineIx {
+        self.first.1
+    }
+
+    /// The others, the smallest key first.
+    pub(crate) fn others(&self) -> impl Iterator<Item = LineIx> {
+        self.others.iter().map(|(_, line)| *line)
     }
 
     fn insert(&mut self, key: OrderKey, line: LineIx) {

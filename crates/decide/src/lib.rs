@@ -28,7 +28,8 @@ mod inputs;
 mod register;
 mod queue;
 mod lanes;
-mod parked;
+mod timers;
+mod resources;
 mod waiting;
 mod tenants;
 

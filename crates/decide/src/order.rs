@@ -84,9 +84,12 @@ impl Standing {
     /// What each part of its score says.
     pub(crate) fn points(&self, aging: &Aging, now: Timestamp, slots_free: u64) -> Vec<Points> {
         let rules = [Rule::Priority, Rule::Age, Rule::Rarity, Rule::OnDemand, Rule::Length];
-        let said = rules.into_iter().zip(self.parts(aging, now, slots_free));
-        let said = said.filter(|(_, points)| *points != 0);
-        said.map(|(rule, points)| Points { rule, points: Fixed::thousandths(points) }).collect()
+        let parts = rules.into_iter().zip(self.parts(aging, now, slots_free));
+        let mut said = Vec::with_capacity(4);
+        for (rule, points) in parts.filter(|(_, points)| *points != 0) {
+            said.push(Points { rule, points: Fixed::thousandths(points) });
+        }
+        said
     }
 
     /// Priority, age, rarity, on-demand and length, in thousandths of points.

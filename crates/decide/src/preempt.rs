@@ -160,7 +160,7 @@ impl World {
         let alike = self
             .promised()
             .filter(|(waiting, _)| self.fleet.catalogue.fit_of(waiting.class).key.kind == kind);
-        let settings = kind.and_then(|kind| self.kinds.get(&kind));
+        let settings = kind.and_then(|kind| self.kinds.get(kind));
         let kind_is_full = settings.is_some_and(|kind| {
             let n_jobs = kind.n_running.saturating_add(count(alike.count()));
             kind.settings.jobs_max.is_some_and(|max| n_jobs >= max)

@@ -4,7 +4,7 @@
 //! resource. A decision looks at the heads of lines, so its cost depends on how many kinds of jobs
 //! wait, not on how many jobs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use model::policy::Policy;
 use model::{Fixed, JobId, Millis, Timestamp};
@@ -14,8 +14,9 @@ use crate::catalogue::{Catalogue, Class};
 use crate::index::QuickLookup;
 use crate::lanes::{Lane, LaneKey, Lanes};
 use crate::order::{Mode, OrderKey, Standing};
-use crate::parked::{Asked, OpenTo};
+use crate::resources::{Asked, OpenTo};
 use crate::table::{ClassIx, Ix, JobIx, LaneIx, LineIx, NameIx, Table, TenantIx};
+use crate::timers::Timers;
 use crate::waiting::{AskIx, Stage, Waiting};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -69,7 +70,7 @@ pub(crate) struct Queue {
     line_of: QuickLookup<LineKey, LineIx>,
     lanes: Lanes,
     asked: Asked,
-    timers: BTreeSet<(Timestamp, JobIx)>,
+    timers: Timers,
     /// Places of jobs that are gone, used again once no worker knows facts about them.
     retired: Vec<JobIx>,
 }
@@ -83,6 +84,11 @@ const RETIRED_MAX: usize = 4_096;
 /// Whether lines must also be sorted by age alone, because some choices go by it.
 fn needs_age_order(policy: &Policy) -> bool {
     policy.priority_percentage < 100
+}
+
+/// Whether a job waits at this place and is to be looked at again at that moment.
+fn is_due(jobs: &Table<JobIx, Waiting>, moment: Timestamp, ix: JobIx) -> bool {
+    jobs.get(ix).is_some_and(|waiting| waiting.timer == Some(moment))
 }
 
 impl Queue {
@@ -112,7 +118,7 @@ impl Queue {
     pub(crate) fn take(&mut self, ix: JobIx, catalogue: &mut Catalogue) -> Waiting {
         self.step_out(ix, catalogue);
         let waiting = self.jobs.take(ix);
-        self.census.count(&self.sketches[ix.at()], -1);
+        self.census.count(&waiting.sketch(), -1);
         catalogue.classes[waiting.class].n_jobs -= 1;
         if waiting.has_inputs {
             self.retired.push(ix);
@@ -140,12 +146,14 @@ impl Queue {
 
     /// Moves every job whose moment came by `now` to its new line.
     pub(crate) fn advance(&mut self, catalogue: &mut Catalogue, policy: &Policy, now: Timestamp) {
-        while let Some(&(moment, ix)) = self.timers.first() {
-            if moment > now {
-                break;
+        while let Some((moment, ix)) = self.timers.pop(now) {
+            if is_due(&self.jobs, moment, ix) {
+                self.step_out(ix, catalogue);
+                self.line_up(ix, catalogue, policy, now);
             }
-            self.step_out(ix, catalogue);
-            self.line_up(ix, catalogue, policy, now);
+        }
+        if self.timers.wants_clearing() {
+            self.timers.clear(|moment, ix| is_due(&self.jobs, moment, ix));
         }
     }
 
@@ -202,7 +210,7 @@ impl Queue {
         let waiting = &mut self.jobs[ix];
         waiting.timer = waiting.next_change(policy, now);
         if let Some(moment) = waiting.timer {
-            self.timers.insert((moment, ix));
+            self.timers.set(moment, ix);
         }
         if waiting.starts() > now {
             return;
@@ -241,8 +249,8 @@ impl Queue {
 
     fn step_out(&mut self, ix: JobIx, catalogue: &mut Catalogue) {
         let waiting = &mut self.jobs[ix];
-        if let Some(moment) = waiting.timer.take() {
-            self.timers.remove(&(moment, ix));
+        if waiting.timer.take().is_some() {
+            self.timers.cancel();
         }
         let Some(line_ix) = waiting.line.take() else { return };
         let line = &mut self.lines[line_ix];

@@ -5,7 +5,7 @@
 
 use model::JobId;
 
-use crate::index::QuickLookup;
+use crate::index::Lookup;
 use crate::table::{AttemptIx, EntryIx, JobIx, Table};
 
 /// Where a job is.
@@ -17,13 +17,18 @@ pub(crate) enum Place {
     Nowhere,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Register {
-    by_id: QuickLookup<JobId, EntryIx>,
+    by_id: Lookup<JobId, EntryIx>,
     entries: Table<EntryIx, Place>,
 }
 
 impl Register {
+    /// Nobody yet. Ids are strangers' to choose, so where they are kept depends on the seed.
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { by_id: Lookup::new(seed), entries: Table::default() }
+    }
+
     pub(crate) fn get(&self, id: &JobId) -> Option<Place> {
         self.by_id.get(id).map(|entry| self.entries[entry])
     }
@@ -44,11 +49,9 @@ impl Register {
         }
     }
 
-    /// A new entry for a job that is not in here.
-    pub(crate) fn add(&mut self, id: JobId) -> EntryIx {
-        let entry = self.entries.insert(Place::Nowhere);
-        self.by_id.insert(id, entry);
-        entry
+    /// A new entry for a job; `None` if it is in here.
+    pub(crate) fn add(&mut self, id: JobId) -> Option<EntryIx> {
+        self.by_id.insert_new(id, || self.entries.insert(Place::Nowhere))
     }
 
     pub(crate) fn set(&mut self, entry: EntryIx, place: Place) {

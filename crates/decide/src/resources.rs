@@ -1,13 +1,16 @@
-//! Lines whose resource is not to be had stand aside, so that no decision looks at them.
+//! Named resources: who holds them, and which lines wait for them.
 //!
-//! However many jobs wait for resources that are held, they cost a decision nothing: a line comes
-//! back when its resource is free.
+//! Lines whose resource is not to be had stand aside, and come back when it is free: however many
+//! jobs wait for resources that are held, no decision looks at them.
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use model::{JobId, Resource};
 
 use crate::queue::LineKey;
 use crate::table::{LineIx, NameIx, TenantIx};
 use crate::waiting::AskIx;
+use crate::world::World;
 
 /// Who may hold a resource now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,5 +75,55 @@ impl Asked {
         if asking.is_some_and(|own| own.open_to == OpenTo::Anybody && own.lines.is_empty()) {
             self.by_name.remove(&name);
         }
+    }
+}
+
+impl World {
+    /// Takes in a resource; what an attempt holds stays held.
+    pub(crate) fn declare_resource(&mut self, resource: Resource) {
+        let name = self.names.find(&resource.name);
+        let known = name.and_then(|name| self.resources.get(&name));
+        let holder = known.and_then(|known| known.holder.clone());
+        let held_by = holder.filter(|job| self.register.running(job).is_some());
+        self.set_resource(Resource { holder: held_by.or(resource.holder.clone()), ..resource });
+    }
+
+    fn set_resource(&mut self, resource: Resource) {
+        let name = self.names.intern(&resource.name);
+        if let Some(old) = self.resources.insert(name, resource) {
+            self.index_resource(&old, false);
+        }
+        let resource = self.resources[&name].clone();
+        self.index_resource(&resource, resource.holder.is_none());
+        let open_to = self.open_to(&resource);
+        self.queue.open_resource(name, open_to, &mut self.fleet.catalogue);
+    }
+
+    fn open_to(&mut self, resource: &Resource) -> OpenTo {
+        match (&resource.holder, &resource.tenant) {
+            (Some(_), _) => OpenTo::Nobody,
+            (None, Some(owner)) => {
+                OpenTo::Tenant(self.tenants.find_or_default(owner, &mut self.names))
+            }
+            (None, None) => OpenTo::Anybody,
+        }
+    }
+
+    fn index_resource(&mut self, resource: &Resource, is_free: bool) {
+        let Some(tenant) = &resource.tenant else { return };
+        let tenant = self.tenants.find_or_default(tenant, &mut self.names);
+        let free = self.resources_free.entry(tenant).or_default();
+        if is_free {
+            free.insert(resource.name.clone());
+        } else {
+            free.remove(&resource.name);
+        }
+    }
+
+    pub(crate) fn set_holder(&mut self, name: NameIx, holder: Option<JobId>) {
+        let text = self.names.name(name).clone();
+        let known = self.resources.get(&name).cloned();
+        let known = known.unwrap_or(Resource { name: text, tenant: None, holder: None });
+        self.set_resource(Resource { holder, ..known });
     }
 }

@@ -146,3 +146,47 @@ impl<I: Ix, T> IndexMut<I> for Table<I, T> {
         self.rows[ix.at()].as_mut().expect("an index points at a row")
     }
 }
+
+/// Something for some names: found in two steps, where a tree would take many.
+#[derive(Clone, Debug)]
+pub(crate) struct ByName<T> {
+    /// Places in `values`, by name.
+    places: Vec<Option<u32>>,
+    values: Vec<T>,
+}
+
+impl<T> Default for ByName<T> {
+    fn default() -> Self {
+        Self { places: Vec::new(), values: Vec::new() }
+    }
+}
+
+impl<T> ByName<T> {
+    pub(crate) fn get(&self, name: NameIx) -> Option<&T> {
+        self.values.get(self.place(name)?)
+    }
+
+    pub(crate) fn get_or_insert_with(&mut self, name: NameIx, make: impl FnOnce() -> T) -> &mut T {
+        let place = self.place(name).unwrap_or_else(|| {
+            self.values.push(make());
+            if self.places.len() <= name.at() {
+                self.places.resize(name.at() + 1, None);
+            }
+            let place = self.values.len() - 1;
+            self.places[name.at()] =
+                Some(u32::try_from(place).expect("there are fewer than 2^32 names"));
+            place
+        });
+        &mut self.values[place]
+    }
+
+    /// All of them, in the order in which they came: sort them before anybody sees them.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
+        self.values.iter()
+    }
+
+    fn place(&self, name: NameIx) -> Option<usize> {
+        let place = self.places.get(name.at()).copied().flatten()?;
+        Some(usize::try_from(place).expect("a usize holds a u32"))
+    }
+}

@@ -31,13 +31,19 @@ pub(crate) struct Pick {
     pub(crate) job: JobIx,
 }
 
-/// Where a job stands among all; smallest first.
+/// Whose turn it is, as far as that does not depend on the job; smallest first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Rank<'a> {
+struct WhoseTurn<'a> {
     group: u8,
     is_served: bool,
     deficit: i128,
     name: Option<&'a Name>,
+}
+
+/// Where a job stands among all; smallest first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Rank<'a> {
+    turn: WhoseTurn<'a>,
     key: i64,
     ready: Timestamp,
     id: &'a JobId,
@@ -107,32 +113,48 @@ impl World {
         pick
     }
 
-    /// Looks for a better job in a lane, up to the first that may start: those behind it can only
-    /// be worse. Most lanes lose by their very first job, before any limit is asked.
+    /// Looks for a better job in a lane. The first line settles it, unless a limit is in its way.
     fn look_along<'a>(&'a self, lane: &Lane, scope: Scope, look: &mut Look<'a>) {
-        for ix in lane.lines() {
-            let line = &self.queue.lines[ix];
-            if !self.is_looked_at(line, scope) {
-                continue;
-            }
-            let Head { standing, key: OrderKey { id, .. }, job: head } = &line.head;
-            let rank = self.rank(&line.key, standing, id, scope);
-            if !look.improves(&rank) {
+        if self.is_settled_by(lane.first(), scope, look) {
+            return;
+        }
+        for line in lane.others() {
+            if self.is_settled_by(line, scope, look) {
                 return;
             }
-            if !self.may_start_any(line, scope) {
-                look.closed.push(ix);
-                continue;
-            }
-            match self.first_of(line, scope) {
-                None => look.walked.push(ix),
-                Some(job) if job == *head => {
-                    look.best = Some((rank, Pick { line: ix, job }));
-                    return;
-                }
-                Some(job) => self.compare(Pick { line: ix, job }, scope, look),
-            }
         }
+    }
+
+    /// Looks at one line of a lane. It settles the matter if its first job may start, or is no
+    /// better than the best: those behind it are worse. Most lines lose before any limit is asked.
+    fn is_settled_by<'a>(&'a self, ix: LineIx, scope: Scope, look: &mut Look<'a>) -> bool {
+        let line = &self.queue.lines[ix];
+        if !self.is_looked_at(line, scope) {
+            return false;
+        }
+        // Before the job is scored: it may lose by whose it is.
+        let turn = self.turn(&line.key, scope);
+        if look.best.as_ref().is_some_and(|(best, _)| best.turn < turn) {
+            return true;
+        }
+        let Head { standing, key: OrderKey { id, .. }, job: head } = &line.head;
+        let rank = self.rank(turn, &line.key, standing, id);
+        if !look.improves(&rank) {
+            return true;
+        }
+        if !self.may_start_any(line, scope) {
+            look.closed.push(ix);
+            return false;
+        }
+        match self.first_of(line, scope) {
+            None => look.walked.push(ix),
+            Some(job) if job == *head => {
+                look.best = Some((rank, Pick { line: ix, job }));
+                return true;
+            }
+            Some(job) => self.compare(Pick { line: ix, job }, scope, look),
+        }
+        false
     }
 
     /// The same by age alone: lanes are not in that order, so every line is looked at.
@@ -159,7 +181,11 @@ impl World {
 
     fn compare<'a>(&'a self, pick: Pick, scope: Scope, look: &mut Look<'a>) {
         let Waiting { standing, id, .. } = &self.queue.jobs[pick.job];
-        let rank = self.rank(&self.queue.lines[pick.line].key, standing, id, scope);
+        let key = &self.queue.lines[pick.line].key;
+        let mut rank = self.rank(self.turn(key, scope), key, standing, id);
+        if scope.by_age {
+            rank.key = 0;
+        }
         if look.improves(&rank) {
             look.best = Some((rank, pick));
         }
@@ -234,41 +260,38 @@ impl World {
 
     fn rank<'a>(
         &'a self,
+        turn: WhoseTurn<'a>,
         key: &LineKey,
         standing: &Standing,
         id: &'a JobId,
-        scope: Scope,
     ) -> Rank<'a> {
-        let (group, is_served, deficit, name) = self.turn(key, scope);
-        Rank {
-            group,
-            is_served,
-            deficit,
-            name,
-            key: if scope.by_age { 0 } else { self.job_key(key, standing) },
-            ready: standing.ready,
-            id,
-        }
+        Rank { turn, key: self.job_key(key, standing), ready: standing.ready, id }
     }
 
     /// The part of the rank that is about whose turn it is.
-    fn turn(&self, key: &LineKey, scope: Scope) -> (u8, bool, i128, Option<&Name>) {
+    fn turn(&self, key: &LineKey, scope: Scope) -> WhoseTurn<'_> {
+        let turn = WhoseTurn { group: 0, is_served: false, deficit: 0, name: None };
         match self.policy.turn {
-            Turn::FirstCome => (0, false, 0, None),
-            Turn::QuotaFirst => (0, !self.is_owed(key, scope), 0, None),
+            Turn::FirstCome => turn,
+            Turn::QuotaFirst => WhoseTurn { is_served: !self.is_owed(key, scope), ..turn },
             Turn::Deficit => {
                 let sharer = &self.tenants[key.tenant];
-                let deficit = self.tenants.deficit(key.tenant);
-                (u8::from(sharer.has_any()), false, deficit, Some(sharer.tenant.id.name()))
+                WhoseTurn {
+                    group: u8::from(sharer.has_any()),
+                    deficit: self.tenants.deficit(key.tenant),
+                    name: Some(sharer.tenant.id.name()),
+                    ..turn
+                }
             }
-            Turn::Guaranteed => {
-                let sharer = &self.tenants[key.tenant];
-                let deficit = self.tenants.deficit(key.tenant);
-                (u8::from(sharer.has_any()), !self.is_owed(key, scope), deficit, None)
-            }
+            Turn::Guaranteed => WhoseTurn {
+                group: u8::from(self.tenants[key.tenant].has_any()),
+                is_served: !self.is_owed(key, scope),
+                deficit: self.tenants.deficit(key.tenant),
+                ..turn
+            },
             Turn::TypeGroups => {
                 let kind = self.fleet.catalogue.fit_of(key.class).key.kind;
-                (0, false, 0, kind.map(|kind| self.names.name(kind)))
+                WhoseTurn { name: kind.map(|kind| self.names.name(kind)), ..turn }
             }
         }
     }
