@@ -58,7 +58,7 @@ impl World {
         let candidates = lines.filter_map(|line| Some((line, self.preemptor_of(line, failed)?)));
         candidates.min_by_key(|(line, job)| {
             let waiting = &self.queue.jobs[*job];
-            let key = self.job_key(&self.queue.lines[*line].key, &waiting.standing);
+            let key = self.job_key(&self.queue.lines[*line].key, waiting.major);
             (key, waiting.standing.ready, waiting.id.clone())
         })
     }

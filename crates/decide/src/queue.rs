@@ -13,7 +13,7 @@ use crate::bounds::{Census, Sketch};
 use crate::catalogue::{Catalogue, Class};
 use crate::index::QuickLookup;
 use crate::lanes::{Lane, LaneKey, Lanes};
-use crate::order::{Mode, OrderKey, Standing};
+use crate::order::{Mode, OrderKey};
 use crate::resources::{Asked, OpenTo};
 use crate::table::{ClassIx, Ix, JobIx, LaneIx, LineIx, NameIx, Table, TenantIx};
 use crate::timers::Timers;
@@ -56,7 +56,6 @@ pub(crate) struct Line {
 pub(crate) struct Head {
     pub(crate) job: JobIx,
     pub(crate) key: OrderKey,
-    pub(crate) standing: Standing,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -292,7 +291,7 @@ impl Queue {
             by_age: BTreeMap::new(),
             cost_min: Fixed::ZERO,
             length_min: LENGTH_UNKNOWN,
-            ready_min: head.standing.ready,
+            ready_min: head.key.ready,
             lane_key,
             lane: None,
             blocked_in: 0,

@@ -127,3 +127,47 @@ impl World {
         self.set_resource(Resource { holder, ..known });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use model::{Action, Ask, Event, Job, Name, Preset, TenantId, Timestamp, Worker, WorkerId};
+
+    use super::*;
+
+    fn resource(at: u64, holder: Option<JobId>) -> Event {
+        Event::Resource(Resource { name: Name::number(at), tenant: None, holder })
+    }
+
+    /// A hundred resources that somebody holds, a job that waits for each, and room for all.
+    fn crowd() -> World {
+        let mut world = World::new(Preset::Aging.policy(), 0);
+        world.apply(Event::Joined(Box::new(Worker {
+            slots: 200,
+            ..Worker::new(WorkerId::number(1))
+        })));
+        for at in 0..100 {
+            let mut job = Job::new(JobId::number(at), TenantId::number(1), Timestamp(0));
+            job.resource = Some(Ask::Named(Name::number(at)));
+            world.apply(Event::Queued(Box::new(job)));
+            world.apply(resource(at, Some(JobId::number(1_000 + at))));
+        }
+        world
+    }
+
+    #[test]
+    fn no_decision_looks_at_lines_whose_resource_is_held() {
+        let mut world = crowd();
+        assert!(world.queue.active().is_empty());
+        assert_eq!(world.decide(Timestamp(1)), []);
+    }
+
+    #[test]
+    fn a_line_comes_back_when_its_resource_is_free() {
+        let mut world = crowd();
+        world.apply(resource(7, None));
+        let actions = world.decide(Timestamp(1));
+        let [Action::Place(placement)] = actions.as_slice() else { panic!("{actions:?}") };
+        assert_eq!(placement.job, JobId::number(7));
+        assert!(world.queue.active().is_empty());
+    }
+}

@@ -5,7 +5,7 @@ use model::{JobId, Name, Timestamp};
 
 use crate::catalogue::Class;
 use crate::lanes::Lane;
-use crate::order::{OrderKey, Standing};
+use crate::order::OrderKey;
 use crate::queue::{Head, Line, LineKey};
 use crate::table::{FitIx, JobIx, LineIx, NameIx, WorkerIx};
 use crate::waiting::{Stage, Waiting};
@@ -43,7 +43,8 @@ struct WhoseTurn<'a> {
 /// Where a job stands among all; smallest first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Rank<'a> {
-    turn: WhoseTurn<'a>,
+    /// `None` where it is anybody's turn.
+    turn: Option<WhoseTurn<'a>>,
     key: i64,
     ready: Timestamp,
     id: &'a JobId,
@@ -132,13 +133,9 @@ impl World {
         if !self.is_looked_at(line, scope) {
             return false;
         }
-        // Before the job is scored: it may lose by whose it is.
+        let Head { key: OrderKey { major, ready, id }, job: head } = &line.head;
         let turn = self.turn(&line.key, scope);
-        if look.best.as_ref().is_some_and(|(best, _)| best.turn < turn) {
-            return true;
-        }
-        let Head { standing, key: OrderKey { id, .. }, job: head } = &line.head;
-        let rank = self.rank(turn, &line.key, standing, id);
+        let rank = Rank { turn, key: self.job_key(&line.key, *major), ready: *ready, id };
         if !look.improves(&rank) {
             return true;
         }
@@ -180,12 +177,10 @@ impl World {
     }
 
     fn compare<'a>(&'a self, pick: Pick, scope: Scope, look: &mut Look<'a>) {
-        let Waiting { standing, id, .. } = &self.queue.jobs[pick.job];
-        let key = &self.queue.lines[pick.line].key;
-        let mut rank = self.rank(self.turn(key, scope), key, standing, id);
-        if scope.by_age {
-            rank.key = 0;
-        }
+        let Waiting { major, standing, id, .. } = &self.queue.jobs[pick.job];
+        let line = &self.queue.lines[pick.line].key;
+        let key = if scope.by_age { 0 } else { self.job_key(line, *major) };
+        let rank = Rank { turn: self.turn(line, scope), key, ready: standing.ready, id };
         if look.improves(&rank) {
             look.best = Some((rank, pick));
         }
@@ -258,21 +253,11 @@ impl World {
             && !self.policy.proactive_fetch_to_capacity
     }
 
-    fn rank<'a>(
-        &'a self,
-        turn: WhoseTurn<'a>,
-        key: &LineKey,
-        standing: &Standing,
-        id: &'a JobId,
-    ) -> Rank<'a> {
-        Rank { turn, key: self.job_key(key, standing), ready: standing.ready, id }
-    }
-
     /// The part of the rank that is about whose turn it is.
-    fn turn(&self, key: &LineKey, scope: Scope) -> WhoseTurn<'_> {
+    fn turn(&self, key: &LineKey, scope: Scope) -> Option<WhoseTurn<'_>> {
         let turn = WhoseTurn { group: 0, is_served: false, deficit: 0, name: None };
-        match self.policy.turn {
-            Turn::FirstCome => turn,
+        let turn = match self.policy.turn {
+            Turn::FirstCome => return None,
             Turn::QuotaFirst => WhoseTurn { is_served: !self.is_owed(key, scope), ..turn },
             Turn::Deficit => {
                 let sharer = &self.tenants[key.tenant];
@@ -293,7 +278,8 @@ impl World {
                 let kind = self.fleet.catalogue.fit_of(key.class).key.kind;
                 WhoseTurn { name: kind.map(|kind| self.names.name(kind)), ..turn }
             }
-        }
+        };
+        Some(turn)
     }
 
     /// Whether the tenant is below its minimum in the pool that this is about.
@@ -314,17 +300,14 @@ impl World {
         }
     }
 
-    /// The part of the rank that is about the job; smallest first.
-    pub(crate) fn job_key(&self, key: &LineKey, standing: &Standing) -> i64 {
+    /// The part of the rank that is about the job, by its key in line; smallest first.
+    pub(crate) fn job_key(&self, key: &LineKey, major: i64) -> i64 {
         match self.policy.order {
             Order::Aging => {
                 let slots_free = self.fleet.catalogue.fit_of(key.class).slots_free;
-                let score = standing.score(&self.policy.aging, self.now, slots_free);
-                -score.in_thousandths()
+                major - key.mode.score_and_key(&self.policy.aging, self.now, slots_free)
             }
-            Order::PriorityAge | Order::Proposal | Order::Rules => {
-                standing.major(&self.policy, key.mode)
-            }
+            Order::PriorityAge | Order::Proposal | Order::Rules => major,
         }
     }
 }
