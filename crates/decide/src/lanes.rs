@@ -16,10 +16,10 @@ use crate::table::{ClassIx, LaneIx, LineIx, Table, TenantIx};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct LaneKey {
-    class: ClassIx,
+    pub(crate) class: ClassIx,
     /// `None` where tenants do not matter.
-    tenant: Option<TenantIx>,
-    mode: Mode,
+    pub(crate) tenant: Option<TenantIx>,
+    pub(crate) mode: Mode,
 }
 
 impl LaneKey {
@@ -47,17 +47,21 @@ pub(crate) struct Lane {
 impl Lane {
     /// Its lines, the smallest key first.
     pub(crate) fn lines(&self) -> impl Iterator<Item = LineIx> {
-        std::iter::once(self.first()).chain(self.others())
+        std::iter::once(self.first()).chain(self.others()).map(|(_, line)| *line)
     }
 
-    /// The line with the smallest key.
-    pub(crate) const fn first(&self) -> LineIx {
-        self.first.1
+    pub(crate) const fn key(&self) -> &LaneKey {
+        &self.key
+    }
+
+    /// The line with the smallest key, and that key.
+    pub(crate) const fn first(&self) -> &(OrderKey, LineIx) {
+        &self.first
     }
 
     /// The others, the smallest key first.
-    pub(crate) fn others(&self) -> impl Iterator<Item = LineIx> {
-        self.others.iter().map(|(_, line)| *line)
+    pub(crate) fn others(&self) -> impl Iterator<Item = &(OrderKey, LineIx)> {
+        self.others.iter()
     }
 
     fn insert(&mut self, key: OrderKey, line: LineIx) {

@@ -58,8 +58,12 @@ impl World {
         let candidates = lines.filter_map(|line| Some((line, self.preemptor_of(line, failed)?)));
         candidates.min_by_key(|(line, job)| {
             let waiting = &self.queue.jobs[*job];
-            let key = self.job_key(&self.queue.lines[*line].key, waiting.major);
-            (key, waiting.standing.ready, waiting.id.clone())
+            let LineKey { class, mode, .. } = self.queue.lines[*line].key;
+            (
+                waiting.major - self.key_offset(class, mode),
+                waiting.standing.ready,
+                waiting.id.clone(),
+            )
         })
     }
 

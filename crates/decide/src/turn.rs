@@ -4,10 +4,10 @@ use model::policy::{Order, Turn};
 use model::{JobId, Name, Timestamp};
 
 use crate::catalogue::Class;
-use crate::lanes::Lane;
-use crate::order::OrderKey;
-use crate::queue::{Head, Line, LineKey};
-use crate::table::{FitIx, JobIx, LineIx, NameIx, WorkerIx};
+use crate::lanes::{Lane, LaneKey};
+use crate::order::{Mode, OrderKey};
+use crate::queue::Line;
+use crate::table::{ClassIx, FitIx, JobIx, LineIx, NameIx, TenantIx, WorkerIx};
 use crate::waiting::{Stage, Waiting};
 use crate::world::World;
 
@@ -32,7 +32,7 @@ pub(crate) struct Pick {
 }
 
 /// Whose turn it is, as far as that does not depend on the job; smallest first.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct WhoseTurn<'a> {
     group: u8,
     is_served: bool,
@@ -50,6 +50,21 @@ struct Rank<'a> {
     id: &'a JobId,
 }
 
+/// What all jobs of a lane have in common.
+#[derive(Clone, Copy)]
+struct Shared<'a> {
+    turn: Option<WhoseTurn<'a>>,
+    /// What a job's key in line has more than its key among all.
+    offset: i64,
+}
+
+impl<'a> Shared<'a> {
+    fn rank(self, key: &'a OrderKey) -> Rank<'a> {
+        let OrderKey { major, ready, id } = key;
+        Rank { turn: self.turn, key: major - self.offset, ready: *ready, id }
+    }
+}
+
 /// What a look at the lines has found so far.
 #[derive(Default)]
 struct Look<'a> {
@@ -63,6 +78,12 @@ struct Look<'a> {
 impl<'a> Look<'a> {
     fn improves(&self, rank: &Rank<'a>) -> bool {
         self.best.as_ref().is_none_or(|(best, _)| rank < best)
+    }
+
+    fn compare(&mut self, rank: Rank<'a>, pick: Pick) {
+        if self.improves(&rank) {
+            self.best = Some((rank, pick));
+        }
     }
 }
 
@@ -115,47 +136,61 @@ impl World {
     }
 
     /// Looks for a better job in a lane. The first line settles it, unless a limit is in its way.
-    fn look_along<'a>(&'a self, lane: &Lane, scope: Scope, look: &mut Look<'a>) {
-        if self.is_settled_by(lane.first(), scope, look) {
+    fn look_along<'a>(&'a self, lane: &'a Lane, scope: Scope, look: &mut Look<'a>) {
+        let turn = self.turn(lane.key(), scope);
+        if look.best.as_ref().is_some_and(|(best, _)| best.turn < turn) {
+            return;
+        }
+        let shared = Shared { turn, offset: self.key_offset(lane.key().class, lane.key().mode) };
+        if self.is_settled_by(lane.first(), shared, scope, look) {
             return;
         }
         for line in lane.others() {
-            if self.is_settled_by(line, scope, look) {
+            if self.is_settled_by(line, shared, scope, look) {
                 return;
             }
         }
     }
 
     /// Looks at one line of a lane. It settles the matter if its first job may start, or is no
-    /// better than the best: those behind it are worse. Most lines lose before any limit is asked.
-    fn is_settled_by<'a>(&'a self, ix: LineIx, scope: Scope, look: &mut Look<'a>) -> bool {
-        let line = &self.queue.lines[ix];
-        if !self.is_looked_at(line, scope) {
-            return false;
-        }
-        let Head { key: OrderKey { major, ready, id }, job: head } = &line.head;
-        let turn = self.turn(&line.key, scope);
-        let rank = Rank { turn, key: self.job_key(&line.key, *major), ready: *ready, id };
+    /// better than the best: those behind it are worse. Most lines lose before they are read.
+    fn is_settled_by<'a>(
+        &'a self,
+        (key, ix): &'a (OrderKey, LineIx),
+        shared: Shared<'a>,
+        scope: Scope,
+        look: &mut Look<'a>,
+    ) -> bool {
+        let rank = shared.rank(key);
         if !look.improves(&rank) {
             return true;
         }
+        let line = &self.queue.lines[*ix];
+        if !self.is_looked_at(line, scope) {
+            return false;
+        }
         if !self.may_start_any(line, scope) {
-            look.closed.push(ix);
+            look.closed.push(*ix);
             return false;
         }
         match self.first_of(line, scope) {
-            None => look.walked.push(ix),
-            Some(job) if job == *head => {
-                look.best = Some((rank, Pick { line: ix, job }));
+            None => look.walked.push(*ix),
+            Some(job) if job == line.head.job => {
+                look.best = Some((rank, Pick { line: *ix, job }));
                 return true;
             }
-            Some(job) => self.compare(Pick { line: ix, job }, scope, look),
+            Some(job) => {
+                let Waiting { major, standing, id, .. } = &self.queue.jobs[job];
+                let (key, ready) = (major - shared.offset, standing.ready);
+                look.compare(Rank { key, ready, id, ..rank }, Pick { line: *ix, job });
+            }
         }
         false
     }
 
     /// The same by age alone: lanes are not in that order, so every line is looked at.
-    fn look_by_age<'a>(&'a self, lane: &Lane, scope: Scope, look: &mut Look<'a>) {
+    fn look_by_age<'a>(&'a self, lane: &'a Lane, scope: Scope, look: &mut Look<'a>) {
+        let turn = self.turn(lane.key(), scope);
         for ix in lane.lines() {
             let line = &self.queue.lines[ix];
             if !self.is_looked_at(line, scope) {
@@ -165,25 +200,17 @@ impl World {
                 look.closed.push(ix);
                 continue;
             }
-            match self.oldest(line, scope) {
-                None => look.walked.push(ix),
-                Some(job) => self.compare(Pick { line: ix, job }, scope, look),
-            }
+            let Some(job) = self.oldest(line, scope) else {
+                look.walked.push(ix);
+                continue;
+            };
+            let Waiting { standing, id, .. } = &self.queue.jobs[job];
+            look.compare(Rank { turn, key: 0, ready: standing.ready, id }, Pick { line: ix, job });
         }
     }
 
     fn is_looked_at(&self, line: &Line, scope: Scope) -> bool {
         line.blocked_in != self.pass && self.takes(scope, line.key.stage)
-    }
-
-    fn compare<'a>(&'a self, pick: Pick, scope: Scope, look: &mut Look<'a>) {
-        let Waiting { major, standing, id, .. } = &self.queue.jobs[pick.job];
-        let line = &self.queue.lines[pick.line].key;
-        let key = if scope.by_age { 0 } else { self.job_key(line, *major) };
-        let rank = Rank { turn: self.turn(line, scope), key, ready: standing.ready, id };
-        if look.improves(&rank) {
-            look.best = Some((rank, pick));
-        }
     }
 
     pub(crate) fn takes(&self, scope: Scope, stage: Stage) -> bool {
@@ -254,28 +281,30 @@ impl World {
     }
 
     /// The part of the rank that is about whose turn it is.
-    fn turn(&self, key: &LineKey, scope: Scope) -> Option<WhoseTurn<'_>> {
+    fn turn(&self, lane: &LaneKey, scope: Scope) -> Option<WhoseTurn<'_>> {
+        let tenant = || lane.tenant.expect("where tenants matter, each has lanes of its own");
+        let is_served = || !self.is_owed(tenant(), lane.class, scope);
         let turn = WhoseTurn { group: 0, is_served: false, deficit: 0, name: None };
         let turn = match self.policy.turn {
             Turn::FirstCome => return None,
-            Turn::QuotaFirst => WhoseTurn { is_served: !self.is_owed(key, scope), ..turn },
+            Turn::QuotaFirst => WhoseTurn { is_served: is_served(), ..turn },
             Turn::Deficit => {
-                let sharer = &self.tenants[key.tenant];
+                let sharer = &self.tenants[tenant()];
                 WhoseTurn {
                     group: u8::from(sharer.has_any()),
-                    deficit: self.tenants.deficit(key.tenant),
+                    deficit: self.tenants.deficit(tenant()),
                     name: Some(sharer.tenant.id.name()),
                     ..turn
                 }
             }
             Turn::Guaranteed => WhoseTurn {
-                group: u8::from(self.tenants[key.tenant].has_any()),
-                is_served: !self.is_owed(key, scope),
-                deficit: self.tenants.deficit(key.tenant),
+                group: u8::from(self.tenants[tenant()].has_any()),
+                is_served: is_served(),
+                deficit: self.tenants.deficit(tenant()),
                 ..turn
             },
             Turn::TypeGroups => {
-                let kind = self.fleet.catalogue.fit_of(key.class).key.kind;
+                let kind = self.fleet.catalogue.fit_of(lane.class).key.kind;
                 WhoseTurn { name: kind.map(|kind| self.names.name(kind)), ..turn }
             }
         };
@@ -283,31 +312,32 @@ impl World {
     }
 
     /// Whether the tenant is below its minimum in the pool that this is about.
-    fn is_owed(&self, key: &LineKey, scope: Scope) -> bool {
-        let sharer = &self.tenants[key.tenant];
+    fn is_owed(&self, tenant: TenantIx, class: ClassIx, scope: Scope) -> bool {
+        let sharer = &self.tenants[tenant];
         if !sharer.has_quotas() {
             return false;
         }
         let asking = scope.worker.map(|ix| self.fleet.workers[ix].pool);
-        let own = || self.fleet.catalogue.fit_of(key.class).key.pool;
+        let own = || self.fleet.catalogue.fit_of(class).key.pool;
         match scope.pool.or(asking).or_else(own) {
             Some(pool) => sharer.is_below_min(pool),
             // Room in another pool does not help where it is owed.
             None => sharer.pools_below_min().any(|pool| {
-                let class = &self.fleet.catalogue.classes[key.class];
+                let class = &self.fleet.catalogue.classes[class];
                 self.fleet.with_room(class).any(|ix| self.fleet.workers[ix].pool == pool)
             }),
         }
     }
 
-    /// The part of the rank that is about the job, by its key in line; smallest first.
-    pub(crate) fn job_key(&self, key: &LineKey, major: i64) -> i64 {
+    /// What the key in line of a job of this class and mode has more than its key among all: the
+    /// score, the other way round.
+    pub(crate) fn key_offset(&self, class: ClassIx, mode: Mode) -> i64 {
         match self.policy.order {
             Order::Aging => {
-                let slots_free = self.fleet.catalogue.fit_of(key.class).slots_free;
-                major - key.mode.score_and_key(&self.policy.aging, self.now, slots_free)
+                let slots_free = self.fleet.catalogue.fit_of(class).slots_free;
+                mode.score_and_key(&self.policy.aging, self.now, slots_free)
             }
-            Order::PriorityAge | Order::Proposal | Order::Rules => major,
+            Order::PriorityAge | Order::Proposal | Order::Rules => 0,
         }
     }
 }
