@@ -148,11 +148,11 @@ impl World {
 
     /// A new entry for a job, in place of one of the same id.
     fn enter(&mut self, job: &JobId) -> EntryIx {
-        if let Some(entry) = self.register.add(job.clone()) {
+        if let Some(entry) = self.register.add(job) {
             return entry;
         }
         self.forget(job);
-        self.register.add(job.clone()).expect("it was forgotten")
+        self.register.add(job).expect("it was forgotten")
     }
 
     /// Takes a job out of this world, wherever it is.
@@ -214,7 +214,7 @@ impl World {
 
     fn unqueue(&mut self, ix: JobIx) -> Waiting {
         let waiting = self.dequeue(ix);
-        self.register.remove(&waiting.id);
+        self.register.remove(waiting.entry);
         waiting
     }
 
@@ -291,7 +291,7 @@ impl World {
     fn release(&mut self, ix: AttemptIx) -> Running {
         let running = self.attempts.remove(ix);
         let Running { tenant, worker, kind, slots, cost, pool, holds, .. } = running;
-        self.register.remove(&running.job);
+        self.register.remove(running.entry);
         self.fleet.workers[worker].attempts.retain(|other| *other != ix);
         self.fleet.change(worker, |seated| seated.give_back(slots, &running.amounts, kind));
         self.tenants.change(tenant, |sharer| {

@@ -3,7 +3,6 @@
 #![expect(clippy::disallowed_types, reason = "looked up only, never iterated: order cannot leak")]
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
 
 use model::Name;
@@ -46,14 +45,6 @@ impl<K: Eq + Hash, V: Copy, S: BuildHasher> Map<K, V, S> {
         self.map.insert(key, value);
     }
 
-    /// Puts in what `make` makes, unless there is something for this key.
-    pub(crate) fn insert_new(&mut self, key: K, make: impl FnOnce() -> V) -> Option<V> {
-        match self.map.entry(key) {
-            Entry::Occupied(_) => None,
-            Entry::Vacant(place) => Some(*place.insert(make())),
-        }
-    }
-
     pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
         self.map.remove(key)
     }
@@ -70,7 +61,7 @@ pub(crate) struct Seeded {
 }
 
 impl Seeded {
-    fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let start = folded(seed ^ SPREAD, SPREAD);
         // Odd, so that no product loses a bit.
         Self { start, factor: folded(start ^ seed, SPREAD.rotate_left(32)) | 1 }

@@ -26,6 +26,7 @@ mod fleet;
 mod seated;
 mod inputs;
 mod register;
+mod slots;
 mod queue;
 mod lanes;
 mod timers;

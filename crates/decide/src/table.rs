@@ -94,6 +94,11 @@ impl<I: Ix, T> Table<I, T> {
         I::new(self.rows.len() - 1)
     }
 
+    /// Where the next row will be.
+    pub(crate) fn next(&self) -> I {
+        self.free.last().copied().unwrap_or_else(|| I::new(self.rows.len()))
+    }
+
     /// Takes the row out. Its place is used again only after [`Table::reuse`].
     pub(crate) fn take(&mut self, ix: I) -> T {
         self.len -= 1;
