@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use model::job::Amounts;
 use model::{
-    Ask, Attempt, Ended, Event, Fixed, Inputs, Job, JobId, JobType, Resource, TenantId, Worker,
-    WorkerId,
+    Ask, Attempt, Ended, Event, Fixed, Inputs, Job, JobId, JobType, TenantId, Worker, WorkerId,
 };
 
-use crate::catalogue::FitKey;
+use crate::catalogue::{FitKey, PlainKey};
 use crate::order::Standing;
 use crate::register::Place;
-use crate::table::{AttemptIx, ClassIx, JobIx, NameIx, TenantIx, WorkerIx};
+use crate::table::{AttemptIx, ClassIx, EntryIx, JobIx, NameIx, TenantIx, WorkerIx};
 use crate::waiting::{AskIx, Extra, Waiting};
 use crate::world::{Running, World};
 
@@ -56,42 +55,6 @@ impl World {
             sharer.tenant.used = used;
             sharer.tenant.completed = completed;
         });
-    }
-
-    /// Takes in a resource; what an attempt holds stays held.
-    fn declare_resource(&mut self, resource: Resource) {
-        let name = self.names.find(&resource.name);
-        let known = name.and_then(|name| self.resources.get(&name));
-        let holder = known.and_then(|known| known.holder.clone());
-        let held_by = holder.filter(|job| self.register.running(job).is_some());
-        self.set_resource(Resource { holder: held_by.or(resource.holder.clone()), ..resource });
-    }
-
-    fn set_resource(&mut self, resource: Resource) {
-        let name = self.names.intern(&resource.name);
-        if let Some(old) = self.resources.insert(name, resource) {
-            self.index_resource(&old, false);
-        }
-        let resource = self.resources[&name].clone();
-        self.index_resource(&resource, resource.holder.is_none());
-    }
-
-    fn index_resource(&mut self, resource: &Resource, is_free: bool) {
-        let Some(tenant) = &resource.tenant else { return };
-        let tenant = self.tenants.find_or_default(tenant, &mut self.names);
-        let free = self.resources_free.entry(tenant).or_default();
-        if is_free {
-            free.insert(resource.name.clone());
-        } else {
-            free.remove(&resource.name);
-        }
-    }
-
-    fn set_holder(&mut self, name: NameIx, holder: Option<JobId>) {
-        let text = self.names.name(name).clone();
-        let known = self.resources.get(&name).cloned();
-        let known = known.unwrap_or(Resource { name: text, tenant: None, holder: None });
-        self.set_resource(Resource { holder, ..known });
     }
 
     fn set_type(&mut self, settings: JobType) {
@@ -156,7 +119,6 @@ impl World {
 
     /// Takes in a waiting job, in place of one of the same id.
     fn enqueue(&mut self, job: &Job) -> JobIx {
-        self.forget(&job.id);
         let tenant = self.tenants.find_or_default(&job.tenant, &mut self.names);
         let class = self.class_of(job);
         let standing = Standing {
@@ -166,7 +128,7 @@ impl World {
             ready: job.ready,
             estimate: job.estimate,
         };
-        let entry = self.register.add(job.id.clone());
+        let entry = self.enter(&job.id);
         let extra = Extra {
             not_before: job.not_before,
             backoff_until: job.backoff_until,
@@ -193,6 +155,15 @@ impl World {
         ix
     }
 
+    /// A new entry for a job, in place of one of the same id.
+    fn enter(&mut self, job: &JobId) -> EntryIx {
+        if let Some(entry) = self.register.add(job) {
+            return entry;
+        }
+        self.forget(job);
+        self.register.add(job).expect("it was forgotten")
+    }
+
     /// Takes a job out of this world, wherever it is.
     fn forget(&mut self, job: &JobId) {
         match self.register.get(job) {
@@ -211,6 +182,12 @@ impl World {
         });
         let pool = job.pool.clone().or(of_kind);
         let pool = pool.map(|pool| self.names.intern(&pool));
+        if job.needs.is_empty() && job.amounts.is_empty() {
+            let key = PlainKey { pool, kind, slots: job.slots };
+            if let Some(class) = self.fleet.catalogue.plain_class(&key) {
+                return class;
+            }
+        }
         let amounts = self.intern_amounts(&job.amounts);
         let needs = if job.needs.is_empty() {
             Arc::clone(&self.no_needs)
@@ -246,7 +223,7 @@ impl World {
 
     fn unqueue(&mut self, ix: JobIx) -> Waiting {
         let waiting = self.dequeue(ix);
-        self.register.remove(&waiting.id);
+        self.register.remove(waiting.entry);
         waiting
     }
 
@@ -272,7 +249,7 @@ impl World {
         let Some(worker) = self.fleet.find(&attempt.worker) else { return };
         let running = Running {
             job: attempt.job.clone(),
-            entry: self.register.add(attempt.job.clone()),
+            entry: self.enter(&attempt.job),
             tenant: self.tenants.find_or_default(&attempt.tenant, &mut self.names),
             worker,
             pool: self.fleet.workers[worker].pool,
@@ -323,7 +300,7 @@ impl World {
     fn release(&mut self, ix: AttemptIx) -> Running {
         let running = self.attempts.remove(ix);
         let Running { tenant, worker, kind, slots, cost, pool, holds, .. } = running;
-        self.register.remove(&running.job);
+        self.register.remove(running.entry);
         self.fleet.workers[worker].attempts.retain(|other| *other != ix);
         self.fleet.change(worker, |seated| seated.give_back(slots, &running.amounts, kind));
         self.tenants.change(tenant, |sharer| {

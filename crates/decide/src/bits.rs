@@ -37,21 +37,19 @@ impl Bits {
 
     /// The numbers that are in both sets, in order.
     pub(crate) fn and<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = usize> + 'a {
-        let words = self.words.iter().zip(&other.words).enumerate();
-        words.filter(|(_, (a, b))| *a & *b != 0).flat_map(|(at, (a, b))| ones(at, a & b))
+        let mut words = self.words.iter().zip(&other.words).map(|(a, b)| a & b).enumerate();
+        let (mut start, mut word) = (0, 0_u64);
+        std::iter::from_fn(move || {
+            if word == 0 {
+                let at;
+                (at, word) = words.find(|(_, word)| *word != 0)?;
+                start = at * WIDTH;
+            }
+            let bit = usize::try_from(word.trailing_zeros()).expect("a usize holds 64");
+            word &= word - 1;
+            Some(start + bit)
+        })
     }
-}
-
-/// The numbers of the bits of `word`, the `at`th of a set.
-fn ones(at: usize, mut word: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        if word == 0 {
-            return None;
-        }
-        let bit = usize::try_from(word.trailing_zeros()).expect("a usize holds 64");
-        word &= word - 1;
-        Some(at * WIDTH + bit)
-    })
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ use model::Name;
 use model::job::Needs;
 
 use crate::bits::Bits;
-use crate::index::Lookup;
-use crate::table::{ClassIx, FitIx, LineIx, NameIx, Table};
+use crate::index::{Lookup, QuickLookup};
+use crate::table::{ClassIx, FitIx, LaneIx, NameIx, Table};
 
 /// What decides which workers could ever run a job.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -54,13 +54,23 @@ pub(crate) struct ClassKey {
     pub(crate) amounts: Vec<(NameIx, u64)>,
 }
 
+/// What tells classes without needs and amounts apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PlainKey {
+    pub(crate) pool: Option<NameIx>,
+    pub(crate) kind: Option<NameIx>,
+    pub(crate) slots: u32,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Class {
     pub(crate) key: ClassKey,
     /// Waiting jobs of it, whether in a line or not.
     pub(crate) n_jobs: usize,
-    /// Lines that are not empty.
-    pub(crate) lines: Vec<LineIx>,
+    /// Lines of it that may have their turn, side by side.
+    pub(crate) lanes: Vec<LaneIx>,
+    /// Its place among the classes with lanes.
+    pub(crate) active_at: usize,
 }
 
 impl Class {
@@ -71,12 +81,15 @@ impl Class {
 }
 
 /// All fits and classes, and the pairs that needs are made of.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Catalogue {
     pub(crate) fits: Table<FitIx, Fit>,
     pub(crate) classes: Table<ClassIx, Class>,
     by_key: Lookup<FitKey, FitIx>,
-    by_class_key: Lookup<ClassKey, ClassIx>,
+    by_class_key: QuickLookup<ClassKey, ClassIx>,
+    /// Classes without needs and amounts once more: most jobs are of these, and are found without
+    /// building a fit first.
+    plain: QuickLookup<PlainKey, ClassIx>,
     pairs: BTreeMap<(Name, Name), usize>,
     /// Sweep away what is not used once there are so many classes.
     sweep_at: usize,
@@ -86,6 +99,18 @@ pub(crate) struct Catalogue {
 const SWEEP_AT_MIN: usize = 1_024;
 
 impl Catalogue {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            fits: Table::default(),
+            classes: Table::default(),
+            by_key: Lookup::new(seed),
+            by_class_key: QuickLookup::default(),
+            plain: QuickLookup::default(),
+            pairs: BTreeMap::new(),
+            sweep_at: 0,
+        }
+    }
+
     /// The number of what `has` says, one bit for each pair.
     pub(crate) fn has_bits(&mut self, has: &BTreeMap<Name, Vec<Name>>) -> Bits {
         let mut bits = Bits::default();
@@ -132,11 +157,25 @@ impl Catalogue {
         if let Some(ix) = self.by_class_key.get(&key) {
             return ix;
         }
-        let class = Class { key: key.clone(), n_jobs: 0, lines: Vec::new() };
+        let class = Class { key: key.clone(), n_jobs: 0, lanes: Vec::new(), active_at: 0 };
         let ix = self.classes.insert(class);
         self.fits[key.fit].classes.push(ix);
+        if let Some(plain) = self.plain_key(&key) {
+            self.plain.insert(plain, ix);
+        }
         self.by_class_key.insert(key, ix);
         ix
+    }
+
+    /// The class of jobs without needs and amounts, if it is known.
+    pub(crate) fn plain_class(&self, key: &PlainKey) -> Option<ClassIx> {
+        self.plain.get(key)
+    }
+
+    fn plain_key(&self, key: &ClassKey) -> Option<PlainKey> {
+        let FitKey { pool, kind, needs } = &self.fits[key.fit].key;
+        let is_plain = needs.is_empty() && key.amounts.is_empty();
+        is_plain.then_some(PlainKey { pool: *pool, kind: *kind, slots: key.slots })
     }
 
     /// Whether there are so many classes that unused ones should go.
@@ -152,6 +191,9 @@ impl Catalogue {
                 continue;
             }
             let class = self.classes.remove(ix);
+            if let Some(plain) = self.plain_key(&class.key) {
+                self.plain.remove(&plain);
+            }
             self.fits[class.key.fit].classes.retain(|other| *other != ix);
             self.by_class_key.remove(&class.key);
         }

@@ -135,7 +135,7 @@ impl World {
 
     fn type_detail(&self, waiting: &Waiting) -> String {
         let kind = self.fleet.catalogue.fit_of(waiting.class).key.kind;
-        let known = kind.and_then(|kind| self.kinds.get(&kind));
+        let known = kind.and_then(|kind| self.kinds.get(kind));
         let Some(known) = known else { return String::new() };
         let max =
             known.settings.jobs_max.map_or_else(String::new, |max| format!(" of at most {max}"));

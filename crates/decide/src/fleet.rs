@@ -15,7 +15,7 @@ use crate::index::{Lookup, Names};
 use crate::seated::Seated;
 use crate::table::{ClassIx, FitIx, JobIx, NameIx, Table, WorkerIx};
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Fleet {
     pub(crate) workers: Table<WorkerIx, Seated>,
     pub(crate) catalogue: Catalogue,
@@ -33,6 +33,20 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            workers: Table::default(),
+            catalogue: Catalogue::new(seed),
+            by_id: Lookup::new(seed),
+            seating: Vec::new(),
+            pools: Vec::new(),
+            open: Bits::default(),
+            is_stale: false,
+            slots: 0,
+            slots_free: 0,
+        }
+    }
+
     pub(crate) fn find(&self, id: &WorkerId) -> Option<WorkerIx> {
         self.by_id.get(id)
     }
@@ -221,13 +235,12 @@ impl Fleet {
     }
 
     /// Serving workers with room for the class, in seating order.
-    pub(crate) fn with_room(&self, class: &Class) -> impl Iterator<Item = WorkerIx> {
+    pub(crate) fn with_room<'a>(&'a self, class: &'a Class) -> impl Iterator<Item = WorkerIx> + 'a {
         let seats = &self.catalogue.fits[class.key.fit].seats;
-        let key = class.key.clone();
         seats
             .and(&self.open)
             .map(|position| self.seating[position])
-            .filter(move |ix| self.workers[*ix].has_room(&key))
+            .filter(|ix| self.workers[*ix].has_room(&class.key))
     }
 
     /// Workers that could run the fit, whatever their state, in seating order.

@@ -42,7 +42,7 @@ impl World {
 
     /// Whether work of the type came lately.
     fn is_expected(&self, fit: &Fit) -> bool {
-        let kind = fit.key.kind.and_then(|kind| self.kinds.get(&kind));
+        let kind = fit.key.kind.and_then(|kind| self.kinds.get(kind));
         let seen = kind.and_then(|kind| kind.settings.seen);
         seen.is_some_and(|seen| self.now.since(seen) < EXPECTED_FOR)
     }

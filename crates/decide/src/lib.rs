@@ -26,7 +26,11 @@ mod fleet;
 mod seated;
 mod inputs;
 mod register;
+mod slots;
 mod queue;
+mod lanes;
+mod timers;
+mod resources;
 mod waiting;
 mod tenants;
 

@@ -29,7 +29,7 @@ impl World {
 
     /// Whether as many jobs of the type run as may.
     pub(crate) fn kind_is_full(&self, kind: Option<NameIx>) -> bool {
-        let kind = kind.and_then(|kind| self.kinds.get(&kind));
+        let kind = kind.and_then(|kind| self.kinds.get(kind));
         kind.is_some_and(|kind| kind.settings.jobs_max.is_some_and(|max| kind.n_running >= max))
     }
 
@@ -71,22 +71,21 @@ impl World {
 
     /// Whether the tenant's quota in the pool has room for so many slots more.
     pub(crate) fn quota_allows(&self, tenant: TenantIx, pool: NameIx, slots: u32) -> bool {
-        let used = self.tenants[tenant].slots(pool);
-        self.slots_max(tenant, pool).is_none_or(|max| used + u64::from(slots) <= u64::from(max))
+        self.slots_max(tenant, pool)
+            .is_none_or(|max| self.tenants[tenant].slots(pool) + u64::from(slots) <= u64::from(max))
     }
 
     /// Whether the worker may run one more job of the type.
     pub(crate) fn kind_allows(&self, worker: WorkerIx, kind: Option<NameIx>) -> bool {
         let Some(kind) = kind else { return true };
         let seated = &self.fleet.workers[worker];
-        let count = seated.n_by_kind.get(&kind).copied().unwrap_or(0);
-        let set = self.kinds.get(&kind).and_then(|kind| kind.settings.worker_max);
+        let set = self.kinds.get(kind).and_then(|kind| kind.settings.worker_max);
         let declared = if seated.worker.type_max.is_empty() {
             None
         } else {
             seated.worker.type_max.get(self.names.name(kind)).copied()
         };
-        set.is_none_or(|max| count < max) && declared.is_none_or(|max| count < max)
+        [set, declared].into_iter().flatten().all(|max| seated.n_of(kind) < max)
     }
 
     /// Whether quota and type let a job of this class and tenant onto the worker.

@@ -27,14 +27,32 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
-    pub(crate) const COUNT: usize = 3;
-
-    pub(crate) const fn index(self) -> usize {
-        match self {
+    /// What a job's score and its key add up to at `now`, in thousandths of points: the same for
+    /// all jobs of a mode that `slots_free` free slots could run.
+    pub(crate) fn score_and_key(self, aging: &Aging, now: Timestamp, slots_free: u64) -> i64 {
+        let on_demand = match self {
             Self::Batch => 0,
-            Self::OnDemand => 1,
-            Self::OnDemandCapped => 2,
+            Self::OnDemand => 1_000 * aging.on_demand,
+            Self::OnDemandCapped => {
+                1_000 * aging.on_demand + aging.on_demand_age * aging.on_demand_age_max.0
+            }
+        };
+        self.slope(aging) * now.0 + on_demand + rarity_points(aging, slots_free)
+    }
+
+    /// What a job gains in each millisecond.
+    const fn slope(self, aging: &Aging) -> i64 {
+        match self {
+            Self::Batch | Self::OnDemandCapped => aging.age,
+            Self::OnDemand => aging.age + aging.on_demand_age,
         }
+    }
+}
+
+fn rarity_points(aging: &Aging, slots_free: u64) -> i64 {
+    match i64::try_from(slots_free) {
+        Ok(slots) if slots > 0 => 1_000 * (aging.rarity / slots),
+        _ => 0,
     }
 }
 
@@ -79,16 +97,14 @@ impl Standing {
             Order::Proposal => self.created.0,
             Order::Aging => {
                 let aging = &policy.aging;
-                let slope = match mode {
-                    Mode::Batch | Mode::OnDemandCapped => aging.age,
-                    Mode::OnDemand => aging.age + aging.on_demand_age,
-                };
-                slope * self.ready.0 - self.priority_points(aging) - self.length_points(aging)
+                let risen = mode.slope(aging) * self.ready.0;
+                risen - self.priority_points(aging) - self.length_points(aging)
             }
         }
     }
 
     /// Its score under [`Order::Aging`] at `now`, when `slots_free` free slots could run it.
+    #[cfg(test)]
     pub(crate) fn score(&self, aging: &Aging, now: Timestamp, slots_free: u64) -> Fixed {
         Fixed::thousandths(self.parts(aging, now, slots_free).into_iter().sum())
     }
@@ -96,25 +112,24 @@ impl Standing {
     /// What each part of its score says.
     pub(crate) fn points(&self, aging: &Aging, now: Timestamp, slots_free: u64) -> Vec<Points> {
         let rules = [Rule::Priority, Rule::Age, Rule::Rarity, Rule::OnDemand, Rule::Length];
-        let said = rules.into_iter().zip(self.parts(aging, now, slots_free));
-        let said = said.filter(|(_, points)| *points != 0);
-        said.map(|(rule, points)| Points { rule, points: Fixed::thousandths(points) }).collect()
+        let parts = rules.into_iter().zip(self.parts(aging, now, slots_free));
+        let mut said = Vec::with_capacity(4);
+        for (rule, points) in parts.filter(|(_, points)| *points != 0) {
+            said.push(Points { rule, points: Fixed::thousandths(points) });
+        }
+        said
     }
 
     /// Priority, age, rarity, on-demand and length, in thousandths of points.
     fn parts(&self, aging: &Aging, now: Timestamp, slots_free: u64) -> [i64; 5] {
         let age = now.since(self.ready).0;
-        let rarity = match i64::try_from(slots_free) {
-            Ok(slots) if slots > 0 => 1_000 * (aging.rarity / slots),
-            _ => 0,
-        };
         let on_demand = if self.on_demand {
             1_000 * aging.on_demand + aging.on_demand_age * age.min(aging.on_demand_age_max.0)
         } else {
             0
         };
         let (priority, length) = (self.priority_points(aging), self.length_points(aging));
-        [priority, aging.age * age, rarity, on_demand, length]
+        [priority, aging.age * age, rarity_points(aging, slots_free), on_demand, length]
     }
 
     fn priority_points(&self, aging: &Aging) -> i64 {
@@ -186,6 +201,25 @@ mod tests {
         ) {
             for preset in [Preset::Aging, Preset::Balanced] {
                 keys_follow_scores(preset, &jobs, READY + Millis(later))?;
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn score_and_key_add_up_to_the_same_for_all_jobs_of_a_mode(
+            jobs in proptest::collection::vec(any_standing(), 0..20),
+            later in 0..10_000_000_i64,
+            slots_free in 0..5_u64,
+        ) {
+            let now = READY + Millis(later);
+            for policy in [Preset::Aging, Preset::Balanced].map(Preset::policy) {
+                for job in &jobs {
+                    let mode = job.mode(&policy, now);
+                    let sum = mode.score_and_key(&policy.aging, now, slots_free);
+                    let score = job.score(&policy.aging, now, slots_free).in_thousandths();
+                    prop_assert_eq!(score + job.major(&policy, mode), sum);
+                }
             }
         }
     }

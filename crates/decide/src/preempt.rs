@@ -53,13 +53,17 @@ impl World {
 
     /// The job whose turn it is to make room for itself, and its line.
     fn next_preemptor(&self, failed: &Failed) -> Option<(LineIx, JobIx)> {
-        let classes = self.queue.active.iter().map(|class| &self.fleet.catalogue.classes[*class]);
-        let lines = classes.flat_map(|class| &class.lines);
-        let candidates = lines.filter_map(|line| Some((*line, self.preemptor_of(*line, failed)?)));
+        let classes = self.queue.active().iter().map(|class| &self.fleet.catalogue.classes[*class]);
+        let lines = classes.flat_map(|class| self.queue.lines_of(class));
+        let candidates = lines.filter_map(|line| Some((line, self.preemptor_of(line, failed)?)));
         candidates.min_by_key(|(line, job)| {
             let waiting = &self.queue.jobs[*job];
-            let key = self.job_key(&self.queue.lines[*line].key, &waiting.standing);
-            (key, waiting.standing.ready, waiting.id.clone())
+            let LineKey { class, mode, .. } = self.queue.lines[*line].key;
+            (
+                waiting.major - self.key_offset(class, mode),
+                waiting.standing.ready,
+                waiting.id.clone(),
+            )
         })
     }
 
@@ -160,7 +164,7 @@ impl World {
         let alike = self
             .promised()
             .filter(|(waiting, _)| self.fleet.catalogue.fit_of(waiting.class).key.kind == kind);
-        let settings = kind.and_then(|kind| self.kinds.get(&kind));
+        let settings = kind.and_then(|kind| self.kinds.get(kind));
         let kind_is_full = settings.is_some_and(|kind| {
             let n_jobs = kind.n_running.saturating_add(count(alike.count()));
             kind.settings.jobs_max.is_some_and(|max| n_jobs >= max)

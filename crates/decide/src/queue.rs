@@ -4,16 +4,19 @@
 //! resource. A decision looks at the heads of lines, so its cost depends on how many kinds of jobs
 //! wait, not on how many jobs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use model::policy::Policy;
 use model::{Fixed, JobId, Millis, Timestamp};
 
 use crate::bounds::{Census, Sketch};
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, Class};
 use crate::index::QuickLookup;
-use crate::order::{Mode, OrderKey, Standing};
-use crate::table::{ClassIx, Ix, JobIx, LineIx, Table, TenantIx};
+use crate::lanes::{Lane, LaneKey, Lanes};
+use crate::order::{Mode, OrderKey};
+use crate::resources::{Asked, OpenTo};
+use crate::table::{ClassIx, Ix, JobIx, LaneIx, LineIx, NameIx, Table, TenantIx};
+use crate::timers::Timers;
 use crate::waiting::{AskIx, Stage, Waiting};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,8 +43,10 @@ pub(crate) struct Line {
     pub(crate) length_min: Millis,
     /// No job of the line became ready before this.
     pub(crate) ready_min: Timestamp,
-    /// Its place among the lines of its class.
-    place: usize,
+    /// Where it stands beside others of its class …
+    lane_key: LaneKey,
+    /// … if it does: its resource is to be had.
+    lane: Option<LaneIx>,
     /// The last round in which nothing more of it could be placed.
     pub(crate) blocked_in: u64,
 }
@@ -51,7 +56,6 @@ pub(crate) struct Line {
 pub(crate) struct Head {
     pub(crate) job: JobIx,
     pub(crate) key: OrderKey,
-    pub(crate) standing: Standing,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -63,9 +67,9 @@ pub(crate) struct Queue {
     pub(crate) census: Census,
     pub(crate) lines: Table<LineIx, Line>,
     line_of: QuickLookup<LineKey, LineIx>,
-    /// Classes with lines.
-    pub(crate) active: BTreeSet<ClassIx>,
-    timers: BTreeSet<(Timestamp, JobIx)>,
+    lanes: Lanes,
+    asked: Asked,
+    timers: Timers,
     /// Places of jobs that are gone, used again once no worker knows facts about them.
     retired: Vec<JobIx>,
 }
@@ -79,6 +83,11 @@ const RETIRED_MAX: usize = 4_096;
 /// Whether lines must also be sorted by age alone, because some choices go by it.
 fn needs_age_order(policy: &Policy) -> bool {
     policy.priority_percentage < 100
+}
+
+/// Whether a job waits at this place and is to be looked at again at that moment.
+fn is_due(jobs: &Table<JobIx, Waiting>, moment: Timestamp, ix: JobIx) -> bool {
+    jobs.get(ix).is_some_and(|waiting| waiting.timer == Some(moment))
 }
 
 impl Queue {
@@ -106,14 +115,14 @@ impl Queue {
 
     /// When the next job is to move by itself.
     pub(crate) fn next_timer(&self) -> Option<Timestamp> {
-        self.timers.first().map(|(at, _)| *at)
+        self.timers.next()
     }
 
     /// Takes a job out.
     pub(crate) fn take(&mut self, ix: JobIx, catalogue: &mut Catalogue) -> Waiting {
         self.step_out(ix, catalogue);
         let waiting = self.jobs.take(ix);
-        self.census.count(&self.sketches[ix.at()], -1);
+        self.census.count(&waiting.sketch(), -1);
         catalogue.classes[waiting.class].n_jobs -= 1;
         if waiting.has_inputs {
             self.retired.push(ix);
@@ -141,12 +150,14 @@ impl Queue {
 
     /// Moves every job whose moment came by `now` to its new line.
     pub(crate) fn advance(&mut self, catalogue: &mut Catalogue, policy: &Policy, now: Timestamp) {
-        while let Some(&(moment, ix)) = self.timers.first() {
-            if moment > now {
-                break;
+        while let Some((moment, ix)) = self.timers.pop(now) {
+            if is_due(&self.jobs, moment, ix) {
+                self.step_out(ix, catalogue);
+                self.line_up(ix, catalogue, policy, now);
             }
-            self.step_out(ix, catalogue);
-            self.line_up(ix, catalogue, policy, now);
+        }
+        if self.timers.wants_clearing() {
+            self.timers.clear(|moment, ix| is_due(&self.jobs, moment, ix));
         }
     }
 
@@ -157,6 +168,33 @@ impl Queue {
         }
         for ix in self.jobs.indices() {
             self.line_up(ix, catalogue, policy, now);
+        }
+    }
+
+    /// Classes with lines that may have their turn.
+    pub(crate) fn active(&self) -> &[ClassIx] {
+        self.lanes.active()
+    }
+
+    pub(crate) fn lanes_of(&self, class: &Class) -> impl Iterator<Item = &Lane> {
+        class.lanes.iter().map(|lane| self.lanes.get(*lane))
+    }
+
+    /// The lines of a class that may have their turn.
+    pub(crate) fn lines_of(&self, class: &Class) -> impl Iterator<Item = LineIx> {
+        self.lanes_of(class).flat_map(Lane::lines)
+    }
+
+    /// Takes in who may hold a resource: lines that ask for it step aside, or come back.
+    pub(crate) fn open_resource(
+        &mut self,
+        name: NameIx,
+        open_to: OpenTo,
+        catalogue: &mut Catalogue,
+    ) {
+        for ix in self.asked.set(name, open_to) {
+            self.leave_lane(ix, catalogue);
+            self.join_lane(ix, catalogue);
         }
     }
 
@@ -176,7 +214,7 @@ impl Queue {
         let waiting = &mut self.jobs[ix];
         waiting.timer = waiting.next_change(policy, now);
         if let Some(moment) = waiting.timer {
-            self.timers.insert((moment, ix));
+            self.timers.set(moment, ix);
         }
         if waiting.starts() > now {
             return;
@@ -195,11 +233,14 @@ impl Queue {
         let cost = waiting.cost;
         let length = waiting.standing.estimate.unwrap_or(LENGTH_UNKNOWN);
         let head = waiting.head(ix);
-        let line_ix = self.open_line(key, &head, catalogue);
+        let line_ix = self.open_line((key, LaneKey::new(&key, policy)), &head, catalogue);
         self.jobs[ix].line = Some(line_ix);
         let line = &mut self.lines[line_ix];
         if order < line.head.key {
-            line.head = head;
+            let old = std::mem::replace(&mut line.head, head);
+            if let Some(lane) = line.lane {
+                self.lanes.reorder(lane, line_ix, &old.key, order.clone());
+            }
         }
         line.cost_min = if line.jobs.is_empty() { cost } else { line.cost_min.min(cost) };
         line.length_min = line.length_min.min(length);
@@ -212,8 +253,8 @@ impl Queue {
 
     fn step_out(&mut self, ix: JobIx, catalogue: &mut Catalogue) {
         let waiting = &mut self.jobs[ix];
-        if let Some(moment) = waiting.timer.take() {
-            self.timers.remove(&(moment, ix));
+        if waiting.timer.take().is_some() {
+            self.timers.cancel();
         }
         let Some(line_ix) = waiting.line.take() else { return };
         let line = &mut self.lines[line_ix];
@@ -224,19 +265,30 @@ impl Queue {
         } else {
             line.jobs.remove(&key);
         }
-        line.by_age.remove(&(key.ready, key.id));
+        if !line.by_age.is_empty() {
+            line.by_age.remove(&(key.ready, key.id.clone()));
+        }
         match line.jobs.values().next() {
             None => self.close_line(line_ix, catalogue),
-            Some(first) if was_head => line.head = self.jobs[*first].head(*first),
+            Some(first) if was_head => {
+                line.head = self.jobs[*first].head(*first);
+                if let Some(lane) = line.lane {
+                    self.lanes.reorder(lane, line_ix, &key, line.head.key.clone());
+                }
+            }
             Some(_) => {}
         }
     }
 
-    fn open_line(&mut self, key: LineKey, head: &Head, catalogue: &mut Catalogue) -> LineIx {
+    fn open_line(
+        &mut self,
+        (key, lane_key): (LineKey, LaneKey),
+        head: &Head,
+        catalogue: &mut Catalogue,
+    ) -> LineIx {
         if let Some(ix) = self.line_of.get(&key) {
             return ix;
         }
-        let lines = &mut catalogue.classes[key.class].lines;
         let ix = self.lines.insert(Line {
             key,
             jobs: BTreeMap::new(),
@@ -244,26 +296,37 @@ impl Queue {
             by_age: BTreeMap::new(),
             cost_min: Fixed::ZERO,
             length_min: LENGTH_UNKNOWN,
-            ready_min: head.standing.ready,
-            place: lines.len(),
+            ready_min: head.key.ready,
+            lane_key,
+            lane: None,
             blocked_in: 0,
         });
-        lines.push(ix);
         self.line_of.insert(key, ix);
-        self.active.insert(key.class);
+        self.asked.add(&key, ix);
+        self.join_lane(ix, catalogue);
         ix
     }
 
     fn close_line(&mut self, ix: LineIx, catalogue: &mut Catalogue) {
+        self.leave_lane(ix, catalogue);
         let line = self.lines.remove(ix);
         self.line_of.remove(&line.key);
-        let lines = &mut catalogue.classes[line.key.class].lines;
-        lines.swap_remove(line.place);
-        if let Some(moved) = lines.get(line.place) {
-            self.lines[*moved].place = line.place;
+        self.asked.remove(&line.key, ix);
+    }
+
+    /// Stands a line beside the others, unless its resource is not to be had.
+    fn join_lane(&mut self, ix: LineIx, catalogue: &mut Catalogue) {
+        let line = &mut self.lines[ix];
+        if !self.asked.parks(&line.key) {
+            let key = line.head.key.clone();
+            line.lane = Some(self.lanes.join(line.lane_key, ix, key, catalogue));
         }
-        if lines.is_empty() {
-            self.active.remove(&line.key.class);
+    }
+
+    fn leave_lane(&mut self, ix: LineIx, catalogue: &mut Catalogue) {
+        let line = &mut self.lines[ix];
+        if let Some(lane) = line.lane.take() {
+            self.lanes.leave(lane, ix, &line.head.key, catalogue);
         }
     }
 }

@@ -3,9 +3,12 @@
 //! A job's id is looked up when it comes and when it goes. In between, its entry follows it, so
 //! that placing a job among millions does not search for its id again.
 
+use std::hash::BuildHasher;
+
 use model::JobId;
 
-use crate::index::QuickLookup;
+use crate::index::Seeded;
+use crate::slots::Slots;
 use crate::table::{AttemptIx, EntryIx, JobIx, Table};
 
 /// Where a job is.
@@ -17,15 +20,28 @@ pub(crate) enum Place {
     Nowhere,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Register {
-    by_id: QuickLookup<JobId, EntryIx>,
-    entries: Table<EntryIx, Place>,
+    /// Ids are strangers' to choose, so where they are kept depends on a seed.
+    seeded: Seeded,
+    slots: Slots,
+    entries: Table<EntryIx, Entry>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    id: JobId,
+    place: Place,
 }
 
 impl Register {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { seeded: Seeded::new(seed), slots: Slots::default(), entries: Table::default() }
+    }
+
     pub(crate) fn get(&self, id: &JobId) -> Option<Place> {
-        self.by_id.get(id).map(|entry| self.entries[entry])
+        let entry = self.slots.find(self.seeded.hash_one(id), |own| self.entries[own].id == *id);
+        entry.map(|entry| self.entries[entry].place)
     }
 
     /// The waiting job of this id.
@@ -44,20 +60,24 @@ impl Register {
         }
     }
 
-    /// A new entry for a job that is not in here.
-    pub(crate) fn add(&mut self, id: JobId) -> EntryIx {
-        let entry = self.entries.insert(Place::Nowhere);
-        self.by_id.insert(id, entry);
-        entry
+    /// A new entry for a job; `None` if it is in here.
+    pub(crate) fn add(&mut self, id: &JobId) -> Option<EntryIx> {
+        let entries = &self.entries;
+        let next = entries.next();
+        let hash = self.seeded.hash_one(id);
+        let entry = self.slots.insert(hash, |own| entries[own].id == *id, || next)?;
+        let place = self.entries.insert(Entry { id: id.clone(), place: Place::Nowhere });
+        debug_assert!(place == entry, "the next place is the next place");
+        Some(entry)
     }
 
     pub(crate) fn set(&mut self, entry: EntryIx, place: Place) {
-        self.entries[entry] = place;
+        self.entries[entry].place = place;
     }
 
-    pub(crate) fn remove(&mut self, id: &JobId) {
-        if let Some(entry) = self.by_id.remove(id) {
-            self.entries.remove(entry);
-        }
+    /// Forgets a job; its entry says which.
+    pub(crate) fn remove(&mut self, entry: EntryIx) {
+        let Entry { id, .. } = self.entries.remove(entry);
+        self.slots.remove(self.seeded.hash_one(&id), |own| own == entry);
     }
 }

@@ -49,6 +49,9 @@ impl Reservation {
 impl World {
     /// Whether the worker is kept from this job for a wider one.
     pub(crate) fn is_reserved(&self, worker: WorkerIx, waiting: &Waiting) -> bool {
+        if self.reservations.is_empty() {
+            return false;
+        }
         let class = &self.fleet.catalogue.classes[waiting.class].key;
         let others = self.reservations.iter().filter(|own| own.job != waiting.id);
         let mut here = others.filter(|own| own.worker == worker);

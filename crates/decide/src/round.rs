@@ -115,6 +115,9 @@ impl World {
 
     /// Room that was made for a job is given to it before anything else is decided.
     pub(crate) fn keep_promises(&mut self, only: Option<WorkerIx>, actions: &mut Vec<Action>) {
+        if self.promised.is_empty() {
+            return;
+        }
         let promised = std::mem::take(&mut self.promised);
         for (job, worker) in promised {
             if only.is_some_and(|only| only != worker) {

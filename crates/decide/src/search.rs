@@ -6,7 +6,7 @@
 //! not. The answer is exact, and ties are broken as everywhere.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::BinaryHeap;
 
 use model::{Fixed, Inputs, JobId, Timestamp, WorkerId};
 
@@ -27,8 +27,8 @@ const STRIDE: usize = 64;
 struct Search<'a> {
     asker: &'a Asker<'a>,
     scope: Scope,
-    /// Lines whose jobs the worker may take.
-    lines: BTreeSet<LineIx>,
+    /// Lines whose jobs the worker may take, sorted.
+    lines: Vec<LineIx>,
     best: Option<(Merit<'a>, JobIx)>,
 }
 
@@ -55,24 +55,27 @@ impl World {
         search.best.map(|(_, job)| self.queue.jobs[job].id.clone())
     }
 
-    /// Lines whose jobs the worker may take, as far as a line can tell.
-    fn lines_for(&self, worker: WorkerIx, scope: Scope) -> BTreeSet<LineIx> {
+    /// Lines whose jobs the worker may take, as far as a line can tell, sorted.
+    fn lines_for(&self, worker: WorkerIx, scope: Scope) -> Vec<LineIx> {
         let seated = &self.fleet.workers[worker];
         if !seated.is_serving() {
-            return BTreeSet::new();
+            return Vec::new();
         }
         let fits = seated.fits().iter().map(|fit| &self.fleet.catalogue.fits[*fit]);
         let classes =
             fits.flat_map(|fit| &fit.classes).map(|class| &self.fleet.catalogue.classes[*class]);
         let classes = classes.filter(|class| seated.has_room(&class.key));
-        let lines = classes.flat_map(|class| class.lines.iter().map(move |line| (class, line)));
+        let lines =
+            classes.flat_map(|class| self.queue.lines_of(class).map(move |line| (class, line)));
         let lines = lines.filter(|(class, line)| {
-            let key = &self.queue.lines[**line].key;
+            let key = &self.queue.lines[*line].key;
             self.takes(scope, key.stage)
                 && self.worker_allows(worker, class, key.tenant)
                 && self.line_limit(key).is_none()
         });
-        lines.map(|(_, line)| *line).collect()
+        let mut lines: Vec<LineIx> = lines.map(|(_, line)| line).collect();
+        lines.sort_unstable();
+        lines
     }
 }
 
@@ -129,7 +132,7 @@ impl<'a> Search<'a> {
     fn look_at(&mut self, ix: JobIx) {
         let world = self.asker.world;
         let Some(waiting) = world.queue.jobs.get(ix) else { return };
-        let may = waiting.line.is_some_and(|line| self.lines.contains(&line))
+        let may = waiting.line.is_some_and(|line| self.lines.binary_search(&line).is_ok())
             && world.is_fetched(waiting, self.scope)
             && !world.is_reserved(self.asker.ix, waiting)
             && world.cost_max(waiting.tenant).is_none_or(|max| waiting.cost <= max);
@@ -153,7 +156,7 @@ struct ByAge<'a> {
 }
 
 impl<'a> ByAge<'a> {
-    fn new(world: &'a World, lines: &BTreeSet<LineIx>) -> Self {
+    fn new(world: &'a World, lines: &[LineIx]) -> Self {
         let lines = lines.iter().map(|line| &world.queue.lines[*line]);
         let lines: Vec<_> = lines.map(|line: &Line| line.jobs.values()).collect();
         let nexts = vec![None; lines.len()];

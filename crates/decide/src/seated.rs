@@ -1,7 +1,5 @@
 //! One worker: what it offers, what it runs, what room it has.
 
-use std::collections::BTreeMap;
-
 use model::{Name, Worker};
 
 use crate::bits::Bits;
@@ -27,7 +25,7 @@ pub(crate) struct Seated {
     pub(crate) slots_foreign: u32,
     pub(crate) attempts: Vec<AttemptIx>,
     /// Attempts by type.
-    pub(crate) n_by_kind: BTreeMap<NameIx, u32>,
+    n_by_kind: Vec<(NameIx, u32)>,
     /// The stream is gone; it stays only while attempts of it are not ended.
     pub(crate) is_gone: bool,
     /// Whether it reports no architecture.
@@ -51,7 +49,7 @@ impl Seated {
             slots_used: 0,
             slots_foreign: 0,
             attempts: Vec::new(),
-            n_by_kind: BTreeMap::new(),
+            n_by_kind: Vec::new(),
             is_gone: true,
             has_no_arch: false,
             can_fetch: false,
@@ -109,6 +107,11 @@ impl Seated {
             && class.amounts.iter().all(|(name, amount)| self.amount(*name) >= *amount)
     }
 
+    /// How many attempts of the type it runs.
+    pub(crate) fn n_of(&self, kind: NameIx) -> u32 {
+        self.n_by_kind.iter().find(|(own, _)| *own == kind).map_or(0, |(_, count)| *count)
+    }
+
     /// Whether it runs jobs of this fit, whatever room it has.
     pub(crate) fn runs(&self, fit: FitIx) -> bool {
         self.fits.contains(&fit)
@@ -126,7 +129,10 @@ impl Seated {
             }
         }
         if let Some(kind) = kind {
-            *self.n_by_kind.entry(kind).or_default() += 1;
+            match self.n_by_kind.iter_mut().find(|(own, _)| *own == kind) {
+                Some((_, count)) => *count += 1,
+                None => self.n_by_kind.push((kind, 1)),
+            }
         }
     }
 
@@ -143,10 +149,11 @@ impl Seated {
             }
         }
         if let Some(kind) = kind {
-            let count = self.n_by_kind.entry(kind).or_default();
-            *count -= 1;
-            if *count == 0 {
-                self.n_by_kind.remove(&kind);
+            let own = self.n_by_kind.iter().position(|(own, _)| *own == kind);
+            let at = own.expect("what is given back was taken");
+            self.n_by_kind[at].1 -= 1;
+            if self.n_by_kind[at].1 == 0 {
+                self.n_by_kind.swap_remove(at);
             }
         }
     }

@@ -60,6 +60,10 @@ ix!(
     LineIx
 );
 ix!(
+    /// Lines of one class that only the keys of their first jobs tell apart.
+    LaneIx
+);
+ix!(
     /// An interned name: of a type, pool, amount, hint or resource.
     NameIx
 );
@@ -88,6 +92,11 @@ impl<I: Ix, T> Table<I, T> {
         }
         self.rows.push(Some(row));
         I::new(self.rows.len() - 1)
+    }
+
+    /// Where the next row will be.
+    pub(crate) fn next(&self) -> I {
+        self.free.last().copied().unwrap_or_else(|| I::new(self.rows.len()))
     }
 
     /// Takes the row out. Its place is used again only after [`Table::reuse`].
@@ -140,5 +149,49 @@ impl<I: Ix, T> Index<I> for Table<I, T> {
 impl<I: Ix, T> IndexMut<I> for Table<I, T> {
     fn index_mut(&mut self, ix: I) -> &mut T {
         self.rows[ix.at()].as_mut().expect("an index points at a row")
+    }
+}
+
+/// Something for some names: found in two steps, where a tree would take many.
+#[derive(Clone, Debug)]
+pub(crate) struct ByName<T> {
+    /// Places in `values`, by name.
+    places: Vec<Option<u32>>,
+    values: Vec<T>,
+}
+
+impl<T> Default for ByName<T> {
+    fn default() -> Self {
+        Self { places: Vec::new(), values: Vec::new() }
+    }
+}
+
+impl<T> ByName<T> {
+    pub(crate) fn get(&self, name: NameIx) -> Option<&T> {
+        self.values.get(self.place(name)?)
+    }
+
+    pub(crate) fn get_or_insert_with(&mut self, name: NameIx, make: impl FnOnce() -> T) -> &mut T {
+        let place = self.place(name).unwrap_or_else(|| {
+            self.values.push(make());
+            if self.places.len() <= name.at() {
+                self.places.resize(name.at() + 1, None);
+            }
+            let place = self.values.len() - 1;
+            self.places[name.at()] =
+                Some(u32::try_from(place).expect("there are fewer than 2^32 names"));
+            place
+        });
+        &mut self.values[place]
+    }
+
+    /// All of them, in the order in which they came: sort them before anybody sees them.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
+        self.values.iter()
+    }
+
+    fn place(&self, name: NameIx) -> Option<usize> {
+        let place = self.places.get(name.at()).copied().flatten()?;
+        Some(usize::try_from(place).expect("a usize holds a u32"))
     }
 }

@@ -68,6 +68,11 @@ impl Sharer {
         self.n_queued > 0 || self.n_running > 0
     }
 
+    /// Its part in those sums.
+    fn part(&self) -> Option<(Fixed, Fixed)> {
+        self.counts().then(|| (self.tenant.weight, self.usage()))
+    }
+
     /// What is left of its budget; `None` means that there is no limit.
     pub(crate) fn budget_left(&self) -> Option<Fixed> {
         self.tenant.budget.map(|budget| budget - self.usage())
@@ -87,7 +92,7 @@ impl Sharer {
 }
 
 /// All tenants. The sums cover those with queued or running jobs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Tenants {
     table: Table<TenantIx, Sharer>,
     by_id: Lookup<TenantId, TenantIx>,
@@ -104,6 +109,16 @@ impl Index<TenantIx> for Tenants {
 }
 
 impl Tenants {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            table: Table::default(),
+            by_id: Lookup::new(seed),
+            weight_sum: Fixed::ZERO,
+            usage_sum: Fixed::ZERO,
+            n_counted: 0,
+        }
+    }
+
     pub(crate) fn find(&self, id: &TenantId) -> Option<TenantIx> {
         self.by_id.get(id)
     }
@@ -144,15 +159,20 @@ impl Tenants {
     /// Changes a tenant and keeps the sums in step.
     pub(crate) fn change(&mut self, ix: TenantIx, with: impl FnOnce(&mut Sharer)) {
         let sharer = &mut self.table[ix];
-        if sharer.counts() {
-            self.weight_sum -= sharer.tenant.weight;
-            self.usage_sum -= sharer.usage();
+        let before = sharer.part();
+        with(sharer);
+        let after = sharer.part();
+        if before == after {
+            return;
+        }
+        if let Some((weight, usage)) = before {
+            self.weight_sum -= weight;
+            self.usage_sum -= usage;
             self.n_counted -= 1;
         }
-        with(sharer);
-        if sharer.counts() {
-            self.weight_sum += sharer.tenant.weight;
-            self.usage_sum += sharer.usage();
+        if let Some((weight, usage)) = after {
+            self.weight_sum += weight;
+            self.usage_sum += usage;
             self.n_counted += 1;
         }
     }

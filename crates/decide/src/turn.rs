@@ -4,9 +4,10 @@ use model::policy::{Order, Turn};
 use model::{JobId, Name, Timestamp};
 
 use crate::catalogue::Class;
-use crate::order::{Mode, OrderKey, Standing};
-use crate::queue::{Head, Line, LineKey};
-use crate::table::{FitIx, JobIx, LineIx, NameIx, WorkerIx};
+use crate::lanes::{Lane, LaneKey};
+use crate::order::{Mode, OrderKey};
+use crate::queue::Line;
+use crate::table::{ClassIx, FitIx, JobIx, LineIx, NameIx, TenantIx, WorkerIx};
 use crate::waiting::{Stage, Waiting};
 use crate::world::World;
 
@@ -30,16 +31,60 @@ pub(crate) struct Pick {
     pub(crate) job: JobIx,
 }
 
-/// Where a job stands among all; smallest first.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Rank<'a> {
+/// Whose turn it is, as far as that does not depend on the job; smallest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct WhoseTurn<'a> {
     group: u8,
     is_served: bool,
     deficit: i128,
     name: Option<&'a Name>,
+}
+
+/// Where a job stands among all; smallest first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Rank<'a> {
+    /// `None` where it is anybody's turn.
+    turn: Option<WhoseTurn<'a>>,
     key: i64,
     ready: Timestamp,
     id: &'a JobId,
+}
+
+/// What all jobs of a lane have in common.
+#[derive(Clone, Copy)]
+struct Shared<'a> {
+    turn: Option<WhoseTurn<'a>>,
+    /// What a job's key in line has more than its key among all.
+    offset: i64,
+}
+
+impl<'a> Shared<'a> {
+    fn rank(self, key: &'a OrderKey) -> Rank<'a> {
+        let OrderKey { major, ready, id } = key;
+        Rank { turn: self.turn, key: major - self.offset, ready: *ready, id }
+    }
+}
+
+/// What a look at the lines has found so far.
+#[derive(Default)]
+struct Look<'a> {
+    best: Option<(Rank<'a>, Pick)>,
+    /// Lines that a limit closes.
+    closed: Vec<LineIx>,
+    /// Lines of which no job is cheap enough.
+    walked: Vec<LineIx>,
+}
+
+impl<'a> Look<'a> {
+    fn improves(&self, rank: &Rank<'a>) -> bool {
+        self.best.as_ref().is_none_or(|(best, _)| rank < best)
+    }
+
+    fn compare(&mut self, rank: Rank<'a>, pick: Pick) {
+        if self.improves(&rank) {
+            self.best = Some((rank, pick));
+        }
+    }
 }
 
 impl Scope {
@@ -58,56 +103,27 @@ impl World {
     ///
     /// Lines that limits close are marked, and not looked at again in this pass.
     pub(crate) fn next_turn(&mut self, scope: Scope) -> Option<Pick> {
-        let (mut closed, mut walked) = (Vec::new(), Vec::new());
-        // Where tenants do not matter, lines of one class and mode differ by their keys alone.
-        let goes_by_key =
-            matches!(self.policy.turn, Turn::FirstCome | Turn::TypeGroups) && !scope.by_age;
-        let mut best: Option<(Rank<'_>, Pick)> = None;
-        for class in &self.queue.active {
+        // Most rounds end here: the one slot that was free is taken.
+        if self.fleet.slots_free == 0 {
+            return None;
+        }
+        let mut look = Look::default();
+        for class in self.queue.active() {
             let class = &self.fleet.catalogue.classes[*class];
-            if !self.may_have_room(class.key.fit, scope) {
+            if !self.may_have_room(class.key.fit, scope)
+                || scope.worker.is_some_and(|ix| !self.may_seat(ix, class))
+            {
                 continue;
             }
-            if scope.worker.is_some_and(|ix| !self.may_seat(ix, class)) {
-                continue;
-            }
-            // The smallest key so far of each mode, of a line that won or lost by its score: a
-            // line with a larger key can only lose to it, or as it did.
-            let mut keys: [Option<&OrderKey>; Mode::COUNT] = [None; Mode::COUNT];
-            for line_ix in &class.lines {
-                let line = &self.queue.lines[*line_ix];
-                if line.blocked_in == self.pass || !self.takes(scope, line.key.stage) {
-                    continue;
-                }
-                let key = &mut keys[line.key.mode.index()];
-                if goes_by_key && key.is_some_and(|best| *best < line.head.key) {
-                    continue;
-                }
-                let is_better = |rank: &Rank<'_>| best.as_ref().is_none_or(|(best, _)| rank < best);
-                // Most lines lose by their first job already, before any limit is asked.
-                let Head { standing, key: OrderKey { id, .. }, .. } = &line.head;
-                if !scope.by_age && !is_better(&self.rank(&line.key, standing, id, scope)) {
-                    *key = Some(&line.head.key);
-                    continue;
-                }
-                if !self.may_start_any(line, scope) {
-                    closed.push(*line_ix);
-                    continue;
-                }
-                let Some(job) = self.first_of(line, scope) else {
-                    walked.push(*line_ix);
-                    continue;
-                };
-                let Waiting { standing, id, .. } = &self.queue.jobs[job];
-                let rank = self.rank(&line.key, standing, id, scope);
-                if is_better(&rank) {
-                    best = Some((rank, Pick { line: *line_ix, job }));
-                    if job == line.head.job {
-                        *key = Some(&line.head.key);
-                    }
+            for lane in self.queue.lanes_of(class) {
+                if scope.by_age {
+                    self.look_by_age(lane, scope, &mut look);
+                } else {
+                    self.look_along(lane, scope, &mut look);
                 }
             }
         }
+        let Look { best, closed, walked } = look;
         let pick = best.map(|(_, pick)| pick);
         for line in &walked {
             // Nobody was cheap enough: it is not walked again until a cheaper job comes.
@@ -117,6 +133,84 @@ impl World {
             self.block(line);
         }
         pick
+    }
+
+    /// Looks for a better job in a lane. The first line settles it, unless a limit is in its way.
+    fn look_along<'a>(&'a self, lane: &'a Lane, scope: Scope, look: &mut Look<'a>) {
+        let turn = self.turn(lane.key(), scope);
+        if look.best.as_ref().is_some_and(|(best, _)| best.turn < turn) {
+            return;
+        }
+        let shared = Shared { turn, offset: self.key_offset(lane.key().class, lane.key().mode) };
+        if self.is_settled_by(lane.first(), shared, scope, look) {
+            return;
+        }
+        for line in lane.others() {
+            if self.is_settled_by(line, shared, scope, look) {
+                return;
+            }
+        }
+    }
+
+    /// Looks at one line of a lane. It settles the matter if its first job may start, or is no
+    /// better than the best: those behind it are worse. Most lines lose before they are read.
+    fn is_settled_by<'a>(
+        &'a self,
+        (key, ix): &'a (OrderKey, LineIx),
+        shared: Shared<'a>,
+        scope: Scope,
+        look: &mut Look<'a>,
+    ) -> bool {
+        let rank = shared.rank(key);
+        if !look.improves(&rank) {
+            return true;
+        }
+        let line = &self.queue.lines[*ix];
+        if !self.is_looked_at(line, scope) {
+            return false;
+        }
+        if !self.may_start_any(line, scope) {
+            look.closed.push(*ix);
+            return false;
+        }
+        match self.first_of(line, scope) {
+            None => look.walked.push(*ix),
+            Some(job) if job == line.head.job => {
+                look.best = Some((rank, Pick { line: *ix, job }));
+                return true;
+            }
+            Some(job) => {
+                let Waiting { major, standing, id, .. } = &self.queue.jobs[job];
+                let (key, ready) = (major - shared.offset, standing.ready);
+                look.compare(Rank { key, ready, id, ..rank }, Pick { line: *ix, job });
+            }
+        }
+        false
+    }
+
+    /// The same by age alone: lanes are not in that order, so every line is looked at.
+    fn look_by_age<'a>(&'a self, lane: &'a Lane, scope: Scope, look: &mut Look<'a>) {
+        let turn = self.turn(lane.key(), scope);
+        for ix in lane.lines() {
+            let line = &self.queue.lines[ix];
+            if !self.is_looked_at(line, scope) {
+                continue;
+            }
+            if !self.may_start_any(line, scope) {
+                look.closed.push(ix);
+                continue;
+            }
+            let Some(job) = self.oldest(line, scope) else {
+                look.walked.push(ix);
+                continue;
+            };
+            let Waiting { standing, id, .. } = &self.queue.jobs[job];
+            look.compare(Rank { turn, key: 0, ready: standing.ready, id }, Pick { line: ix, job });
+        }
+    }
+
+    fn is_looked_at(&self, line: &Line, scope: Scope) -> bool {
+        line.blocked_in != self.pass && self.takes(scope, line.key.stage)
     }
 
     pub(crate) fn takes(&self, scope: Scope, stage: Stage) -> bool {
@@ -156,8 +250,9 @@ impl World {
 
     /// The first job of the line that budgets cover.
     fn first_of(&self, line: &Line, scope: Scope) -> Option<JobIx> {
-        if scope.by_age {
-            return self.oldest(line, scope);
+        // Without either, the head is at hand, and nothing else needs to be read.
+        if self.cost_max(line.key.tenant).is_none() && !self.fetches_literally(scope) {
+            return Some(line.head.job);
         }
         self.first_covered(line, |waiting| self.is_fetched(waiting, scope))
     }
@@ -174,84 +269,75 @@ impl World {
     /// Whether a worker that asks may take this job. To the letter of its source, a job that never
     /// needed a backoff counts as if its backoff ended when it was submitted.
     pub(crate) fn is_fetched(&self, waiting: &Waiting, scope: Scope) -> bool {
-        let is_literal = scope.fetch
-            && self.policy.proactive_fetch_literal
-            && !self.policy.proactive_fetch_to_capacity;
-        !is_literal
+        !self.fetches_literally(scope)
             || waiting.extra().backoff_until.is_some()
             || waiting.standing.created >= self.now
     }
 
-    fn rank<'a>(
-        &'a self,
-        key: &LineKey,
-        standing: &Standing,
-        id: &'a JobId,
-        scope: Scope,
-    ) -> Rank<'a> {
-        let (group, is_served, deficit, name) = self.turn(key, scope);
-        Rank {
-            group,
-            is_served,
-            deficit,
-            name,
-            key: if scope.by_age { 0 } else { self.job_key(key, standing) },
-            ready: standing.ready,
-            id,
-        }
+    fn fetches_literally(&self, scope: Scope) -> bool {
+        scope.fetch
+            && self.policy.proactive_fetch_literal
+            && !self.policy.proactive_fetch_to_capacity
     }
 
     /// The part of the rank that is about whose turn it is.
-    fn turn(&self, key: &LineKey, scope: Scope) -> (u8, bool, i128, Option<&Name>) {
-        match self.policy.turn {
-            Turn::FirstCome => (0, false, 0, None),
-            Turn::QuotaFirst => (0, !self.is_owed(key, scope), 0, None),
+    fn turn(&self, lane: &LaneKey, scope: Scope) -> Option<WhoseTurn<'_>> {
+        let tenant = || lane.tenant.expect("where tenants matter, each has lanes of its own");
+        let is_served = || !self.is_owed(tenant(), lane.class, scope);
+        let turn = WhoseTurn { group: 0, is_served: false, deficit: 0, name: None };
+        let turn = match self.policy.turn {
+            Turn::FirstCome => return None,
+            Turn::QuotaFirst => WhoseTurn { is_served: is_served(), ..turn },
             Turn::Deficit => {
-                let sharer = &self.tenants[key.tenant];
-                let deficit = self.tenants.deficit(key.tenant);
-                (u8::from(sharer.has_any()), false, deficit, Some(sharer.tenant.id.name()))
+                let sharer = &self.tenants[tenant()];
+                WhoseTurn {
+                    group: u8::from(sharer.has_any()),
+                    deficit: self.tenants.deficit(tenant()),
+                    name: Some(sharer.tenant.id.name()),
+                    ..turn
+                }
             }
-            Turn::Guaranteed => {
-                let sharer = &self.tenants[key.tenant];
-                let deficit = self.tenants.deficit(key.tenant);
-                (u8::from(sharer.has_any()), !self.is_owed(key, scope), deficit, None)
-            }
+            Turn::Guaranteed => WhoseTurn {
+                group: u8::from(self.tenants[tenant()].has_any()),
+                is_served: is_served(),
+                deficit: self.tenants.deficit(tenant()),
+                ..turn
+            },
             Turn::TypeGroups => {
-                let kind = self.fleet.catalogue.fit_of(key.class).key.kind;
-                (0, false, 0, kind.map(|kind| self.names.name(kind)))
+                let kind = self.fleet.catalogue.fit_of(lane.class).key.kind;
+                WhoseTurn { name: kind.map(|kind| self.names.name(kind)), ..turn }
             }
-        }
+        };
+        Some(turn)
     }
 
     /// Whether the tenant is below its minimum in the pool that this is about.
-    fn is_owed(&self, key: &LineKey, scope: Scope) -> bool {
-        let sharer = &self.tenants[key.tenant];
+    fn is_owed(&self, tenant: TenantIx, class: ClassIx, scope: Scope) -> bool {
+        let sharer = &self.tenants[tenant];
         if !sharer.has_quotas() {
             return false;
         }
         let asking = scope.worker.map(|ix| self.fleet.workers[ix].pool);
-        let own = || self.fleet.catalogue.fit_of(key.class).key.pool;
+        let own = || self.fleet.catalogue.fit_of(class).key.pool;
         match scope.pool.or(asking).or_else(own) {
             Some(pool) => sharer.is_below_min(pool),
             // Room in another pool does not help where it is owed.
             None => sharer.pools_below_min().any(|pool| {
-                let class = &self.fleet.catalogue.classes[key.class];
+                let class = &self.fleet.catalogue.classes[class];
                 self.fleet.with_room(class).any(|ix| self.fleet.workers[ix].pool == pool)
             }),
         }
     }
 
-    /// The part of the rank that is about the job; smallest first.
-    pub(crate) fn job_key(&self, key: &LineKey, standing: &Standing) -> i64 {
+    /// What the key in line of a job of this class and mode has more than its key among all: the
+    /// score, the other way round.
+    pub(crate) fn key_offset(&self, class: ClassIx, mode: Mode) -> i64 {
         match self.policy.order {
             Order::Aging => {
-                let slots_free = self.fleet.catalogue.fit_of(key.class).slots_free;
-                let score = standing.score(&self.policy.aging, self.now, slots_free);
-                -score.in_thousandths()
+                let slots_free = self.fleet.catalogue.fit_of(class).slots_free;
+                mode.score_and_key(&self.policy.aging, self.now, slots_free)
             }
-            Order::PriorityAge | Order::Proposal | Order::Rules => {
-                standing.major(&self.policy, key.mode)
-            }
+            Order::PriorityAge | Order::Proposal | Order::Rules => 0,
         }
     }
 }

@@ -124,7 +124,7 @@ impl Waiting {
     }
 
     pub(crate) fn head(&self, job: JobIx) -> Head {
-        Head { job, key: self.order_key(), standing: self.standing }
+        Head { job, key: self.order_key() }
     }
 
     pub(crate) fn order_key(&self) -> OrderKey {

@@ -15,7 +15,7 @@ use crate::index::Names;
 use crate::queue::Queue;
 use crate::register::Register;
 use crate::reserve::Reservation;
-use crate::table::{AttemptIx, EntryIx, NameIx, Table, TenantIx, WorkerIx};
+use crate::table::{AttemptIx, ByName, EntryIx, NameIx, Table, TenantIx, WorkerIx};
 use crate::tenants::Tenants;
 use crate::waiting::AskIx;
 
@@ -46,7 +46,7 @@ pub struct World {
     /// Cost of all attempts.
     pub(crate) in_flight: Fixed,
     pub(crate) cluster: Cluster,
-    pub(crate) kinds: BTreeMap<NameIx, Kind>,
+    pub(crate) kinds: ByName<Kind>,
     pub(crate) resources: BTreeMap<NameIx, Resource>,
     /// Free resources of each tenant, for jobs that ask for any.
     pub(crate) resources_free: BTreeMap<TenantIx, BTreeSet<Name>>,
@@ -106,17 +106,17 @@ impl World {
             chance: Chance::new(seed),
             now: Timestamp::default(),
             round: 0,
-            names: Names::default(),
+            names: Names::new(seed),
             no_needs: Arc::default(),
-            tenants: Tenants::default(),
-            fleet: Fleet::default(),
+            tenants: Tenants::new(seed),
+            fleet: Fleet::new(seed),
             queue: Queue::default(),
             attempts: Table::default(),
-            register: Register::default(),
+            register: Register::new(seed),
             budget: None,
             in_flight: Fixed::ZERO,
             cluster: Cluster::default(),
-            kinds: BTreeMap::new(),
+            kinds: ByName::default(),
             resources: BTreeMap::new(),
             resources_free: BTreeMap::new(),
             evictions: BTreeMap::new(),
@@ -182,7 +182,7 @@ impl World {
     /// The settings of a type and how many of it run; made on first sight.
     pub(crate) fn kind(&mut self, name: NameIx) -> &mut Kind {
         let (names, fleet) = (&self.names, &mut self.fleet);
-        self.kinds.entry(name).or_insert_with(|| {
+        self.kinds.get_or_insert_with(name, || {
             fleet.watch_kind(name);
             Kind { settings: JobType::new(names.name(name).clone()), n_running: 0 }
         })

@@ -139,6 +139,9 @@ pub(crate) fn measure_here(options: &Options, preset: Preset) -> Row {
 }
 
 /// Attempts end one by one, each makes room for a decision.
+///
+/// Never inlined, so that a profiler can be told to look at this alone.
+#[inline(never)]
 fn churn(world: &mut World, workload: &mut Workload, running: &mut VecDeque<JobId>) -> usize {
     let mut n_decisions = 0;
     for _ in 0..BATCH {
