@@ -36,6 +36,7 @@ mod limits;
 mod turn;
 mod order;
 mod seat;
+mod sample;
 mod chance;
 mod guard;
 mod reserve;
