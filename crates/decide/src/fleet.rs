@@ -72,11 +72,12 @@ impl Fleet {
     }
 
     /// Forgets a worker that has no attempts.
-    pub(crate) fn forget(&mut self, ix: WorkerIx) {
+    pub(crate) fn forget(&mut self, ix: WorkerIx) -> Seated {
         self.unmatch(ix);
         let seated = self.workers.remove(ix);
         self.by_id.remove(&seated.worker.id);
         self.is_stale = true;
+        seated
     }
 
     pub(crate) fn heartbeat(&mut self, ix: WorkerIx, heartbeat: Heartbeat, names: &mut Names) {

@@ -41,6 +41,7 @@ mod chance;
 mod guard;
 mod reserve;
 mod preempt;
+mod promise;
 mod rule;
 pub mod rules;
 mod bounds;

@@ -19,7 +19,7 @@ impl World {
         } else {
             usize::try_from(freed.completed).unwrap_or(usize::MAX)
         };
-        self.keep_promises(Some(worker), &mut actions);
+        self.keep_promises_of(worker, most, &mut actions);
         while actions.len() < most {
             if std::mem::take(&mut self.is_unkept) {
                 self.pass += 1;

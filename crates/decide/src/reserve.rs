@@ -4,8 +4,6 @@
 //! A job that comes after the wide one may still use the free slots if it will be done before they
 //! are needed, or if it takes only what the wide job leaves.
 
-use std::collections::BTreeSet;
-
 use model::{JobId, Millis, Timestamp};
 
 use crate::catalogue::ClassKey;
@@ -21,8 +19,8 @@ pub(crate) struct Reservation {
     /// When the wide job is expected to start.
     pub(crate) until: Timestamp,
     /// What it will leave then.
-    slots_left: u32,
-    amounts_left: Vec<(NameIx, u64)>,
+    pub(crate) slots_left: u32,
+    pub(crate) amounts_left: Vec<(NameIx, u64)>,
 }
 
 /// At most so many workers are looked at for one reservation.
@@ -53,41 +51,6 @@ impl World {
         let others = self.reservations.iter().filter(|own| own.job != waiting.id);
         let mut here = others.filter(|own| own.worker == worker);
         here.any(|own| !own.leaves_room(class, waiting, self.now))
-    }
-
-    /// Keeps the room that victims make for a job until the last of them has stopped: nobody is to
-    /// have stopped in vain.
-    pub(crate) fn reserve_promised(&mut self) {
-        let mut kept = Vec::new();
-        for (job, victims) in &self.stopping {
-            let Some(ix) = self.register.waiting(job) else { continue };
-            let class = &self.fleet.catalogue.classes[self.queue.jobs[ix].class].key;
-            let workers: BTreeSet<WorkerIx> =
-                victims.iter().map(|ix| self.attempts[*ix].worker).collect();
-            for worker in workers {
-                let seated = &self.fleet.workers[worker];
-                let here = || {
-                    let victims = victims.iter().map(|ix| &self.attempts[*ix]);
-                    victims.filter(move |running| running.worker == worker)
-                };
-                let slots = here().map(|running| i64::from(running.slots)).sum::<i64>();
-                let left = seated.room() + slots - i64::from(class.slots);
-                let amounts_left = class.amounts.iter().map(|(name, need)| {
-                    let own = here().flat_map(|running| &running.amounts);
-                    let own = own.filter(|(own, _)| own == name).map(|(_, amount)| *amount);
-                    let all = own.fold(seated.amount_free(*name), u64::saturating_add);
-                    (*name, all.saturating_sub(*need))
-                });
-                kept.push(Reservation {
-                    worker,
-                    job: job.clone(),
-                    until: self.now,
-                    slots_left: u32::try_from(left.max(0)).unwrap_or(u32::MAX),
-                    amounts_left: amounts_left.collect(),
-                });
-            }
-        }
-        self.reservations.extend(kept);
     }
 
     /// Counts a job that was placed on a kept worker against what the wide job leaves.

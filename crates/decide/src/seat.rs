@@ -146,7 +146,7 @@ impl World {
         let rivals = another().take_while(|ix| self.fleet.workers[*ix].n_types() == level);
         let mut best = first;
         let mut best_score = self.fit_score(first, job);
-        let is_at_home_somewhere = waiting.extra().hint.is_some() || waiting.has_inputs;
+        let is_at_home_somewhere = waiting.extra().hint.is_some() || waiting.has_inputs();
         let compared_max = if is_at_home_somewhere { usize::MAX } else { COMPARED_MAX };
         for rival in rivals.take(compared_max) {
             let score = self.fit_score(rival, job);
@@ -167,7 +167,7 @@ impl World {
         let seated = &self.fleet.workers[ix];
         let has_hint = waiting.extra().hint.is_some_and(|hint| seated.hints.contains(&hint));
         let n_types = i128::try_from(seated.n_types()).unwrap_or(i128::MAX);
-        let missing = waiting.has_inputs.then(|| seated.inputs.get(job)).flatten();
+        let missing = waiting.has_inputs().then(|| seated.inputs.get(job)).flatten();
         let missing = missing.and_then(|inputs| inputs.missing_bytes);
         let (free, slots) = (seated.slots_free(), seated.worker.slots);
         self.weighed(&[

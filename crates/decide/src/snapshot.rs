@@ -130,6 +130,7 @@ impl World {
             dependents: waiting.extra().dependents,
             inputs: BTreeMap::new(),
             rescore_count: waiting.extra().rescore_count,
+            promised: self.promised.get(&waiting.id).map(|ix| self.fleet.id(*ix).clone()),
             history: waiting.extra().history.as_deref().copied(),
         }
     }

@@ -74,6 +74,11 @@ impl Sharer {
         self.in_flight += cost;
     }
 
+    pub(crate) fn move_slots(&mut self, from: NameIx, to: NameIx, slots: u32) {
+        *self.slots.entry(from).or_default() -= u64::from(slots);
+        *self.slots.entry(to).or_default() += u64::from(slots);
+    }
+
     pub(crate) fn end(&mut self, pool: NameIx, slots: u32, cost: Fixed) {
         *self.slots.entry(pool).or_default() -= u64::from(slots);
         self.n_running -= 1;

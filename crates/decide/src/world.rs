@@ -78,7 +78,7 @@ pub(crate) struct Running {
     pub(crate) entry: EntryIx,
     pub(crate) tenant: TenantIx,
     pub(crate) worker: WorkerIx,
-    /// The pool that is charged. A worker that comes back in another pool does not move it.
+    /// The pool that its worker is in, and that is charged.
     pub(crate) pool: NameIx,
     pub(crate) kind: Option<NameIx>,
     pub(crate) needs: Arc<Needs>,

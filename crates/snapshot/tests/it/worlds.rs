@@ -205,6 +205,7 @@ fn job_fields() -> Vec<Field> {
         field("inputs", inputs.boxed()),
         field("rescore_count", count()),
         field("history", history),
+        field("promised", (0..4_u32).prop_map(Value::from).boxed()),
     ]
 }
 

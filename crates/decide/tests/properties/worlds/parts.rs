@@ -31,6 +31,7 @@ pub(super) struct JobPart {
     pub(super) tenant: usize,
     pub(super) inputs: BTreeMap<usize, Inputs>,
     pub(super) last_worker: Option<usize>,
+    pub(super) promised: Option<usize>,
     pub(super) resource: Wish,
 }
 
@@ -280,7 +281,7 @@ pub(super) fn job() -> impl Strategy<Value = JobPart> {
     let rest = (traits(), wish(), option::weighted(0.3, select(names(&["3", "hot", "warm"]))));
     let facts = (
         btree_map(0..8_usize, inputs(), 0..=3),
-        option::weighted(0.3, 0..8_usize),
+        (option::weighted(0.3, 0..8_usize), option::weighted(0.1, 0..8_usize)),
         option::weighted(0.3, 0..=20_u32),
         0..=12_u32,
         option::weighted(0.4, history()),
@@ -297,9 +298,10 @@ pub(super) fn job() -> impl Strategy<Value = JobPart> {
             (job.priority, job.on_demand, job.evictions, job.estimate) = urgency;
             let (traits, resource, hint) = rest;
             (job.traits, job.hint) = (traits, hint);
-            let (inputs, last_worker, dependents, rescore_count, history) = facts;
+            let (inputs, workers, dependents, rescore_count, history) = facts;
+            let (last_worker, promised) = workers;
             (job.dependents, job.rescore_count, job.history) = (dependents, rescore_count, history);
-            JobPart { job, tenant, inputs, last_worker, resource }
+            JobPart { job, tenant, inputs, last_worker, promised, resource }
         },
     )
 }
