@@ -212,7 +212,9 @@ impl World {
         let waiting = &self.queue.jobs[ix];
         let class = &self.fleet.catalogue.classes[waiting.class];
         let asked = audience.with_room.iter().filter(|worker| {
-            self.is_asked(**worker, freed) && self.worker_allows(**worker, class, waiting.tenant)
+            self.is_asked(**worker, freed)
+                && self.worker_allows(**worker, class, waiting.tenant)
+                && !self.is_reserved(**worker, waiting)
         });
         let mut reason = Reason::Outranked;
         for worker in asked {

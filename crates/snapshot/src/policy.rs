@@ -104,6 +104,7 @@ fn changed(object: PolicyObject) -> Result<Policy, Problem> {
         proactive_fetch_literal: or(object.proactive_fetch_literal, policy.proactive_fetch_literal),
         eviction_cooldown: or(object.eviction_cooldown_ms, policy.eviction_cooldown),
         reserve: or(object.reserve, policy.reserve),
+        reserve_wait_max: or(object.reserve_wait_max_ms, policy.reserve_wait_max),
         ..policy
     })
 }
@@ -119,6 +120,7 @@ fn refuse_unused(preset: Preset, object: &PolicyObject) -> Result<(), Problem> {
         ("rules", object.rules.is_some(), WEIGHING),
         ("guard", has_guard, BALANCED),
         ("reserve", object.reserve.is_some(), BALANCED),
+        ("reserve_wait_max_ms", object.reserve_wait_max_ms.is_some(), BALANCED),
     ];
     let unused =
         |(_, is_given, users): &(_, bool, &[Preset])| *is_given && !users.contains(&preset);
@@ -204,6 +206,7 @@ pub(crate) fn write(policy: &Policy) -> PolicyChoice {
         guard: unless(policy.guard, &own.guard)
             .map(|guard| guard.map(|guard| Object(Guard::write(guard)))),
         reserve: unless(policy.reserve, &own.reserve),
+        reserve_wait_max_ms: unless(policy.reserve_wait_max, &own.reserve_wait_max).map(Span::from),
     }))
 }
 

@@ -97,49 +97,61 @@ impl Life {
                     self.world.apply(Event::Queued(Box::new(Job { priority, ..job.clone() })));
                 }
             }
-            Step::Leave(at) => {
-                if let Some(worker) = pick(&seen.workers, at) {
-                    self.world.apply(Event::Left(worker.id.clone()));
-                }
-            }
-            Step::Return(at) => {
-                if let Some(worker) = pick(&self.origin.workers, at) {
-                    self.world.apply(Event::Joined(Box::new(worker.clone())));
-                }
-            }
-            Step::Move(at, pool) => {
-                if let Some(worker) = pick(&self.origin.workers, at) {
-                    let pool = pick(&self.origin.workers, pool).map_or(&worker.pool, |it| &it.pool);
-                    let moved = Worker { pool: pool.clone(), ..worker.clone() };
-                    self.world.apply(Event::Joined(Box::new(moved)));
-                }
-            }
-            Step::Inputs(at, job, inputs) => {
-                if let (Some(worker), Some(job)) = (pick(&seen.workers, at), pick(&seen.jobs, job))
-                {
-                    let (worker, job) = (worker.id.clone(), job.id.clone());
-                    self.world.apply(Event::Inputs { worker, job, inputs });
-                }
-            }
             Step::Stop(at, job) => {
                 if let (Some(attempt), Some(job)) = (attempt(at), pick(&seen.jobs, job)) {
                     let (victim, preemptor) = (attempt.job.clone(), job.id.clone());
                     self.world.apply(Event::Stopping { victim, preemptor });
                 }
             }
-            Step::Heartbeat(at, healthy) => {
-                if let Some(worker) = pick(&seen.workers, at) {
-                    self.world.apply(Event::Heartbeat(Heartbeat {
-                        worker: worker.id.clone(),
-                        slots_free: Some(worker.slots),
-                        healthy,
-                        draining: worker.draining,
-                        hints: worker.hints.clone(),
-                        metrics: worker.metrics,
-                        at: self.now,
-                    }));
+            Step::Leave(_)
+            | Step::Return(_)
+            | Step::Move(..)
+            | Step::Heartbeat(..)
+            | Step::Inputs(..) => {
+                if let Some(event) = self.fleet_event(&seen, step) {
+                    self.world.apply(event);
                 }
             }
+        }
+    }
+
+    /// What happens to a worker, if there is one.
+    fn fleet_event(&self, seen: &Snapshot, step: Step) -> Option<Event> {
+        match step {
+            Step::Leave(at) => Some(Event::Left(pick(&seen.workers, at)?.id.clone())),
+            Step::Return(at) => {
+                Some(Event::Joined(Box::new(pick(&self.origin.workers, at)?.clone())))
+            }
+            Step::Move(at, other) => {
+                let (worker, other) =
+                    (pick(&self.origin.workers, at)?, pick(&self.origin.workers, other)?);
+                let moved = Worker { pool: other.pool.clone(), ..worker.clone() };
+                Some(Event::Joined(Box::new(moved)))
+            }
+            Step::Heartbeat(at, healthy) => {
+                let worker = pick(&seen.workers, at)?;
+                Some(Event::Heartbeat(Heartbeat {
+                    worker: worker.id.clone(),
+                    slots_free: Some(worker.slots),
+                    healthy,
+                    draining: worker.draining,
+                    hints: worker.hints.clone(),
+                    metrics: worker.metrics,
+                    at: self.now,
+                }))
+            }
+            Step::Inputs(at, job, inputs) => {
+                let worker = pick(&seen.workers, at)?.id.clone();
+                Some(Event::Inputs { worker, job: pick(&seen.jobs, job)?.id.clone(), inputs })
+            }
+            Step::Decide
+            | Step::End(_)
+            | Step::Requeue(_)
+            | Step::Withdraw(_)
+            | Step::Reprioritise(..)
+            | Step::Stop(..)
+            | Step::Fetch(..)
+            | Step::Wait(_) => None,
         }
     }
 

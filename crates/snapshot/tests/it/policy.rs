@@ -49,11 +49,12 @@ fn the_documented_changes_are_made() {
 #[test]
 fn what_a_change_leaves_out_stays_as_the_preset_has_it() {
     let text = r#"{ "preset": "balanced", "aging": { "age": 8 }, "guard": { "rare_one_in": 4 },
-                    "reserve": false, "eviction_cooldown_ms": 5 }"#;
+                    "reserve": false, "reserve_wait_max_ms": 7, "eviction_cooldown_ms": 5 }"#;
     let mut expected = Preset::Balanced.policy();
     expected.aging.age = 8;
     expected.guard = Some(Guard { rare_one_in: 4, hold_max: Millis::from_secs(10) });
     expected.reserve = false;
+    expected.reserve_wait_max = Millis(7);
     expected.eviction_cooldown = Millis(5);
     assert_eq!(policy(text), expected);
 }

@@ -350,6 +350,7 @@ fn policy() -> BoxedStrategy<Value> {
         field("aging", aging),
         field("guard", guard),
         field("reserve", flag()),
+        field("reserve_wait_max_ms", quantity()),
         field("rules", object(vec![field("load", weight()), field("headroom", weight())])),
     ]);
     let rules = object(vec![field("org-share", weight()), field("wait", weight())]);

@@ -1,0 +1,114 @@
+//! A slot that is kept free on purpose is kept for so long only, whatever comes.
+
+use decide::World;
+use model::{
+    Action, Attempt, Event, Fixed, Job, JobId, JobType, Millis, Name, Preset, TenantId, Timestamp,
+    Worker, WorkerId,
+};
+use proptest::prelude::*;
+
+const START: Timestamp = Timestamp(1_000_000_000);
+const MINUTE: Millis = Millis::from_secs(60);
+
+fn worker(id: &str, slots: u32, types: &[&str]) -> Event {
+    let types = types.iter().map(|text| Name::new(text)).collect();
+    Event::Joined(Box::new(Worker { slots, types, ..Worker::new(WorkerId::new(id)) }))
+}
+
+/// An attempt that never ends, whatever was predicted.
+fn stuck(id: &str, worker: &str, slots: u32, estimate: Option<Millis>) -> Event {
+    Event::Started(Box::new(Attempt {
+        job: JobId::new(id),
+        tenant: TenantId::new("a"),
+        worker: WorkerId::new(worker),
+        kind: None,
+        needs: model::job::Needs::new(),
+        slots,
+        amounts: model::job::Amounts::new(),
+        priority: 0,
+        ready: START,
+        started: START,
+        cost: Fixed::ONE,
+        estimate,
+        evictions: 0,
+        traits: model::Traits::default(),
+        holds: None,
+        stopping_for: None,
+    }))
+}
+
+fn job(id: &str, at: Timestamp) -> Job {
+    Job::new(JobId::new(id), TenantId::new("a"), at)
+}
+
+fn is_placed(actions: &[Action], id: &str) -> bool {
+    actions.iter().any(|action| match action {
+        Action::Place(placement) => placement.job == JobId::new(id),
+        Action::Preempt(_) | Action::Defer(_) => false,
+    })
+}
+
+proptest! {
+    #[test]
+    fn slots_beside_an_attempt_that_does_not_end_are_used_again(
+        estimate_s in proptest::option::of(0..7_200_i64),
+        wide_each in 1..20_usize,
+        lent_each in 1..20_usize,
+        lent_s in 0..7_200_i64,
+    ) {
+        let mut world = World::new(Preset::Balanced.policy(), 0);
+        let estimate = estimate_s.map(Millis::from_secs);
+        world.apply(worker("w", 4, &[]));
+        world.apply(stuck("stuck", "w", 2, estimate));
+        world.apply(Event::Queued(Box::new(job("narrow", START))));
+        // The last of them to be waited for is the attempt, or one that borrowed a slot beside it
+        // and should have ended by then.
+        let last = START + Millis::from_secs(estimate_s.unwrap_or(2 * 3_600));
+        let latest = last + Millis::from_secs(3_600) + MINUTE;
+        let mut now = START;
+        for at in 0.. {
+            prop_assert!(now <= latest, "nobody may use the slot for ever");
+            if at % wide_each == 0 {
+                let wide = Job { slots: 4, priority: 16, ..job(&format!("wide{at}"), now) };
+                world.apply(Event::Queued(Box::new(wide)));
+            }
+            if at % lent_each == 0 {
+                let estimate = Some(Millis::from_secs(lent_s));
+                let lent = Job { estimate, priority: 8, ..job(&format!("lent{at}"), now) };
+                world.apply(Event::Queued(Box::new(lent)));
+            }
+            if is_placed(&world.decide(now), "narrow") || world.n_running() >= 3 {
+                break;
+            }
+            now = now + MINUTE;
+        }
+    }
+
+    #[test]
+    fn a_job_is_kept_from_a_guarded_slot_for_ten_seconds_and_no_longer(
+        rare_each in 1..5_usize,
+        step_ms in 1..3_000_i64,
+    ) {
+        let mut world = World::new(Preset::Balanced.policy(), 0);
+        world.apply(worker("full", 15, &["common"]));
+        world.apply(stuck("stuck", "full", 15, None));
+        world.apply(worker("special", 1, &["common", "rare"]));
+        let rare = Name::new("rare");
+        let common = Job { kind: Some(Name::new("common")), ..job("common", START) };
+        world.apply(Event::Queued(Box::new(common)));
+        let mut now = START;
+        for at in 0.. {
+            prop_assert!(now <= START + Millis::from_secs(10) + Millis(step_ms));
+            if at % rare_each == 0 {
+                let seen = JobType { seen: Some(now), ..JobType::new(rare.clone()) };
+                world.apply(Event::Type(seen));
+            }
+            let is_placed = is_placed(&world.decide(now), "common");
+            prop_assert_eq!(is_placed, now >= START + Millis::from_secs(10));
+            if is_placed {
+                break;
+            }
+            now = now + Millis(step_ms);
+        }
+    }
+}
