@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use model::job::Amounts;
+use model::policy::Turn;
 use model::{
-    Ask, Attempt, Ended, Event, Fixed, Inputs, Job, JobId, JobType, Resource, TenantId, Worker,
-    WorkerId,
+    Ask, Attempt, Ended, Event, Fixed, Inputs, Job, JobId, JobType, Resource, Tenant, TenantId,
+    Worker, WorkerId,
 };
 
 use crate::catalogue::FitKey;
@@ -21,9 +22,7 @@ impl World {
         match event {
             Event::Policy(policy) => self.set_policy(*policy),
             Event::Budget(budget) => self.budget = budget,
-            Event::Tenant(tenant) => {
-                self.tenants.set(tenant, &mut self.names);
-            }
+            Event::Tenant(tenant) => self.set_tenant(tenant),
             Event::Resource(resource) => self.declare_resource(resource),
             Event::Type(kind) => self.set_type(kind),
             Event::Cluster(cluster) => self.cluster = *cluster,
@@ -51,10 +50,17 @@ impl World {
 
     fn set_usage(&mut self, tenant: &TenantId, used: Fixed, completed: u64) {
         let ix = self.tenants.find_or_default(tenant, &mut self.names);
-        self.tenants.change(ix, |sharer| {
-            sharer.tenant.used = used;
-            sharer.tenant.completed = completed;
-        });
+        let tenant = Tenant { used, completed, ..self.tenants[ix].tenant.clone() };
+        self.set_tenant(tenant);
+    }
+
+    fn set_tenant(&mut self, tenant: Tenant) {
+        let known = self.tenants.find(&tenant.id);
+        let before = known.map(|ix| self.tenants[ix].tenant.clone());
+        let ix = self.tenants.set(tenant, &mut self.names);
+        if let (Some(before), Turn::Guaranteed) = (before, self.policy.turn) {
+            self.tenants.keep_account(ix, &before);
+        }
     }
 
     /// Takes in a resource; what an attempt holds stays held.

@@ -29,6 +29,7 @@ mod register;
 mod queue;
 mod waiting;
 mod tenants;
+mod lift;
 
 mod round;
 mod pull;

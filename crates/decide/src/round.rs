@@ -54,6 +54,12 @@ impl World {
         self.pass += 1;
         self.reservations.clear();
         self.reserve_promised();
+        match self.policy.turn {
+            Turn::Guaranteed => self.tenants.lift_returning(),
+            Turn::FirstCome | Turn::QuotaFirst | Turn::Deficit | Turn::TypeGroups => {
+                self.tenants.take_returning();
+            }
+        }
     }
 
     /// Jobs in turn look for their best worker, in one pool or in all.

@@ -213,7 +213,7 @@ impl World {
             }
             Turn::Guaranteed => {
                 let sharer = &self.tenants[key.tenant];
-                let deficit = self.tenants.deficit(key.tenant);
+                let deficit = self.tenants.deficit_lifted(key.tenant);
                 (u8::from(sharer.has_any()), !self.is_owed(key, scope), deficit, None)
             }
             Turn::TypeGroups => {

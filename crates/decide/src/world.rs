@@ -152,6 +152,7 @@ impl World {
     pub(crate) fn set_policy(&mut self, policy: Policy) {
         self.policy = effective(&policy);
         self.given = policy;
+        self.tenants.take_returning();
         self.fleet.reseat();
         self.queue.rebuild(&mut self.fleet.catalogue, &self.policy, self.now);
     }

@@ -266,6 +266,7 @@ fn tenant_fields() -> Vec<Field> {
         field("active", flag()),
         field("used", number()),
         field("completed", quantity()),
+        field("lift", (-999_999_999_999_i64..=999_999_999_999).prop_map(Value::from).boxed()),
         field("budget", number()),
         field("jobs_max", count()),
         field("workspaces", count()),

@@ -105,7 +105,9 @@ pub(super) fn budget() -> impl Strategy<Value = Budget> {
 /// A tenant with limits that bite.
 pub(super) fn tenant() -> impl Strategy<Value = Tenant> {
     let quota = (select(vec![0_u32, 0, 1, 2, 4]), option::weighted(0.6, 0..=3_u32));
-    let usage = (select(vec![0_i64, 1_000, 1_000, 2_000, 3_500]), cost(3), 0..=3_u64);
+    let weight = select(vec![0_i64, 1_000, 1_000, 2_000, 3_500]);
+    let lift = select(vec![0_i64, 0, 0, -1_000, 1, 2_500]).prop_map(Fixed::thousandths);
+    let usage = (weight, cost(3), 0..=3_u64, lift);
     let limits = (
         option::weighted(0.4, cost(12)),
         option::weighted(0.4, 0..=5_u32),
@@ -113,7 +115,7 @@ pub(super) fn tenant() -> impl Strategy<Value = Tenant> {
         btree_map(0..3_usize, quota, 0..=3),
     );
     (chance(0.9), usage, limits).prop_map(|(active, usage, limits)| {
-        let (weight, used, completed) = usage;
+        let (weight, used, completed, lift) = usage;
         let (budget, jobs_max, workspaces, quotas) = limits;
         let quotas = quotas.into_iter().map(|(index, (min, above))| Quota {
             pool: pool(index),
@@ -126,6 +128,7 @@ pub(super) fn tenant() -> impl Strategy<Value = Tenant> {
             active,
             used,
             completed,
+            lift,
             budget,
             jobs_max,
             workspaces,
