@@ -27,9 +27,7 @@ impl World {
             Event::Type(kind) => self.set_type(kind),
             Event::Cluster(cluster) => self.cluster = *cluster,
             Event::Usage { tenant, used, completed } => self.set_usage(&tenant, used, completed),
-            Event::Evicted(eviction) => {
-                *self.evictions.entry(eviction).or_default() += 1;
-            }
+            Event::Evicted(eviction) => self.remember_eviction(eviction),
             Event::Joined(worker) => self.join(&worker),
             Event::Heartbeat(heartbeat) => {
                 if let Some(ix) = self.fleet.find(&heartbeat.worker) {

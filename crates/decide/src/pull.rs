@@ -51,7 +51,8 @@ impl World {
         if self.fleet.workers[worker].slots_open() == 0 {
             return None;
         }
-        let scope = Scope { worker: Some(worker), fetch, ..Scope::default() };
+        let by_age = self.draws_age();
+        let scope = Scope { worker: Some(worker), fetch, by_age, ..Scope::default() };
         if self.policy.order == Order::Rules {
             self.fleet.workers[worker].inputs.settle();
             return self.search(worker, scope);

@@ -112,7 +112,7 @@ impl World {
     }
 
     /// Whether this choice goes by age alone, which chance decides.
-    fn draws_age(&mut self) -> bool {
+    pub(crate) fn draws_age(&mut self) -> bool {
         let percentage = self.policy.priority_percentage;
         self.policy.order == Order::PriorityAge
             && percentage < 100

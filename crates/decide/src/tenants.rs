@@ -15,6 +15,8 @@ pub(crate) struct Sharer {
     quotas: BTreeMap<NameIx, (u32, Option<u32>)>,
     /// Slots in use by pool.
     slots: BTreeMap<NameIx, u64>,
+    /// Recent evictions by pool.
+    pub(crate) evictions: BTreeMap<NameIx, u32>,
     /// Attempts.
     pub(crate) n_running: u32,
     /// Jobs that wait.
@@ -176,6 +178,7 @@ impl Tenants {
             tenant,
             quotas,
             slots: BTreeMap::new(),
+            evictions: BTreeMap::new(),
             n_running: 0,
             n_queued: 0,
             in_flight: Fixed::ZERO,

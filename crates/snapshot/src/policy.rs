@@ -14,6 +14,8 @@ use crate::nearest::{did_you_mean, listed, nearest};
 
 /// Presets that choose a worker by the first match or a sample.
 const ASSIGNERS: &[Preset] = &[Preset::PriorityAge, Preset::Cohort];
+/// The one whose evictions lower quotas.
+const COHORT: &[Preset] = &[Preset::Cohort];
 /// Presets that order jobs by an ageing score.
 const AGING: &[Preset] = &[Preset::Aging, Preset::Balanced];
 /// Presets that weigh rules.
@@ -116,6 +118,7 @@ fn refuse_unused(preset: Preset, object: &PolicyObject) -> Result<(), Problem> {
         ("sampling", object.sampling.is_some(), ASSIGNERS),
         ("priority_percentage", object.priority_percentage.is_some(), ASSIGNERS),
         ("failure_backoff_ms", object.failure_backoff_ms.is_some(), ASSIGNERS),
+        ("eviction_cooldown_ms", object.eviction_cooldown_ms.is_some(), COHORT),
         ("aging", object.aging.is_some(), AGING),
         ("rules", object.rules.is_some(), WEIGHING),
         ("guard", has_guard, BALANCED),

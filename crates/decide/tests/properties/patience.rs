@@ -2,8 +2,8 @@
 
 use decide::World;
 use model::{
-    Action, Attempt, Event, Fixed, Job, JobId, JobType, Millis, Name, Preset, TenantId, Timestamp,
-    Worker, WorkerId,
+    Action, Attempt, Event, Job, JobId, JobType, Millis, Name, Preset, TenantId, Timestamp, Worker,
+    WorkerId,
 };
 use proptest::prelude::*;
 
@@ -17,24 +17,9 @@ fn worker(id: &str, slots: u32, types: &[&str]) -> Event {
 
 /// An attempt that never ends, whatever was predicted.
 fn stuck(id: &str, worker: &str, slots: u32, estimate: Option<Millis>) -> Event {
-    Event::Started(Box::new(Attempt {
-        job: JobId::new(id),
-        tenant: TenantId::new("a"),
-        worker: WorkerId::new(worker),
-        kind: None,
-        needs: model::job::Needs::new(),
-        slots,
-        amounts: model::job::Amounts::new(),
-        priority: 0,
-        ready: START,
-        started: START,
-        cost: Fixed::ONE,
-        estimate,
-        evictions: 0,
-        traits: model::Traits::default(),
-        holds: None,
-        stopping_for: None,
-    }))
+    let (job, worker) = (JobId::new(id), WorkerId::new(worker));
+    let attempt = Attempt::new(job, TenantId::new("a"), worker, START);
+    Event::Started(Box::new(Attempt { slots, estimate, ..attempt }))
 }
 
 fn job(id: &str, at: Timestamp) -> Job {

@@ -3,8 +3,8 @@
 use decide::World;
 use model::policy::Preemption;
 use model::{
-    Action, Ask, Attempt, Ended, Event, Fixed, Freed, Inputs, Job, JobId, JobType, Millis, Name,
-    Preset, Quota, Reason, Resource, Tenant, TenantId, Timestamp, Worker, WorkerId,
+    Action, Ask, Attempt, Ended, Event, Eviction, Fixed, Freed, Inputs, Job, JobId, JobType,
+    Millis, Name, Preset, Quota, Reason, Resource, Tenant, TenantId, Timestamp, Worker, WorkerId,
 };
 
 const NOW: Timestamp = Timestamp(1_000_000);
@@ -35,25 +35,9 @@ fn queued(job: Job) -> Event {
 
 /// An attempt of a job of `tenant` that started a minute ago.
 fn running(id: &str, tenant: &str, worker: &str, slots: u32) -> Attempt {
-    let ready = NOW - Millis::from_secs(60);
-    Attempt {
-        job: JobId::new(id),
-        tenant: TenantId::new(tenant),
-        worker: WorkerId::new(worker),
-        kind: None,
-        needs: model::job::Needs::new(),
-        slots,
-        amounts: model::job::Amounts::new(),
-        priority: 0,
-        ready,
-        started: ready,
-        cost: Fixed::ONE,
-        estimate: None,
-        evictions: 0,
-        traits: model::Traits::default(),
-        holds: None,
-        stopping_for: None,
-    }
+    let (job, tenant) = (JobId::new(id), TenantId::new(tenant));
+    let started = NOW - Millis::from_secs(60);
+    Attempt { slots, ..Attempt::new(job, tenant, WorkerId::new(worker), started) }
 }
 
 fn started(attempt: Attempt) -> Event {
@@ -353,4 +337,49 @@ fn a_worker_that_takes_back_how_much_it_lacks_has_said_nothing() {
     let mut world = world(Preset::Simple, events);
     assert_eq!(placed(&read_again(&world).decide(NOW)), Vec::<String>::new());
     assert_eq!(placed(&world.decide(NOW)), Vec::<String>::new());
+}
+
+#[test]
+fn a_worker_that_asks_goes_by_age_as_often_as_the_policy_says() {
+    let placed_with = |priority_percentage: u32| {
+        let mut policy = Preset::PriorityAge.policy();
+        policy.priority_percentage = priority_percentage;
+        let mut world = World::new(policy, 0);
+        let old = Job { ready: NOW - Millis::from_secs(90), ..job("old", "a") };
+        let urgent = Job { priority: 5, ..job("urgent", "a") };
+        for event in [joined(worker("w", 1)), queued(old), queued(urgent)] {
+            world.apply(event);
+        }
+        placed(&world.fetch(&Freed { worker: WorkerId::new("w"), completed: 1 }, NOW))
+    };
+    assert_eq!(placed_with(100), ["urgent"]);
+    assert_eq!(placed_with(0), ["old"]);
+}
+
+#[test]
+fn an_eviction_of_a_tenant_that_nobody_named_survives_being_written_down() {
+    let (tenant, pool) = (TenantId::new("t"), Name::new("default"));
+    let evicted = Event::Evicted(Eviction { at: NOW, tenant: tenant.clone(), pool });
+    let world = world(Preset::Cohort, vec![evicted]);
+    assert_eq!(world.snapshot().tenants, [Tenant::new(tenant)]);
+}
+
+#[test]
+fn an_eviction_lowers_a_maximum_until_the_cooldown_is_over() {
+    let pool = Name::new("default");
+    let quotas = vec![Quota { pool: pool.clone(), min: 0, max: Some(1) }];
+    let tenant = TenantId::new("a");
+    let evicted = |at| Event::Evicted(Eviction { at, tenant: tenant.clone(), pool: pool.clone() });
+    let events = vec![
+        Event::Tenant(Tenant { quotas, ..Tenant::new(tenant.clone()) }),
+        joined(worker("w", 1)),
+        queued(job("1", "a")),
+        evicted(NOW),
+        evicted(NOW - Millis::from_secs(1)),
+    ];
+    let mut world = world(Preset::Cohort, events);
+    let cooldown = Millis::from_secs(600);
+    assert_eq!(placed(&world.decide(NOW + cooldown - Millis(1))), Vec::<String>::new());
+    assert_eq!(placed(&read_again(&world).decide(NOW + cooldown)), ["1"]);
+    assert_eq!(placed(&world.decide(NOW + cooldown)), ["1"]);
 }

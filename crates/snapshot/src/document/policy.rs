@@ -51,7 +51,7 @@ record! {
         proactive_fetch_literal: Option<bool>,
         /// Taking slots back for tenants below their minimum.
         preemption: Option<Object<Preemption>>,
-        /// For so long an eviction lowers its tenant's maximum by one slot.
+        /// For so long an eviction lowers its tenant's maximum by one slot (`cohort`).
         eviction_cooldown_ms: Option<Span>,
         /// The magnitudes of an ageing score (`aging`, `balanced`).
         aging: Option<Object<Aging>>,

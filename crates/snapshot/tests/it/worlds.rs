@@ -319,7 +319,6 @@ fn policy() -> BoxedStrategy<Value> {
         object(vec![
             field("proactive_fetch_to_capacity", flag()),
             field("proactive_fetch_literal", flag()),
-            field("eviction_cooldown_ms", quantity()),
             field(
                 "preemption",
                 object(vec![
@@ -340,6 +339,7 @@ fn policy() -> BoxedStrategy<Value> {
         field("priority_percentage", (0..=100_u32).prop_map(Value::from).boxed()),
         field("failure_backoff_ms", quantity()),
     ]);
+    let cohort = object(vec![field("eviction_cooldown_ms", quantity())]);
     let aging = object(vec![
         field("age", (0..=400_u32).prop_map(Value::from).boxed()),
         field("rarity", (0..=1_000_000_u32).prop_map(Value::from).boxed()),
@@ -368,6 +368,7 @@ fn policy() -> BoxedStrategy<Value> {
     prop_oneof![
         plain,
         with(&["priority-age", "cohort"], assigner),
+        with(&["cohort"], cohort),
         with(&["balanced"], balanced),
         with(&["simple", "resource-aware"], summed),
         with(&all, Just(json!({})).boxed()),
