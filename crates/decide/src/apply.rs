@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use model::job::Amounts;
+use model::policy::Turn;
 use model::{
-    Ask, Attempt, Ended, Event, Fixed, Inputs, Job, JobId, JobType, TenantId, Worker, WorkerId,
+    Ask, Attempt, Ended, Event, Fixed, Inputs, Job, JobId, JobType, Tenant, TenantId, Worker,
+    WorkerId,
 };
 
 use crate::catalogue::{FitKey, PlainKey};
@@ -20,16 +22,12 @@ impl World {
         match event {
             Event::Policy(policy) => self.set_policy(*policy),
             Event::Budget(budget) => self.budget = budget,
-            Event::Tenant(tenant) => {
-                self.tenants.set(tenant, &mut self.names);
-            }
+            Event::Tenant(tenant) => self.set_tenant(tenant),
             Event::Resource(resource) => self.declare_resource(resource),
             Event::Type(kind) => self.set_type(kind),
             Event::Cluster(cluster) => self.cluster = *cluster,
             Event::Usage { tenant, used, completed } => self.set_usage(&tenant, used, completed),
-            Event::Evicted(eviction) => {
-                *self.evictions.entry(eviction).or_default() += 1;
-            }
+            Event::Evicted(eviction) => self.remember_eviction(eviction),
             Event::Joined(worker) => self.join(&worker),
             Event::Heartbeat(heartbeat) => {
                 if let Some(ix) = self.fleet.find(&heartbeat.worker) {
@@ -51,10 +49,17 @@ impl World {
 
     fn set_usage(&mut self, tenant: &TenantId, used: Fixed, completed: u64) {
         let ix = self.tenants.find_or_default(tenant, &mut self.names);
-        self.tenants.change(ix, |sharer| {
-            sharer.tenant.used = used;
-            sharer.tenant.completed = completed;
-        });
+        let tenant = Tenant { used, completed, ..self.tenants[ix].tenant.clone() };
+        self.set_tenant(tenant);
+    }
+
+    fn set_tenant(&mut self, tenant: Tenant) {
+        let known = self.tenants.find(&tenant.id);
+        let before = known.map(|ix| self.tenants[ix].tenant.clone());
+        let ix = self.tenants.set(tenant, &mut self.names);
+        if let (Some(before), Turn::Guaranteed) = (before, self.policy.turn) {
+            self.tenants.keep_account(ix, &before);
+        }
     }
 
     fn set_type(&mut self, settings: JobType) {
@@ -78,10 +83,22 @@ impl World {
 
     fn join(&mut self, worker: &Worker) {
         let ix = self.fleet.join(worker, &mut self.names);
+        self.charge_attempts(ix);
         let attempts = self.fleet.workers[ix].attempts.iter().map(|ix| &self.attempts[*ix]);
         let used: Vec<(NameIx, u64)> =
             attempts.flat_map(|running| running.amounts.iter().copied()).collect();
         self.fleet.workers[ix].take(0, &used, None);
+    }
+
+    /// What runs on a worker counts in the pool that the worker is in now.
+    fn charge_attempts(&mut self, ix: WorkerIx) {
+        let seated = &self.fleet.workers[ix];
+        for attempt in &seated.attempts {
+            let running = &mut self.attempts[*attempt];
+            let before = std::mem::replace(&mut running.pool, seated.pool);
+            let (tenant, slots) = (running.tenant, running.slots);
+            self.tenants.change(tenant, |sharer| sharer.move_slots(before, seated.pool, slots));
+        }
     }
 
     fn leave(&mut self, worker: &WorkerId) {
@@ -94,7 +111,8 @@ impl World {
         let seated = &self.fleet.workers[ix];
         if seated.is_gone && seated.attempts.is_empty() {
             self.promised.retain(|_, worker| *worker != ix);
-            self.fleet.forget(ix);
+            let seated = self.fleet.forget(ix);
+            self.queue.forget_inputs(&seated.inputs);
         }
     }
 
@@ -111,14 +129,15 @@ impl World {
         else {
             return;
         };
-        let waiting = &mut self.queue.jobs[job];
-        waiting.has_inputs = true;
-        waiting.has_size |= inputs.missing_bytes.is_some();
-        self.fleet.workers[worker].inputs.set(job, inputs);
+        let before = self.fleet.workers[worker].inputs.set(job, inputs);
+        self.queue.jobs[job].count_inputs(before, Some(inputs));
     }
 
-    /// Takes in a waiting job, in place of one of the same id.
+    /// Takes in a waiting job, in place of one of the same id. Room that was made for it stays its
+    /// own.
     fn enqueue(&mut self, job: &Job) -> JobIx {
+        let told = job.promised.as_ref().and_then(|worker| self.fleet.find(worker));
+        let promised = told.or_else(|| self.promised.get(&job.id).copied());
         let tenant = self.tenants.find_or_default(&job.tenant, &mut self.names);
         let class = self.class_of(job);
         let standing = Standing {
@@ -149,6 +168,7 @@ impl World {
         let ix = self.queue.push(waiting, &mut self.fleet.catalogue, &self.policy, self.now);
         self.register.set(entry, Place::Waiting(ix));
         self.tenants.change(tenant, |sharer| sharer.n_queued += 1);
+        self.promised.extend(promised.map(|worker| (job.id.clone(), worker)));
         for (worker, inputs) in &job.inputs {
             self.set_inputs(worker, &job.id, *inputs);
         }
@@ -217,7 +237,6 @@ impl World {
     fn withdraw(&mut self, job: &JobId) {
         if let Some(ix) = self.register.waiting(job) {
             self.unqueue(ix);
-            self.promised.remove(job);
         }
     }
 
@@ -231,6 +250,9 @@ impl World {
     pub(crate) fn dequeue(&mut self, ix: JobIx) -> Waiting {
         let waiting = self.queue.take(ix, &mut self.fleet.catalogue);
         self.tenants.change(waiting.tenant, |sharer| sharer.n_queued -= 1);
+        if !self.promised.is_empty() {
+            self.promised.remove(&waiting.id);
+        }
         waiting
     }
 
@@ -315,29 +337,10 @@ impl World {
             self.set_holder(name, None);
         }
         if let Some(preemptor) = &running.stopping_for {
-            self.keep_promise(preemptor, ix, worker);
+            self.stopped(preemptor, ix, worker);
         }
         self.forget_if_empty(worker);
         running
-    }
-
-    /// A victim stopped: once all of them have, their room waits for the job that needed it.
-    fn keep_promise(&mut self, preemptor: &JobId, victim: AttemptIx, worker: WorkerIx) {
-        let is_last = self.forget_victim(preemptor, victim);
-        if is_last && self.register.waiting(preemptor).is_some() {
-            self.promised.insert(preemptor.clone(), worker);
-        }
-    }
-
-    /// An attempt stops for this job no longer. Says whether it was the last that did.
-    fn forget_victim(&mut self, preemptor: &JobId, victim: AttemptIx) -> bool {
-        let Some(victims) = self.stopping.get_mut(preemptor) else { return false };
-        victims.remove(&victim);
-        let is_last = victims.is_empty();
-        if is_last {
-            self.stopping.remove(preemptor);
-        }
-        is_last
     }
 
     fn end(&mut self, ended: &Ended) {
@@ -354,14 +357,5 @@ impl World {
         if let Some(budget) = &mut self.budget {
             budget.used += cost;
         }
-    }
-
-    /// An attempt was told to stop to make room for `preemptor`.
-    pub(crate) fn stop(&mut self, victim: &JobId, preemptor: &JobId) {
-        let Some(ix) = self.register.running(victim) else { return };
-        if let Some(before) = self.attempts[ix].stopping_for.replace(preemptor.clone()) {
-            self.forget_victim(&before, ix);
-        }
-        self.stopping.entry(preemptor.clone()).or_default().insert(ix);
     }
 }

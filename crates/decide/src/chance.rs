@@ -1,5 +1,7 @@
 //! Draws from a seed: the only chance there is.
 
+use std::collections::BTreeMap;
+
 /// A stream of numbers that is the same on every machine and for ever: `SplitMix64`.
 #[derive(Clone, Debug)]
 pub(crate) struct Chance {
@@ -29,17 +31,23 @@ impl Chance {
         self.next() % bound
     }
 
-    /// `count` of the `items`, or all of them if there are no more, each set equally likely.
-    pub(crate) fn sample<T: Copy>(&mut self, items: &mut Vec<T>, count: usize) {
-        if items.len() <= count {
-            return;
+    /// `count` different numbers below `bound`, or all of them if there are no more, in order; each
+    /// set is equally likely. It costs as much as is drawn, not as much as there is.
+    pub(crate) fn sample(&mut self, bound: usize, count: usize) -> Vec<usize> {
+        if bound <= count {
+            return (0..bound).collect();
         }
+        // A shuffle of all numbers that stops after `count`; only those that moved are kept.
+        let mut moved: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut drawn = Vec::with_capacity(count);
         for at in 0..count {
-            let left = u64::try_from(items.len() - at).expect("a u64 holds a usize");
-            let pick = usize::try_from(self.below(left)).expect("it is below a usize");
-            items.swap(at, at + pick);
+            let left = u64::try_from(bound - at).expect("a u64 holds a usize");
+            let pick = at + usize::try_from(self.below(left)).expect("it is below a usize");
+            let here = moved.get(&at).copied().unwrap_or(at);
+            drawn.push(moved.insert(pick, here).unwrap_or(pick));
         }
-        items.truncate(count);
+        drawn.sort_unstable();
+        drawn
     }
 }
 
@@ -58,10 +66,28 @@ mod tests {
 
     #[test]
     fn a_sample_has_no_item_twice() {
-        let mut items: Vec<u32> = (0..100).collect();
-        Chance::new(7).sample(&mut items, 50);
-        items.sort_unstable();
-        items.dedup();
-        assert_eq!(items.len(), 50);
+        let drawn = Chance::new(7).sample(100, 50);
+        assert_eq!(drawn.len(), 50);
+        assert!(drawn.is_sorted_by(|one, two| one < two) && drawn[49] < 100);
+    }
+
+    #[test]
+    fn a_sample_is_the_front_of_a_shuffle() {
+        let mut all: Vec<usize> = (0..40).collect();
+        let mut chance = Chance::new(9);
+        for at in 0..30_usize {
+            let left = u64::try_from(40 - at).expect("a small number");
+            all.swap(at, at + usize::try_from(chance.below(left)).expect("a small number"));
+        }
+        all.truncate(30);
+        all.sort_unstable();
+        assert_eq!(Chance::new(9).sample(40, 30), all);
+    }
+
+    #[test]
+    fn a_sample_of_no_fewer_than_there_are_is_all_and_draws_nothing() {
+        let mut chance = Chance::new(9);
+        assert_eq!(chance.sample(3, 3), [0, 1, 2]);
+        assert_eq!(chance.seed(), 9);
     }
 }

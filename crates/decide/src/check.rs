@@ -21,6 +21,8 @@ mod answers;
 mod placements;
 mod preemption;
 mod holds;
+mod kept;
+mod opinions;
 
 use model::{Decision, Snapshot};
 

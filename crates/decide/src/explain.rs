@@ -156,25 +156,26 @@ impl World {
         if !sharer.tenant.active {
             return Some(Reason::TenantPaused);
         }
-        let mut allowed = audience.with_room.clone();
-        let slots = class.key.slots;
-        allowed.retain(|worker| {
-            self.quota_allows(waiting.tenant, self.fleet.workers[*worker].pool, slots)
-        });
-        if allowed.is_empty() {
+        let within_quota = || {
+            let workers = audience.with_room.iter().copied();
+            workers.filter(|worker| {
+                let pool = self.fleet.workers[*worker].pool;
+                self.quota_allows(waiting.tenant, pool, class.key.slots)
+            })
+        };
+        if within_quota().next().is_none() {
             return Some(Reason::TenantAtMax);
         }
         let kind = self.fleet.catalogue.fits[class.key.fit].key.kind;
-        allowed.retain(|worker| self.kind_allows(*worker, kind));
-        let asked = |worker: &&WorkerIx| self.is_asked(**worker, freed);
-        let asked: Vec<WorkerIx> = allowed.iter().filter(asked).copied().collect();
-        if let Some(kept) = self.kept_reason(waiting, &asked) {
+        let allowed = || within_quota().filter(|worker| self.kind_allows(*worker, kind));
+        let asked = allowed().filter(|worker| self.is_asked(*worker, freed));
+        if let Some(kept) = self.kept_reason(waiting, asked) {
             return Some(kept);
         }
         if sharer.tenant.jobs_max.is_some_and(|max| sharer.n_running >= max) {
             return Some(Reason::TenantAtJobsMax);
         }
-        if allowed.is_empty() || self.kind_is_full(kind) {
+        if allowed().next().is_none() || self.kind_is_full(kind) {
             return Some(Reason::TypeAtMax);
         }
         if sharer.budget_left().is_some_and(|left| waiting.cost > left) {
@@ -189,14 +190,22 @@ impl World {
     }
 
     /// Why all workers that are left are kept from the job on purpose, if they are.
-    fn kept_reason(&self, waiting: &Waiting, allowed: &[WorkerIx]) -> Option<Reason> {
-        let is_guarded = |worker: &WorkerIx| self.is_guarded(*worker, waiting);
-        let is_kept = |worker: &WorkerIx| is_guarded(worker) || self.is_reserved(*worker, waiting);
-        if allowed.is_empty() || !allowed.iter().all(is_kept) {
-            return None;
+    fn kept_reason(
+        &self,
+        waiting: &Waiting,
+        left: impl Iterator<Item = WorkerIx>,
+    ) -> Option<Reason> {
+        let mut reason = None;
+        for worker in left {
+            if self.is_guarded(worker, waiting) {
+                reason = Some(Reason::Guarded);
+            } else if self.is_reserved(worker, waiting) {
+                reason = reason.or(Some(Reason::Reserved));
+            } else {
+                return None;
+            }
         }
-        let some_guarded = allowed.iter().any(is_guarded);
-        Some(if some_guarded { Reason::Guarded } else { Reason::Reserved })
+        reason
     }
 
     /// Whether the worker looked for jobs in this decision.

@@ -4,12 +4,13 @@
 //! of workers are bits by position in that order, so "the best worker with room that fits" is the
 //! first bit that two sets have in common.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::policy::{Entry, Policy, Seat};
 use model::{Heartbeat, Name, Worker, WorkerId};
 
-use crate::bits::Bits;
+use crate::bits::{Bits, count_common, pick_common};
 use crate::catalogue::{Catalogue, Class, ClassKey, FitKey};
 use crate::index::{Lookup, Names};
 use crate::seated::Seated;
@@ -25,6 +26,10 @@ pub(crate) struct Fleet {
     pub(crate) pools: Vec<NameIx>,
     /// Positions of serving workers with a free slot.
     open: Bits,
+    /// Positions of serving workers.
+    serving: Bits,
+    /// Positions of the workers of each pool.
+    members: BTreeMap<NameIx, Bits>,
     /// The seating order has to be made anew.
     is_stale: bool,
     /// All slots of serving workers, and the free ones.
@@ -41,6 +46,8 @@ impl Fleet {
             seating: Vec::new(),
             pools: Vec::new(),
             open: Bits::default(),
+            serving: Bits::default(),
+            members: BTreeMap::new(),
             is_stale: false,
             slots: 0,
             slots_free: 0,
@@ -81,11 +88,12 @@ impl Fleet {
     }
 
     /// Forgets a worker that has no attempts.
-    pub(crate) fn forget(&mut self, ix: WorkerIx) {
+    pub(crate) fn forget(&mut self, ix: WorkerIx) -> Seated {
         self.unmatch(ix);
         let seated = self.workers.remove(ix);
         self.by_id.remove(&seated.worker.id);
         self.is_stale = true;
+        seated
     }
 
     pub(crate) fn heartbeat(&mut self, ix: WorkerIx, heartbeat: Heartbeat, names: &mut Names) {
@@ -116,8 +124,9 @@ impl Fleet {
             self.slots_free = self.slots_free + free_now - free;
             self.slots = self.slots + slots_now - slots;
         }
-        if !self.is_stale && (free == 0) != (free_now == 0) {
+        if !self.is_stale {
             self.open.set(seated.position, free_now > 0);
+            self.serving.set(seated.position, seated.is_serving());
         }
         answer
     }
@@ -219,7 +228,8 @@ impl Fleet {
             (preference(policy, seated), seated.worker.id.clone())
         });
         let bound = self.seating.len();
-        self.open = Bits::below(bound);
+        (self.open, self.serving) = (Bits::below(bound), Bits::below(bound));
+        self.members.clear();
         for fit in self.catalogue.fits.indices() {
             self.catalogue.fits[fit].seats = Bits::below(bound);
         }
@@ -227,6 +237,8 @@ impl Fleet {
             let seated = &mut self.workers[*ix];
             seated.position = position;
             self.open.set(position, seated.slots_open() > 0);
+            self.serving.set(position, seated.is_serving());
+            self.members.entry(seated.pool).or_default().set(position, true);
             for fit in &seated.fits {
                 self.catalogue.fits[*fit].seats.set(position, true);
             }
@@ -247,6 +259,29 @@ impl Fleet {
     pub(crate) fn matching(&self, fit: FitIx) -> impl Iterator<Item = WorkerIx> {
         let seats = &self.catalogue.fits[fit].seats;
         seats.iter().map(|position| self.seating[position])
+    }
+
+    /// How many serving workers match the fit, in `pool` if given, whatever room they have.
+    pub(crate) fn n_serving(&self, fit: FitIx, pool: Option<NameIx>) -> usize {
+        count_common(&self.serving_sets(fit, pool))
+    }
+
+    /// Those of them at these places in seating order, which are sorted.
+    pub(crate) fn serving_at(
+        &self,
+        fit: FitIx,
+        pool: Option<NameIx>,
+        places: &[usize],
+    ) -> impl Iterator<Item = WorkerIx> {
+        let positions = pick_common(&self.serving_sets(fit, pool), places);
+        positions.into_iter().map(|position| self.seating[position])
+    }
+
+    /// What serving workers that match the fit, in `pool` if given, have in common.
+    fn serving_sets(&self, fit: FitIx, pool: Option<NameIx>) -> Vec<&Bits> {
+        let mut sets = vec![&self.catalogue.fits[fit].seats, &self.serving];
+        sets.extend(pool.and_then(|pool| self.members.get(&pool)));
+        sets
     }
 
     /// Serving workers with a free slot, in seating order.

@@ -4,16 +4,12 @@
 //! a job of other work takes the last free slot for it only once it has waited for a while itself.
 //! So nothing is kept from anybody for longer than that while.
 
-use model::Millis;
-use model::policy::Guard;
+use model::policy::{Guard, RARE_EXPECTED_FOR};
 
 use crate::catalogue::Fit;
 use crate::table::WorkerIx;
 use crate::waiting::Waiting;
 use crate::world::World;
-
-/// Rare work is expected if some of it became ready within this time.
-const EXPECTED_FOR: Millis = Millis::from_secs(600);
 
 impl World {
     /// Whether the worker is kept from this job for rarer work.
@@ -44,6 +40,6 @@ impl World {
     fn is_expected(&self, fit: &Fit) -> bool {
         let kind = fit.key.kind.and_then(|kind| self.kinds.get(kind));
         let seen = kind.and_then(|kind| kind.settings.seen);
-        seen.is_some_and(|seen| self.now.since(seen) < EXPECTED_FOR)
+        seen.is_some_and(|seen| self.now.since(seen) < RARE_EXPECTED_FOR)
     }
 }

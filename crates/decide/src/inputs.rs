@@ -47,13 +47,22 @@ impl InputFacts {
     }
 
     fn find(&self, job: JobIx) -> Option<usize> {
+        // A job that came later than all of these, as most do that are asked about when they come.
+        if self.by_job.last().is_none_or(|at| self.facts[index(*at)].job < job) {
+            return None;
+        }
         let at = self.by_job.binary_search_by_key(&job, |at| self.facts[index(*at)].job).ok()?;
         Some(index(self.by_job[at]))
     }
 
-    pub(crate) fn set(&mut self, job: JobIx, inputs: Inputs) {
-        self.fresh.insert(job, inputs);
+    /// Takes in what the worker lacks, and returns what it lacked as it said before.
+    pub(crate) fn set(&mut self, job: JobIx, inputs: Inputs) -> Option<Inputs> {
+        let before = match self.fresh.insert(job, inputs) {
+            None => self.find(job).map(|at| self.facts[at].inputs()),
+            before => before,
+        };
         self.sort_in_if_above(PART_WHEN_TOLD);
+        before
     }
 
     /// Gets ready for a search.

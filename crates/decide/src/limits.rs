@@ -59,13 +59,7 @@ impl World {
         if self.policy.turn != Turn::QuotaFirst {
             return Some(max);
         }
-        let pool = self.names.name(pool);
-        let recent = self.evictions.iter().filter(|(eviction, _)| {
-            eviction.tenant == sharer.tenant.id
-                && eviction.pool == *pool
-                && self.now.since(eviction.at) < self.policy.eviction_cooldown
-        });
-        let recent = recent.fold(0_u32, |sum, (_, count)| sum.saturating_add(*count));
+        let recent = sharer.evictions.get(&pool).copied().unwrap_or(0);
         Some(max.saturating_sub(recent).max(min))
     }
 

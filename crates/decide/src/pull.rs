@@ -19,7 +19,7 @@ impl World {
         } else {
             usize::try_from(freed.completed).unwrap_or(usize::MAX)
         };
-        self.keep_promises(Some(worker), &mut actions);
+        self.keep_promises_of(worker, most, &mut actions);
         while actions.len() < most {
             if std::mem::take(&mut self.is_unkept) {
                 self.pass += 1;
@@ -51,7 +51,8 @@ impl World {
         if self.fleet.workers[worker].slots_open() == 0 {
             return None;
         }
-        let scope = Scope { worker: Some(worker), fetch, ..Scope::default() };
+        let by_age = self.draws_age();
+        let scope = Scope { worker: Some(worker), fetch, by_age, ..Scope::default() };
         if self.policy.order == Order::Rules {
             self.fleet.workers[worker].inputs.settle();
             return self.search(worker, scope);

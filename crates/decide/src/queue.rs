@@ -12,6 +12,7 @@ use model::{Fixed, JobId, Millis, Timestamp};
 use crate::bounds::{Census, Sketch};
 use crate::catalogue::{Catalogue, Class};
 use crate::index::QuickLookup;
+use crate::inputs::InputFacts;
 use crate::lanes::{Lane, LaneKey, Lanes};
 use crate::order::{Mode, OrderKey};
 use crate::resources::{Asked, OpenTo};
@@ -124,7 +125,7 @@ impl Queue {
         let waiting = self.jobs.take(ix);
         self.census.count(&waiting.sketch(), -1);
         catalogue.classes[waiting.class].n_jobs -= 1;
-        if waiting.has_inputs {
+        if waiting.has_inputs() {
             self.retired.push(ix);
         } else {
             self.jobs.reuse(ix);
@@ -139,6 +140,15 @@ impl Queue {
     /// Whether so many jobs with facts are gone that the facts should go too.
     pub(crate) fn wants_reuse(&self) -> bool {
         self.retired.len() >= RETIRED_MAX
+    }
+
+    /// A worker is gone, and with it what it said about inputs.
+    pub(crate) fn forget_inputs(&mut self, facts: &InputFacts) {
+        for (job, inputs) in facts.iter() {
+            if let Some(waiting) = self.jobs.get_mut(job) {
+                waiting.count_inputs(Some(inputs), None);
+            }
+        }
     }
 
     /// Uses the places of gone jobs again: no worker knows facts about them any more.

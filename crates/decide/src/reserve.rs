@@ -3,8 +3,9 @@
 //! Without this, narrow jobs would take each slot as it frees and a wide job would wait for ever.
 //! A job that comes after the wide one may still use the free slots if it will be done before they
 //! are needed, or if it takes only what the wide job leaves.
-
-use std::collections::BTreeSet;
+//!
+//! Waiting has an end: an attempt that is late, or of unknown length, is waited for only so long.
+//! Then the slots beside it are anybody's, whatever wide jobs come.
 
 use model::{JobId, Millis, Timestamp};
 
@@ -21,8 +22,8 @@ pub(crate) struct Reservation {
     /// When the wide job is expected to start.
     pub(crate) until: Timestamp,
     /// What it will leave then.
-    slots_left: u32,
-    amounts_left: Vec<(NameIx, u64)>,
+    pub(crate) slots_left: u32,
+    pub(crate) amounts_left: Vec<(NameIx, u64)>,
 }
 
 /// At most so many workers are looked at for one reservation.
@@ -33,8 +34,13 @@ const RESERVATIONS_MAX: usize = 64;
 impl Reservation {
     /// Whether a job can run beside it without delaying the wide job.
     fn leaves_room(&self, class: &ClassKey, waiting: &Waiting, now: Timestamp) -> bool {
-        let ends = waiting.standing.estimate.map(|estimate| now + estimate);
-        ends.is_some_and(|ends| ends <= self.until) || self.has_left(class)
+        self.outlasts(waiting.standing.estimate, now) || self.has_left(class)
+    }
+
+    /// Whether a job of this predicted length is done before the wide job starts. Once that is
+    /// due at any moment, nobody is: who would be late then could be followed by others for ever.
+    fn outlasts(&self, estimate: Option<Millis>, now: Timestamp) -> bool {
+        now < self.until && estimate.is_some_and(|estimate| now + estimate <= self.until)
     }
 
     fn has_left(&self, class: &ClassKey) -> bool {
@@ -58,48 +64,12 @@ impl World {
         here.any(|own| !own.leaves_room(class, waiting, self.now))
     }
 
-    /// Keeps the room that victims make for a job until the last of them has stopped: nobody is to
-    /// have stopped in vain.
-    pub(crate) fn reserve_promised(&mut self) {
-        let mut kept = Vec::new();
-        for (job, victims) in &self.stopping {
-            let Some(ix) = self.register.waiting(job) else { continue };
-            let class = &self.fleet.catalogue.classes[self.queue.jobs[ix].class].key;
-            let workers: BTreeSet<WorkerIx> =
-                victims.iter().map(|ix| self.attempts[*ix].worker).collect();
-            for worker in workers {
-                let seated = &self.fleet.workers[worker];
-                let here = || {
-                    let victims = victims.iter().map(|ix| &self.attempts[*ix]);
-                    victims.filter(move |running| running.worker == worker)
-                };
-                let slots = here().map(|running| i64::from(running.slots)).sum::<i64>();
-                let left = seated.room() + slots - i64::from(class.slots);
-                let amounts_left = class.amounts.iter().map(|(name, need)| {
-                    let own = here().flat_map(|running| &running.amounts);
-                    let own = own.filter(|(own, _)| own == name).map(|(_, amount)| *amount);
-                    let all = own.fold(seated.amount_free(*name), u64::saturating_add);
-                    (*name, all.saturating_sub(*need))
-                });
-                kept.push(Reservation {
-                    worker,
-                    job: job.clone(),
-                    until: self.now,
-                    slots_left: u32::try_from(left.max(0)).unwrap_or(u32::MAX),
-                    amounts_left: amounts_left.collect(),
-                });
-            }
-        }
-        self.reservations.extend(kept);
-    }
-
     /// Counts a job that was placed on a kept worker against what the wide job leaves.
     pub(crate) fn use_left(&mut self, worker: WorkerIx, job: JobIx) {
         let waiting = &self.queue.jobs[job];
-        let ends = waiting.standing.estimate.map(|estimate| self.now + estimate);
         let class = &self.fleet.catalogue.classes[waiting.class].key;
         for reservation in self.reservations.iter_mut().filter(|own| own.worker == worker) {
-            if ends.is_some_and(|ends| ends <= reservation.until) {
+            if reservation.outlasts(waiting.standing.estimate, self.now) {
                 continue;
             }
             reservation.slots_left = reservation.slots_left.saturating_sub(class.slots);
@@ -120,10 +90,11 @@ impl World {
 
     /// Keeps the worker that will have room for the job first, if any will.
     pub(crate) fn reserve(&mut self, job: JobIx) {
-        if self.reservations.len() >= RESERVATIONS_MAX {
+        let waiting = &self.queue.jobs[job];
+        let has_one = self.reservations.iter().any(|own| own.job == waiting.id);
+        if has_one || self.reservations.len() >= RESERVATIONS_MAX {
             return;
         }
-        let waiting = &self.queue.jobs[job];
         let class = &self.fleet.catalogue.classes[waiting.class];
         let serving = self.fleet.matching(class.key.fit).filter(|ix| {
             self.fleet.workers[*ix].is_serving()
@@ -154,7 +125,7 @@ impl World {
             class.amounts.iter().map(|(name, _)| (*name, seated.amount_free(*name))).collect();
         let running = seated.attempts.iter().map(|ix| &self.attempts[*ix]);
         let mut ends: Vec<(Timestamp, &Running)> =
-            running.map(|running| (self.predicted_end(running), running)).collect();
+            running.filter_map(|running| Some((self.predicted_end(running)?, running))).collect();
         ends.sort_by(|one, two| (one.0, &one.1.job).cmp(&(two.0, &two.1.job)));
         for (at, (end, running)) in ends.iter().enumerate() {
             slots += running.slots;
@@ -181,11 +152,17 @@ impl World {
         None
     }
 
-    /// When an attempt is expected to end. One that nobody predicted is expected to run for as
-    /// long again as it has; one that overran its prediction is expected to end now.
-    fn predicted_end(&self, running: &Running) -> Timestamp {
-        let elapsed = self.now.since(running.started);
-        let length = running.estimate.unwrap_or(Millis(2 * elapsed.0));
-        (running.started + length).max(self.now)
+    /// When an attempt is expected to end; `None` if it is not waited for any longer. One that
+    /// nobody predicted is expected to run for as long again as it has; one that overran its
+    /// prediction is expected to end now.
+    fn predicted_end(&self, running: &Running) -> Option<Timestamp> {
+        let wait_max = self.policy.reserve_wait_max;
+        let Some(estimate) = running.estimate else {
+            let elapsed = self.now.since(running.started);
+            return (elapsed < wait_max).then(|| self.now + elapsed);
+        };
+        let end = running.started + estimate;
+        let is_late = end < self.now;
+        (!is_late || self.now.since(end) < wait_max).then(|| end.max(self.now))
     }
 }

@@ -20,7 +20,7 @@ impl World {
     pub fn decide(&mut self, now: Timestamp) -> Vec<Action> {
         self.begin(now);
         let mut actions = Vec::new();
-        self.keep_promises(None, &mut actions);
+        self.keep_promises(&mut actions);
         self.is_unkept = true;
         while std::mem::take(&mut self.is_unkept) {
             self.pass_over(&mut actions);
@@ -54,6 +54,12 @@ impl World {
         self.pass += 1;
         self.reservations.clear();
         self.reserve_promised();
+        match self.policy.turn {
+            Turn::Guaranteed => self.tenants.lift_returning(),
+            Turn::FirstCome | Turn::QuotaFirst | Turn::Deficit | Turn::TypeGroups => {
+                self.tenants.take_returning();
+            }
+        }
     }
 
     /// Jobs in turn look for their best worker, in one pool or in all.
@@ -106,43 +112,11 @@ impl World {
     }
 
     /// Whether this choice goes by age alone, which chance decides.
-    fn draws_age(&mut self) -> bool {
+    pub(crate) fn draws_age(&mut self) -> bool {
         let percentage = self.policy.priority_percentage;
         self.policy.order == Order::PriorityAge
             && percentage < 100
             && self.chance.below(100) >= u64::from(percentage)
-    }
-
-    /// Room that was made for a job is given to it before anything else is decided.
-    pub(crate) fn keep_promises(&mut self, only: Option<WorkerIx>, actions: &mut Vec<Action>) {
-        if self.promised.is_empty() {
-            return;
-        }
-        let promised = std::mem::take(&mut self.promised);
-        for (job, worker) in promised {
-            if only.is_some_and(|only| only != worker) {
-                self.promised.insert(job, worker);
-                continue;
-            }
-            let Some(ix) = self.register.waiting(&job) else { continue };
-            if self.may_start_on(ix, worker) {
-                actions.push(self.place(ix, worker, Vec::new()));
-            }
-        }
-    }
-
-    /// Whether every limit lets the job start on the worker, which has room.
-    fn may_start_on(&self, ix: JobIx, worker: WorkerIx) -> bool {
-        let waiting = &self.queue.jobs[ix];
-        let Some(line) = waiting.line else { return false };
-        let class = &self.fleet.catalogue.classes[waiting.class];
-        let seated = &self.fleet.workers[worker];
-        seated.is_serving()
-            && seated.runs(class.key.fit)
-            && seated.has_room(&class.key)
-            && self.worker_allows(worker, class, waiting.tenant)
-            && self.line_limit(&self.queue.lines[line].key).is_none()
-            && self.cost_max(waiting.tenant).is_none_or(|max| waiting.cost <= max)
     }
 
     /// Places a job: from here on it runs, as far as this world is concerned.

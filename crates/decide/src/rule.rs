@@ -107,7 +107,7 @@ impl Candidate<'_> {
     /// What the asking worker lacks of the job's inputs.
     pub(crate) fn inputs(&self) -> Inputs {
         *self.inputs.get_or_init(|| {
-            let known = self.job.has_inputs.then(|| self.asker.worker.inputs.get(self.ix));
+            let known = self.job.has_inputs().then(|| self.asker.worker.inputs.get(self.ix));
             known.flatten().unwrap_or_default()
         })
     }

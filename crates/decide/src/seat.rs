@@ -1,6 +1,6 @@
 //! Which worker a job gets.
 
-use model::policy::{Rule, Sampling, Seat};
+use model::policy::{Rule, Seat};
 use model::{Fixed, Points};
 
 use crate::catalogue::Class;
@@ -59,7 +59,7 @@ impl World {
     }
 
     /// Why no worker is left for the job.
-    fn none_left(&self, waiting: &Waiting, pool: Option<NameIx>) -> Seating {
+    pub(crate) fn none_left(&self, waiting: &Waiting, pool: Option<NameIx>) -> Seating {
         let is_kept = self.allowed(waiting, pool).next().is_some();
         if is_kept { Seating::Kept } else { Seating::Nowhere }
     }
@@ -69,8 +69,17 @@ impl World {
         self.open(waiting, pool).next().is_some()
     }
 
+    /// Whether this serving worker, which the job fits, is open to it.
+    pub(crate) fn is_open_on(&self, ix: WorkerIx, waiting: &Waiting) -> bool {
+        let class = &self.fleet.catalogue.classes[waiting.class];
+        self.fleet.workers[ix].has_room(&class.key)
+            && self.worker_allows(ix, class, waiting.tenant)
+            && !self.is_guarded(ix, waiting)
+            && !self.is_reserved(ix, waiting)
+    }
+
     /// Workers that the job may go to, in seating order.
-    fn open<'a>(
+    pub(crate) fn open<'a>(
         &'a self,
         waiting: &'a Waiting,
         pool: Option<NameIx>,
@@ -80,11 +89,11 @@ impl World {
     }
 
     /// Whether this is where the job's last attempt ran: another worker is preferred.
-    fn is_last(&self, ix: WorkerIx, waiting: &Waiting) -> bool {
+    pub(crate) fn is_last(&self, ix: WorkerIx, waiting: &Waiting) -> bool {
         waiting.extra().last_worker.as_ref().is_some_and(|last| last == self.fleet.id(ix))
     }
 
-    fn first(&self, job: JobIx, pool: Option<NameIx>) -> Seating {
+    pub(crate) fn first(&self, job: JobIx, pool: Option<NameIx>) -> Seating {
         let waiting = &self.queue.jobs[job];
         let another = self.open(waiting, pool).find(|ix| !self.is_last(*ix, waiting));
         match another.or_else(|| self.open(waiting, pool).next()) {
@@ -93,42 +102,8 @@ impl World {
         }
     }
 
-    /// The best of a few drawn by chance; after some attempts, the first that matches.
-    fn sampled(&mut self, job: JobIx, pool: Option<NameIx>, sampling: &Sampling) -> Seating {
-        let waiting = &self.queue.jobs[job];
-        let all: Vec<WorkerIx> = self.open(waiting, pool).collect();
-        let Some(any) = all.first().copied() else { return self.none_left(waiting, pool) };
-        let size = usize::try_from(sampling.sample_size).unwrap_or(usize::MAX);
-        for _ in 0..sampling.max_attempts {
-            let mut sample = all.clone();
-            self.chance.sample(&mut sample, size);
-            let waiting = &self.queue.jobs[job];
-            let best = sample.iter().copied().max_by_key(|ix| {
-                let score: Fixed =
-                    self.sample_points(*ix, waiting, sampling).iter().map(|said| said.points).sum();
-                let is_another = !self.is_last(*ix, waiting);
-                (is_another, score, std::cmp::Reverse(self.fleet.id(*ix)))
-            });
-            if let Some(ix) = best {
-                return Seating::At(ix, self.sample_points(ix, waiting, sampling));
-            }
-        }
-        Seating::At(any, Vec::new())
-    }
-
-    fn sample_points(&self, ix: WorkerIx, waiting: &Waiting, sampling: &Sampling) -> Vec<Points> {
-        let seated = &self.fleet.workers[ix];
-        let has_hint = waiting.extra().hint.is_some_and(|hint| seated.hints.contains(&hint));
-        let said = [
-            (Rule::Rank, sampling.rank.scale(i64::from(seated.worker.rank), 1)),
-            (Rule::Free, sampling.free.scale(i64::from(seated.slots_free()), 1)),
-            (Rule::Hint, if has_hint { sampling.hint } else { Fixed::ZERO }),
-        ];
-        self.weighed(&said)
-    }
-
     /// Points times the weight that the policy gives their rule, without those that are zero.
-    fn weighed(&self, said: &[(Rule, Fixed)]) -> Vec<Points> {
+    pub(crate) fn weighed(&self, said: &[(Rule, Fixed)]) -> Vec<Points> {
         let said = said.iter().filter_map(|(rule, points)| {
             let weight = self.policy.rules.get(rule)?;
             let points = points.times(*weight);
@@ -171,7 +146,7 @@ impl World {
         let rivals = another().take_while(|ix| self.fleet.workers[*ix].n_types() == level);
         let mut best = first;
         let mut best_score = self.fit_score(first, job);
-        let is_at_home_somewhere = waiting.extra().hint.is_some() || waiting.has_inputs;
+        let is_at_home_somewhere = waiting.extra().hint.is_some() || waiting.has_inputs();
         let compared_max = if is_at_home_somewhere { usize::MAX } else { COMPARED_MAX };
         for rival in rivals.take(compared_max) {
             let score = self.fit_score(rival, job);
@@ -192,7 +167,7 @@ impl World {
         let seated = &self.fleet.workers[ix];
         let has_hint = waiting.extra().hint.is_some_and(|hint| seated.hints.contains(&hint));
         let n_types = i128::try_from(seated.n_types()).unwrap_or(i128::MAX);
-        let missing = waiting.has_inputs.then(|| seated.inputs.get(job)).flatten();
+        let missing = waiting.has_inputs().then(|| seated.inputs.get(job)).flatten();
         let missing = missing.and_then(|inputs| inputs.missing_bytes);
         let (free, slots) = (seated.slots_free(), seated.worker.slots);
         self.weighed(&[

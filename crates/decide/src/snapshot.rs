@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use model::job::Amounts;
+use model::policy::Turn;
 use model::{
-    Ask, Attempt, Event, Eviction, Heartbeat, Job, Name, Resource, Snapshot, Timestamp, Worker,
+    Ask, Attempt, Event, Eviction, Heartbeat, Job, Name, Resource, Snapshot, Tenant, Timestamp,
+    Worker,
 };
 
 use crate::table::{AttemptIx, JobIx, NameIx};
@@ -40,6 +42,8 @@ impl World {
             .chain(reports)
             .chain(jobs)
             .for_each(|event| world.apply(event));
+        // They were there: a snapshot says where their accounts are.
+        world.tenants.take_returning();
         world
     }
 
@@ -49,8 +53,7 @@ impl World {
         resources.sort_by(|one, two| one.name.cmp(&two.name));
         let mut types: Vec<_> = self.kinds.values().map(|kind| kind.settings.clone()).collect();
         types.sort_by(|one, two| one.name.cmp(&two.name));
-        let mut tenants: Vec<_> =
-            self.tenants.iter().map(|(_, sharer)| sharer.tenant.clone()).collect();
+        let mut tenants = self.settled_tenants();
         tenants.sort_by(|one, two| one.id.cmp(&two.id));
         let mut workers: Vec<_> =
             self.fleet.workers.iter().map(|(_, seated)| seated.told()).collect();
@@ -72,6 +75,15 @@ impl World {
             freed: None,
             cluster: self.cluster.clone(),
         }
+    }
+
+    /// The tenants, those that came back lifted as the next decision would.
+    fn settled_tenants(&self) -> Vec<Tenant> {
+        let mut tenants = self.tenants.clone();
+        if self.policy.turn == Turn::Guaranteed {
+            tenants.lift_returning();
+        }
+        tenants.iter().map(|(_, sharer)| sharer.tenant.clone()).collect()
     }
 
     fn jobs_with_inputs(&self) -> Vec<Job> {
@@ -130,6 +142,7 @@ impl World {
             dependents: waiting.extra().dependents,
             inputs: BTreeMap::new(),
             rescore_count: waiting.extra().rescore_count,
+            promised: self.promised.get(&waiting.id).map(|ix| self.fleet.id(*ix).clone()),
             history: waiting.extra().history.as_deref().copied(),
         }
     }

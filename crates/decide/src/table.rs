@@ -120,6 +120,10 @@ impl<I: Ix, T> Table<I, T> {
         self.rows.get(ix.at()).and_then(Option::as_ref)
     }
 
+    pub(crate) fn get_mut(&mut self, ix: I) -> Option<&mut T> {
+        self.rows.get_mut(ix.at()).and_then(Option::as_mut)
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (I, &T)> {
         let rows = self.rows.iter().enumerate();
         rows.filter_map(|(at, row)| row.as_ref().map(|row| (I::new(at), row)))

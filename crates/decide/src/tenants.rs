@@ -1,6 +1,6 @@
 //! Tenants and what they use right now.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Index;
 
 use model::{Fixed, Tenant, TenantId};
@@ -15,6 +15,8 @@ pub(crate) struct Sharer {
     quotas: BTreeMap<NameIx, (u32, Option<u32>)>,
     /// Slots in use by pool.
     slots: BTreeMap<NameIx, u64>,
+    /// Recent evictions by pool.
+    pub(crate) evictions: BTreeMap<NameIx, u32>,
     /// Attempts.
     pub(crate) n_running: u32,
     /// Jobs that wait.
@@ -23,6 +25,8 @@ pub(crate) struct Sharer {
     pub(crate) in_flight: Fixed,
     /// Workspaces without a name in use.
     pub(crate) workspaces_used: u32,
+    /// Whether it had anything to do when the last decision began.
+    pub(crate) was_counted: bool,
 }
 
 impl Sharer {
@@ -63,14 +67,25 @@ impl Sharer {
         self.tenant.used + self.in_flight
     }
 
+    /// What its share is measured by, where tenants that come back are lifted.
+    pub(crate) fn account(&self) -> Fixed {
+        self.usage() + self.tenant.lift
+    }
+
     /// Whether it has a part in the sums of a deficit.
     pub(crate) fn counts(&self) -> bool {
         self.n_queued > 0 || self.n_running > 0
     }
 
-    /// Its part in those sums.
-    fn part(&self) -> Option<(Fixed, Fixed)> {
-        self.counts().then(|| (self.tenant.weight, self.usage()))
+    /// Whether none of its own limits keeps it from getting its share.
+    pub(crate) fn contends(&self) -> bool {
+        let is_at_max = |(pool, (_, max)): (&NameIx, &(u32, Option<u32>))| {
+            max.is_some_and(|max| self.slots(*pool) >= u64::from(max))
+        };
+        self.tenant.active
+            && self.tenant.jobs_max.is_none_or(|max| self.n_running < max)
+            && self.budget_left().is_none_or(|left| left > Fixed::ZERO)
+            && !self.quotas.iter().any(is_at_max)
     }
 
     /// What is left of its budget; `None` means that there is no limit.
@@ -84,6 +99,11 @@ impl Sharer {
         self.in_flight += cost;
     }
 
+    pub(crate) fn move_slots(&mut self, from: NameIx, to: NameIx, slots: u32) {
+        *self.slots.entry(from).or_default() -= u64::from(slots);
+        *self.slots.entry(to).or_default() += u64::from(slots);
+    }
+
     pub(crate) fn end(&mut self, pool: NameIx, slots: u32, cost: Fixed) {
         *self.slots.entry(pool).or_default() -= u64::from(slots);
         self.n_running -= 1;
@@ -91,14 +111,42 @@ impl Sharer {
     }
 }
 
-/// All tenants. The sums cover those with queued or running jobs.
+/// All tenants.
 #[derive(Clone, Debug)]
 pub(crate) struct Tenants {
-    table: Table<TenantIx, Sharer>,
+    pub(crate) table: Table<TenantIx, Sharer>,
     by_id: Lookup<TenantId, TenantIx>,
-    weight_sum: Fixed,
-    usage_sum: Fixed,
-    n_counted: i64,
+    /// Those with queued or running jobs.
+    pub(crate) counted: Sums,
+    /// Those of them that no limit of their own holds back.
+    pub(crate) contending: Sums,
+    /// Those that got something to do, or have nothing left to do, since the last decision began.
+    pub(crate) changed: BTreeSet<TenantIx>,
+}
+
+/// Sums over some tenants.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sums {
+    pub(crate) weight: Fixed,
+    pub(crate) usage: Fixed,
+    pub(crate) lift: Fixed,
+    pub(crate) count: i64,
+}
+
+impl Sums {
+    pub(crate) fn add(&mut self, sharer: &Sharer) {
+        self.weight += sharer.tenant.weight;
+        self.usage += sharer.usage();
+        self.lift += sharer.tenant.lift;
+        self.count += 1;
+    }
+
+    pub(crate) fn subtract(&mut self, sharer: &Sharer) {
+        self.weight -= sharer.tenant.weight;
+        self.usage -= sharer.usage();
+        self.lift -= sharer.tenant.lift;
+        self.count -= 1;
+    }
 }
 
 impl Index<TenantIx> for Tenants {
@@ -113,9 +161,9 @@ impl Tenants {
         Self {
             table: Table::default(),
             by_id: Lookup::new(seed),
-            weight_sum: Fixed::ZERO,
-            usage_sum: Fixed::ZERO,
-            n_counted: 0,
+            counted: Sums::default(),
+            contending: Sums::default(),
+            changed: BTreeSet::new(),
         }
     }
 
@@ -133,7 +181,9 @@ impl Tenants {
             quotas.map(|quota| (names.intern(&quota.pool), (quota.min, quota.max))).collect();
         if let Some(ix) = self.find(&tenant.id) {
             self.change(ix, |sharer| {
-                sharer.tenant = tenant;
+                // Whoever sets a tenant knows its usage, but not how it was lifted here.
+                let lift = sharer.tenant.lift;
+                sharer.tenant = Tenant { lift, ..tenant };
                 sharer.quotas = quotas;
             });
             return ix;
@@ -143,10 +193,12 @@ impl Tenants {
             tenant,
             quotas,
             slots: BTreeMap::new(),
+            evictions: BTreeMap::new(),
             n_running: 0,
             n_queued: 0,
             in_flight: Fixed::ZERO,
             workspaces_used: 0,
+            was_counted: false,
         });
         self.by_id.insert(id, ix);
         ix
@@ -159,38 +211,48 @@ impl Tenants {
     /// Changes a tenant and keeps the sums in step.
     pub(crate) fn change(&mut self, ix: TenantIx, with: impl FnOnce(&mut Sharer)) {
         let sharer = &mut self.table[ix];
-        let before = sharer.part();
+        let was_counted = sharer.counts();
+        if was_counted {
+            self.counted.subtract(sharer);
+            if sharer.contends() {
+                self.contending.subtract(sharer);
+            }
+        }
         with(sharer);
-        let after = sharer.part();
-        if before == after {
-            return;
+        if sharer.counts() {
+            self.counted.add(sharer);
+            if sharer.contends() {
+                self.contending.add(sharer);
+            }
         }
-        if let Some((weight, usage)) = before {
-            self.weight_sum -= weight;
-            self.usage_sum -= usage;
-            self.n_counted -= 1;
-        }
-        if let Some((weight, usage)) = after {
-            self.weight_sum += weight;
-            self.usage_sum += usage;
-            self.n_counted += 1;
+        if was_counted != sharer.counts() {
+            self.changed.insert(ix);
         }
     }
 
-    /// How far a tenant is ahead of its share; the most negative is furthest behind.
-    ///
-    /// It is `usage / all usage − weight / all weights`, times both sums: they are the same for
-    /// all tenants, so the order stays and nothing is rounded.
+    /// How far a tenant is ahead of its share of all usage; the most negative is furthest behind.
     pub(crate) fn deficit(&self, ix: TenantIx) -> i128 {
         let sharer = &self.table[ix];
+        self.ahead(sharer, sharer.usage(), self.counted.usage)
+    }
+
+    /// The same where tenants that come back are lifted.
+    pub(crate) fn deficit_lifted(&self, ix: TenantIx) -> i128 {
+        let sharer = &self.table[ix];
+        self.ahead(sharer, sharer.account(), self.counted.usage + self.counted.lift)
+    }
+
+    /// `own / all − weight / all weights`, times both sums: they are the same for all tenants, so
+    /// the order stays and nothing is rounded.
+    fn ahead(&self, sharer: &Sharer, own: Fixed, all: Fixed) -> i128 {
         let wide = |number: Fixed| i128::from(number.in_thousandths());
-        let is_weightless = self.weight_sum == Fixed::ZERO;
+        let is_weightless = self.counted.weight == Fixed::ZERO;
         let (weight, weights) = if is_weightless {
-            (1, i128::from(self.n_counted.max(1)))
+            (1, i128::from(self.counted.count.max(1)))
         } else {
-            (wide(sharer.tenant.weight), wide(self.weight_sum))
+            (wide(sharer.tenant.weight), wide(self.counted.weight))
         };
-        let usages = if self.usage_sum == Fixed::ZERO { Fixed::ONE } else { self.usage_sum };
-        wide(sharer.usage()) * weights - weight * wide(usages)
+        let all = if all == Fixed::ZERO { Fixed::ONE } else { all };
+        wide(own) * weights - weight * wide(all)
     }
 }

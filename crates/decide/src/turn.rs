@@ -300,7 +300,7 @@ impl World {
             Turn::Guaranteed => WhoseTurn {
                 group: u8::from(self.tenants[tenant()].has_any()),
                 is_served: is_served(),
-                deficit: self.tenants.deficit(tenant()),
+                deficit: self.tenants.deficit_lifted(tenant()),
                 ..turn
             },
             Turn::TypeGroups => {

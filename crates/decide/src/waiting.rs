@@ -1,7 +1,7 @@
 //! One waiting job, as small as it can be: there may be millions.
 
 use model::policy::Policy;
-use model::{Fixed, History, JobId, Timestamp, Traits, WorkerId};
+use model::{Fixed, History, Inputs, JobId, Timestamp, Traits, WorkerId};
 
 use crate::bounds::Sketch;
 use crate::order::{OrderKey, Standing};
@@ -22,10 +22,10 @@ pub(crate) struct Waiting {
     pub(crate) traits: Traits,
     /// Whether the pool of its class is its own, not its type's.
     pub(crate) has_own_pool: bool,
-    /// Whether some worker said what it lacks of its inputs.
-    pub(crate) has_inputs: bool,
-    /// Whether some worker said how many bytes it lacks.
-    pub(crate) has_size: bool,
+    /// How many workers said what they lack of its inputs.
+    pub(crate) n_inputs: u32,
+    /// How many of them said how many bytes they lack.
+    pub(crate) n_sizes: u32,
     /// When it is to be looked at again.
     pub(crate) timer: Option<Timestamp>,
     /// The key that it stands in line by.
@@ -96,8 +96,8 @@ impl Waiting {
             cost: Fixed::ONE,
             traits: Traits::default(),
             has_own_pool: false,
-            has_inputs: false,
-            has_size: false,
+            n_inputs: 0,
+            n_sizes: 0,
             timer: None,
             major: 0,
             extra: None,
@@ -111,6 +111,18 @@ impl Waiting {
     /// The same job with what most do not have.
     pub(crate) fn with_extra(self, extra: Extra) -> Self {
         Self { extra: (extra != NO_EXTRA).then(|| Box::new(extra)), ..self }
+    }
+
+    /// Counts what a worker says it lacks, in place of what it said before.
+    pub(crate) fn count_inputs(&mut self, before: Option<Inputs>, now: Option<Inputs>) {
+        let has_size = |said: Option<Inputs>| said.is_some_and(|it| it.missing_bytes.is_some());
+        self.n_inputs = self.n_inputs + u32::from(now.is_some()) - u32::from(before.is_some());
+        self.n_sizes = self.n_sizes + u32::from(has_size(now)) - u32::from(has_size(before));
+    }
+
+    /// Whether some worker said what it lacks of its inputs.
+    pub(crate) fn has_inputs(&self) -> bool {
+        self.n_inputs > 0
     }
 
     pub(crate) fn sketch(&self) -> Sketch {

@@ -78,7 +78,7 @@ pub(crate) struct Running {
     pub(crate) entry: EntryIx,
     pub(crate) tenant: TenantIx,
     pub(crate) worker: WorkerIx,
-    /// The pool that is charged. A worker that comes back in another pool does not move it.
+    /// The pool that its worker is in, and that is charged.
     pub(crate) pool: NameIx,
     pub(crate) kind: Option<NameIx>,
     pub(crate) needs: Arc<Needs>,
@@ -152,6 +152,7 @@ impl World {
     pub(crate) fn set_policy(&mut self, policy: Policy) {
         self.policy = effective(&policy);
         self.given = policy;
+        self.tenants.take_returning();
         self.fleet.reseat();
         self.queue.rebuild(&mut self.fleet.catalogue, &self.policy, self.now);
     }
@@ -169,13 +170,27 @@ impl World {
         }
     }
 
+    pub(crate) fn remember_eviction(&mut self, eviction: Eviction) {
+        let tenant = self.tenants.find_or_default(&eviction.tenant, &mut self.names);
+        let pool = self.names.intern(&eviction.pool);
+        self.tenants.change(tenant, |sharer| *sharer.evictions.entry(pool).or_default() += 1);
+        *self.evictions.entry(eviction).or_default() += 1;
+    }
+
     /// Evictions older than the cooldown lower no maximum any more.
     fn forget_evictions(&mut self) {
         while let Some((eviction, _)) = self.evictions.first_key_value() {
             if self.now.since(eviction.at) < self.policy.eviction_cooldown {
                 break;
             }
-            self.evictions.pop_first();
+            let Some((eviction, count)) = self.evictions.pop_first() else { break };
+            let tenant = self.tenants.find(&eviction.tenant);
+            let (Some(tenant), Some(pool)) = (tenant, self.names.find(&eviction.pool)) else {
+                continue;
+            };
+            self.tenants.change(tenant, |sharer| {
+                *sharer.evictions.entry(pool).or_default() -= count;
+            });
         }
     }
 

@@ -40,6 +40,30 @@ pub struct Attempt {
     pub stopping_for: Option<JobId>,
 }
 
+impl Attempt {
+    /// An attempt of one slot that started as soon as its job was ready.
+    pub fn new(job: JobId, tenant: TenantId, worker: WorkerId, started: Timestamp) -> Self {
+        Self {
+            job,
+            tenant,
+            worker,
+            kind: None,
+            needs: Needs::new(),
+            slots: 1,
+            amounts: Amounts::new(),
+            priority: 0,
+            ready: started,
+            started,
+            cost: Fixed::ONE,
+            estimate: None,
+            evictions: 0,
+            traits: Traits::default(),
+            holds: None,
+            stopping_for: None,
+        }
+    }
+}
+
 /// Something named that one job at a time may hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {

@@ -61,6 +61,8 @@ pub struct Job {
     pub rescore_count: u32,
     /// What earlier runs of its kind used.
     pub history: Option<History>,
+    /// Where others stopped to make room for it: it starts there next, if limits allow.
+    pub promised: Option<WorkerId>,
 }
 
 impl Job {
@@ -91,6 +93,7 @@ impl Job {
             inputs: BTreeMap::new(),
             rescore_count: 0,
             history: None,
+            promised: None,
         }
     }
 }

@@ -95,6 +95,9 @@ pub struct Policy {
     pub guard: Option<Guard>,
     /// Whether slots are kept for a wide job until all of them are free.
     pub reserve: bool,
+    /// An attempt that is late by this much, or that has run for so long and nobody predicted it,
+    /// is not waited for any longer: no slot is kept beside it.
+    pub reserve_wait_max: Millis,
 }
 
 /// Who starts a decision in a full round.
@@ -208,6 +211,9 @@ pub struct Aging {
     /// A job ages as if it had become ready later by this much of its predicted length.
     pub length: Fixed,
 }
+
+/// Rare work is expected if some of it became ready within this time.
+pub const RARE_EXPECTED_FOR: Millis = Millis::from_secs(600);
 
 /// Keeping slots that can run rare work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -83,6 +83,7 @@ impl Preset {
             guard: is_balanced
                 .then_some(Guard { rare_one_in: 16, hold_max: Millis::from_secs(10) }),
             reserve: is_balanced,
+            reserve_wait_max: Millis::from_secs(3_600),
         }
     }
 

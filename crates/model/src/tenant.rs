@@ -18,6 +18,9 @@ pub struct Tenant {
     pub used: Fixed,
     /// Jobs completed within the window.
     pub completed: u64,
+    /// What is added to its usage where shares are counted: a tenant that comes back after it had
+    /// nothing to do is lifted to where the others are, so that it is due nothing for that time.
+    pub lift: Fixed,
     /// The most cost within the window; `None` means no limit.
     pub budget: Option<Fixed>,
     /// The most jobs at once; `None` means no limit.
@@ -37,6 +40,7 @@ impl Tenant {
             active: true,
             used: Fixed::ZERO,
             completed: 0,
+            lift: Fixed::ZERO,
             budget: None,
             jobs_max: None,
             workspaces: None,

@@ -39,8 +39,9 @@ pub struct Config {
     pub workers_max: usize,
     /// What is done about attempts that say nothing about their job.
     pub patience: Patience,
-    /// What draws come from.
-    pub seed: u64,
+    /// What draws come from, and hashes of names that strangers choose; `None` means a number that
+    /// nobody can guess.
+    pub seed: Option<u64>,
 }
 
 impl Default for Config {
@@ -62,7 +63,7 @@ impl Default for Config {
             jobs_max: 10_000_000,
             workers_max: 10_000,
             patience: Patience::DEFAULT,
-            seed: 0,
+            seed: None,
         }
     }
 }

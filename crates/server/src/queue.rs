@@ -89,6 +89,7 @@ fn job_of(record: &Record, histories: &Histories) -> Job {
         resource: spec.resource.clone(),
         cost: spec.cost,
         dependents: Some(record.n_dependents),
+        promised: None,
         inputs: std::collections::BTreeMap::new(),
         rescore_count: if spec.inputs.is_empty() { ROUNDS_MAX } else { 0 },
         history,

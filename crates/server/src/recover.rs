@@ -1,5 +1,6 @@
 //! After a start: the world is built from what the store knows, before anything is decided.
 
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 
 use decide::World;
@@ -25,7 +26,8 @@ pub(crate) async fn recover(
     store: Arc<dyn Store>,
     hub: Hub,
 ) -> Result<Scheduler, store::Error> {
-    let world = World::new(Preset::Balanced.policy(), config.seed);
+    let seed = config.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish());
+    let world = World::new(Preset::Balanced.policy(), seed);
     let mut scheduler = Scheduler::new(Arc::clone(&config), Arc::clone(&store), world, hub);
     for setting in store.settings().await? {
         let is_policy = setting.kind == SettingKind::Policy;

@@ -296,8 +296,8 @@ impl Scheduler {
     fn set_tenant(&mut self, tenant: Tenant) {
         let known = self.world.tenants().into_iter().find(|status| status.tenant.id == tenant.id);
         let counted = known.map_or_else(|| Tenant::new(tenant.id.clone()), |status| status.tenant);
-        let Tenant { used, completed, .. } = counted;
-        self.world.apply(Event::Tenant(Tenant { used, completed, ..tenant }));
+        let Tenant { used, completed, lift, .. } = counted;
+        self.world.apply(Event::Tenant(Tenant { used, completed, lift, ..tenant }));
     }
 
     /// Asks the store without waiting for it.

@@ -62,6 +62,9 @@ pub(crate) fn workers(snapshot: &Snapshot) -> Result<(), Problem> {
             let inner = |problem: Problem| problem.at(worker.to_string()).at("inputs");
             check(worker).map_err(inner).at(index).at("jobs")?;
         }
+        if let Some(worker) = &job.promised {
+            check(worker).at("promised").at(index).at("jobs")?;
+        }
     }
     for (index, attempt) in snapshot.attempts.iter().enumerate() {
         check(&attempt.worker).at("worker").at(index).at("attempts")?;

@@ -14,6 +14,8 @@ use crate::nearest::{did_you_mean, listed, nearest};
 
 /// Presets that choose a worker by the first match or a sample.
 const ASSIGNERS: &[Preset] = &[Preset::PriorityAge, Preset::Cohort];
+/// The one whose evictions lower quotas.
+const COHORT: &[Preset] = &[Preset::Cohort];
 /// Presets that order jobs by an ageing score.
 const AGING: &[Preset] = &[Preset::Aging, Preset::Balanced];
 /// Presets that weigh rules.
@@ -104,6 +106,7 @@ fn changed(object: PolicyObject) -> Result<Policy, Problem> {
         proactive_fetch_literal: or(object.proactive_fetch_literal, policy.proactive_fetch_literal),
         eviction_cooldown: or(object.eviction_cooldown_ms, policy.eviction_cooldown),
         reserve: or(object.reserve, policy.reserve),
+        reserve_wait_max: or(object.reserve_wait_max_ms, policy.reserve_wait_max),
         ..policy
     })
 }
@@ -115,10 +118,12 @@ fn refuse_unused(preset: Preset, object: &PolicyObject) -> Result<(), Problem> {
         ("sampling", object.sampling.is_some(), ASSIGNERS),
         ("priority_percentage", object.priority_percentage.is_some(), ASSIGNERS),
         ("failure_backoff_ms", object.failure_backoff_ms.is_some(), ASSIGNERS),
+        ("eviction_cooldown_ms", object.eviction_cooldown_ms.is_some(), COHORT),
         ("aging", object.aging.is_some(), AGING),
         ("rules", object.rules.is_some(), WEIGHING),
         ("guard", has_guard, BALANCED),
         ("reserve", object.reserve.is_some(), BALANCED),
+        ("reserve_wait_max_ms", object.reserve_wait_max_ms.is_some(), BALANCED),
     ];
     let unused =
         |(_, is_given, users): &(_, bool, &[Preset])| *is_given && !users.contains(&preset);
@@ -204,6 +209,7 @@ pub(crate) fn write(policy: &Policy) -> PolicyChoice {
         guard: unless(policy.guard, &own.guard)
             .map(|guard| guard.map(|guard| Object(Guard::write(guard)))),
         reserve: unless(policy.reserve, &own.reserve),
+        reserve_wait_max_ms: unless(policy.reserve_wait_max, &own.reserve_wait_max).map(Span::from),
     }))
 }
 

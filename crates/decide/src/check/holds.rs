@@ -5,8 +5,10 @@ use model::{Hold, Job, Reason, Snapshot, Worker};
 
 use super::delay::delay;
 use super::fit::could_ever_run;
+use super::kept::{is_guarded, is_reserved};
 use super::ledger::Ledger;
 use super::limits::{self, Meter};
+use super::opinions::{is_vetoed, may_be_below_zero};
 use super::placements::placed_on;
 use super::{Delay, Violation, resources};
 
@@ -17,6 +19,7 @@ pub(super) fn check(ledger: &Ledger<'_>) -> Vec<Violation> {
         if let Some(job) = ledger.job(&hold.job) {
             violations.extend(check_reason(ledger, hold, job));
             violations.extend(check_policy(ledger.before, hold, job));
+            violations.extend(check_purpose(ledger, hold, job));
             violations.extend(check_idle(ledger, hold, job));
         }
     }
@@ -25,17 +28,46 @@ pub(super) fn check(ledger: &Ledger<'_>) -> Vec<Violation> {
 
 /// Whether a hold's reason is the first that applies, as far as limits tell.
 ///
-/// What the policy does on purpose is not decided again here: for those reasons, only that none
-/// of the limits before them applies.
+/// For what the policy does on purpose, only that none of the limits before it applies; whether
+/// there is a purpose is another question.
 fn check_reason(ledger: &Ledger<'_>, hold: &Hold, job: &Job) -> Option<Violation> {
     let (said, first) = (hold.reason, first_reason(ledger, job));
-    let is_right = if is_on_purpose(said) { first > said } else { first == said };
+    let is_right = if purpose(said).is_some() { first > said } else { first == said };
     (!is_right).then(|| Violation::WrongReason { job: job.id.clone(), said, first })
 }
 
-/// Whether it is the policy that holds a job for this reason, not a limit.
-const fn is_on_purpose(reason: Reason) -> bool {
-    matches!(reason, Reason::Guarded | Reason::Reserved | Reason::Vetoed | Reason::BelowZero)
+/// What the policy keeps a job for on purpose.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    RareWork,
+    WiderJob,
+    Veto,
+    Points,
+}
+
+/// The purpose behind a reason; `None` if it is a limit that holds the job.
+const fn purpose(reason: Reason) -> Option<Purpose> {
+    match reason {
+        Reason::Guarded => Some(Purpose::RareWork),
+        Reason::Reserved => Some(Purpose::WiderJob),
+        Reason::Vetoed => Some(Purpose::Veto),
+        Reason::BelowZero => Some(Purpose::Points),
+        Reason::NotReady
+        | Reason::NotBefore
+        | Reason::NoWorkerEver
+        | Reason::NoWorkerNow
+        | Reason::WorkersFull
+        | Reason::WorkerUnhealthy
+        | Reason::TenantPaused
+        | Reason::TenantAtMax
+        | Reason::Preempting
+        | Reason::TenantAtJobsMax
+        | Reason::TypeAtMax
+        | Reason::BudgetSpent
+        | Reason::BudgetSpentGlobal
+        | Reason::ResourceHeld
+        | Reason::Outranked => None,
+    }
 }
 
 /// The first limit that keeps `job` waiting once the placements have started; `Outranked` if
@@ -108,7 +140,7 @@ fn is_paused(ledger: &Ledger<'_>, job: &Job) -> bool {
     ledger.tenant(&job.tenant).is_some_and(|tenant| !tenant.active)
 }
 
-fn has_room(ledger: &Ledger<'_>, job: &Job, worker: &Worker) -> bool {
+pub(super) fn has_room(ledger: &Ledger<'_>, job: &Job, worker: &Worker) -> bool {
     limits::room(ledger, job, worker).iter().all(Meter::allows_one_more)
 }
 
@@ -116,35 +148,20 @@ fn is_within_quota(ledger: &Ledger<'_>, job: &Job, worker: &Worker) -> bool {
     limits::quota(ledger, job, &worker.pool).is_none_or(|meter| meter.allows_one_more())
 }
 
-fn is_within_type_max(ledger: &Ledger<'_>, job: &Job, worker: &Worker) -> bool {
+pub(super) fn is_within_type_max(ledger: &Ledger<'_>, job: &Job, worker: &Worker) -> bool {
     limits::type_worker_jobs(ledger, job, worker).iter().all(Meter::allows_one_more)
 }
 
 /// Whether this policy holds jobs for this reason, and for so long.
 fn check_policy(before: &Snapshot, hold: &Hold, job: &Job) -> Option<Violation> {
     let policy = &before.policy;
-    let is_known = match hold.reason {
-        Reason::Guarded => policy.guard.is_some(),
+    let is_known = match purpose(hold.reason)? {
+        Purpose::RareWork => policy.guard.is_some(),
         // Room that victims make is kept for whom they make it, under every policy.
-        Reason::Reserved => {
+        Purpose::WiderJob => {
             policy.reserve || before.attempts.iter().any(|attempt| attempt.stopping_for.is_some())
         }
-        Reason::Vetoed | Reason::BelowZero => policy.order == Order::Rules,
-        Reason::NotReady
-        | Reason::NotBefore
-        | Reason::NoWorkerEver
-        | Reason::NoWorkerNow
-        | Reason::WorkersFull
-        | Reason::WorkerUnhealthy
-        | Reason::TenantPaused
-        | Reason::TenantAtMax
-        | Reason::Preempting
-        | Reason::TenantAtJobsMax
-        | Reason::TypeAtMax
-        | Reason::BudgetSpent
-        | Reason::BudgetSpentGlobal
-        | Reason::ResourceHeld
-        | Reason::Outranked => true,
+        Purpose::Veto | Purpose::Points => policy.order == Order::Rules,
     };
     if !is_known {
         return Some(Violation::NotThisPolicy { job: job.id.clone(), reason: hold.reason });
@@ -156,6 +173,36 @@ fn check_policy(before: &Snapshot, hold: &Hold, job: &Job) -> Option<Violation> 
         waited,
         hold_max,
     })
+}
+
+/// Whether a job that is held on purpose is kept off each worker that it could go to.
+fn check_purpose(ledger: &Ledger<'_>, hold: &Hold, job: &Job) -> Option<Violation> {
+    let (purpose, reason) = (purpose(hold.reason)?, hold.reason);
+    let workers = ledger.before.workers.iter();
+    let open = workers.filter(|worker| is_asked(ledger, worker) && is_open(ledger, job, worker));
+    let open: Vec<&Worker> = open.collect();
+    let is_guarded = |worker: &Worker| is_guarded(ledger, job, worker);
+    let is_reserved = |worker: &Worker| is_reserved(ledger, job, worker);
+    let is_kept = |worker: &Worker| match purpose {
+        Purpose::RareWork => is_guarded(worker) || is_reserved(worker),
+        Purpose::WiderJob => !is_guarded(worker) && is_reserved(worker),
+        Purpose::Veto => is_vetoed(ledger, job),
+        Purpose::Points => may_be_below_zero(ledger, job, worker) || is_reserved(worker),
+    };
+    if let Some(worker) = open.iter().find(|worker| !is_kept(worker)) {
+        let (job, worker) = (job.id.clone(), worker.id.clone());
+        return Some(Violation::NotKept { job, worker, reason });
+    }
+    let has_purpose = match purpose {
+        Purpose::RareWork => open.iter().any(|worker| is_guarded(worker)),
+        Purpose::WiderJob | Purpose::Veto | Purpose::Points => !open.is_empty(),
+    };
+    (!has_purpose).then(|| Violation::NoPurpose { job: job.id.clone(), reason })
+}
+
+/// Whether `worker` looked for jobs in this decision.
+pub(super) fn is_asked(ledger: &Ledger<'_>, worker: &Worker) -> bool {
+    ledger.before.freed.as_ref().is_none_or(|freed| freed.worker == worker.id)
 }
 
 /// Whether a job is said to wait for room although a worker is open for it and nothing forbids it.

@@ -74,6 +74,20 @@ impl Meter {
     }
 }
 
+/// Free slots of `worker` before the decision; below zero if more runs than it has slots for.
+pub(super) fn slots_free_before(ledger: &Ledger<'_>, worker: &Worker) -> i128 {
+    let taken = sum_of(&ledger.running.worker_slots, &&worker.id);
+    let left = i128::from(worker.slots) - i128::from(taken);
+    worker.slots_free.map_or(left, |free| left.min(free.into()))
+}
+
+/// Free slots of `worker` once the placements have started.
+pub(super) fn slots_free(ledger: &Ledger<'_>, worker: &Worker) -> u64 {
+    let placed = sum_of(&ledger.placed.worker_slots, &&worker.id);
+    let left = slots_free_before(ledger, worker) - i128::from(placed);
+    u64::try_from(left.max(0)).unwrap_or(u64::MAX)
+}
+
 /// Room of `worker` for `job`: slots, and each amount that it asks for.
 pub(super) fn room(ledger: &Ledger<'_>, job: &Job, worker: &Worker) -> Vec<Meter> {
     let taken = sum_of(&ledger.running.worker_slots, &&worker.id);

@@ -134,6 +134,22 @@ pub enum Violation {
         /// Why it is said to wait.
         reason: Reason,
     },
+    /// A job is held on purpose, but nothing keeps it off this worker.
+    NotKept {
+        /// The job.
+        job: JobId,
+        /// The worker that is open to it.
+        worker: WorkerId,
+        /// Why it is said to wait.
+        reason: Reason,
+    },
+    /// A job is held on purpose, but no worker with room that looked for jobs has one.
+    NoPurpose {
+        /// The job.
+        job: JobId,
+        /// Why it is said to wait.
+        reason: Reason,
+    },
     /// A job is kept off a slot on purpose for longer than the policy allows.
     GuardedTooLong {
         /// The job.
@@ -189,6 +205,13 @@ impl fmt::Display for Violation {
             Self::NotThisPolicy { job, reason } => {
                 let reason = reason.name();
                 write!(f, "job {job} is held as {reason}, which this policy does not do")
+            }
+            Self::NotKept { job, worker, reason } => {
+                let reason = reason.name();
+                write!(f, "job {job} is held as {reason}, but nothing keeps it off worker {worker}")
+            }
+            Self::NoPurpose { job, reason } => {
+                write!(f, "job {job} is held as {}, but on no worker", reason.name())
             }
             Self::GuardedTooLong { job, waited: Millis(waited), hold_max: Millis(hold_max) } => {
                 write!(f, "job {job} is still guarded after {waited} ms, at most {hold_max} ms")

@@ -18,6 +18,6 @@ pub(super) const SHEET: Sheet = Sheet {
 fn judge(candidate: &Candidate<'_>) -> Verdict {
     let waits = !candidate.is(Trait::Evaluation)
         && candidate.job.extra().rescore_count < ROUNDS_MAX
-        && !candidate.job.has_size;
+        && candidate.job.n_sizes == 0;
     if waits { Verdict::Veto } else { Verdict::Points(Fixed::ZERO) }
 }

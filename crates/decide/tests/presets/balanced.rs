@@ -248,3 +248,21 @@ fn a_vetoed_or_negative_sum_does_not_exist_here() {
     });
     assert_eq!(jobs_placed(&decision), ["1"]);
 }
+
+#[test]
+fn what_a_tenant_was_lifted_by_counts_as_used() {
+    let first = |lift: i64| {
+        let decision = decided(PRESET, |world| {
+            world.worker("w");
+            world.tenant("a").completed(1).used(100);
+            world.tenant("b").completed(1).used(10).lift(lift).budget(12);
+            world.job("1").tenant("a");
+            world.job("2").tenant("b");
+        });
+        jobs_placed(&decision)
+    };
+    assert_eq!(first(89), ["2"]);
+    assert_eq!(first(91), ["1"]);
+    // It is no cost: the budget does not know of it.
+    assert_eq!(first(-10), ["2"]);
+}

@@ -258,3 +258,15 @@ fn a_tenant_at_its_maximum_leaves_the_worker_to_the_next() {
     });
     assert_eq!(jobs_placed(&decision), ["a1", "b1", "b2"]);
 }
+
+#[test]
+fn a_lift_counts_for_nothing() {
+    let decision = decided(PRESET, |world| {
+        workers(world, 1);
+        world.tenant("a").completed(1).used(100);
+        world.tenant("b").completed(1).used(10).lift(1_000);
+        jobs(world, "a", 1);
+        jobs(world, "b", 1);
+    });
+    assert_eq!(jobs_placed(&decision), ["b1"]);
+}

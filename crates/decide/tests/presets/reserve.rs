@@ -1,9 +1,9 @@
 //! The reservation of `balanced`: slots are kept for a wide job, and lent to short ones.
 
-use model::{Decision, Preset, Reason};
+use model::{Decision, Millis, Preset, Reason};
 
 use crate::specs::JobSpec;
-use crate::world::{World, decided, detail, jobs_placed, place_of, reason};
+use crate::world::{NOW, World, decided, detail, jobs_placed, place_of, reason};
 
 /// Worker `w` has two slots; one of them frees in a minute. Job `wide` comes first and wants both.
 fn scene(world: &mut World) {
@@ -107,4 +107,83 @@ fn nothing_is_kept_if_the_policy_says_so_or_in_other_presets() {
         assert_eq!(jobs_placed(&decision), ["1"], "{preset:?}");
         assert_eq!(preset.policy().reserve, preset == Preset::Balanced);
     }
+}
+
+/// What happens to job 1 beside an attempt of this length, as predicted, that started so long ago.
+fn beside(
+    estimate_s: Option<i64>,
+    started_s_ago: i64,
+    change: impl FnOnce(&mut World),
+) -> Decision {
+    decided(Preset::Balanced, |world| {
+        scene(world);
+        let attempt = &mut world.snapshot.attempts[0];
+        attempt.started = NOW - Millis::from_secs(started_s_ago);
+        attempt.estimate = estimate_s.map(Millis::from_secs);
+        change(world);
+        world.job("1");
+    })
+}
+
+#[test]
+fn an_attempt_of_unknown_length_is_waited_for_until_it_has_run_for_an_hour() {
+    assert_eq!(reason(&beside(None, 3_599, |_| ()), "1"), Some(Reason::Reserved));
+    assert_eq!(jobs_placed(&beside(None, 3_600, |_| ())), ["1"]);
+}
+
+#[test]
+fn an_attempt_that_is_late_is_waited_for_for_an_hour() {
+    assert_eq!(reason(&beside(Some(7_200), 7_200, |_| ()), "1"), Some(Reason::Reserved));
+    assert_eq!(reason(&beside(Some(7_200), 10_799, |_| ()), "1"), Some(Reason::Reserved));
+    assert_eq!(jobs_placed(&beside(Some(7_200), 10_800, |_| ())), ["1"]);
+}
+
+#[test]
+fn how_long_to_wait_can_be_set() {
+    let wait_s = |seconds: i64| {
+        move |world: &mut World| world.policy().reserve_wait_max = Millis::from_secs(seconds)
+    };
+    assert_eq!(jobs_placed(&beside(None, 60, wait_s(60))), ["1"]);
+    assert_eq!(reason(&beside(None, 60, wait_s(61)), "1"), Some(Reason::Reserved));
+    // One that is on time is waited for, whatever is set.
+    assert_eq!(reason(&beside(Some(100), 60, wait_s(0)), "1"), Some(Reason::Reserved));
+}
+
+#[test]
+fn a_wide_job_waits_for_what_ends_beside_an_attempt_that_does_not() {
+    let decision = decided(Preset::Balanced, |world| {
+        world.worker("w").slots(3);
+        world.attempt("stuck", "w").started_s_ago(9_999);
+        world.attempt("9", "w").started_s_ago(40).estimate_s(100);
+        world.job("wide").slots(2).priority(9).age_s(30);
+        world.job("1");
+    });
+    assert_eq!(reason(&decision, "1"), Some(Reason::Reserved));
+}
+
+#[test]
+fn nobody_borrows_a_slot_once_the_wide_job_is_due_at_any_moment() {
+    let decision = decided(Preset::Balanced, |world| {
+        scene(world);
+        world.snapshot.attempts[0].estimate = Some(Millis::ZERO);
+        world.job("1").estimate_s(0);
+    });
+    assert_eq!(reason(&decision, "1"), Some(Reason::Reserved));
+}
+
+#[test]
+fn one_worker_is_kept_for_a_wide_job_and_no_more() {
+    let decision = decided(Preset::Balanced, |world| {
+        // Room that was made for job `owed`, which then goes to worker `x`.
+        world.worker("w0").slots(2);
+        world.attempt("8", "w0").stopping_for("owed");
+        world.worker("x").slots(2).types(&["special"]);
+        world.job("owed").slots(2).kind("special");
+        world.worker("w1").slots(2);
+        world.attempt("9", "w1").started_s_ago(40).estimate_s(100);
+        world.job("wide").kind("common").slots(2).priority(9).age_s(30);
+        world.job("1").kind("common").priority(5);
+    });
+    assert_eq!(place_of(&decision, "owed"), "x");
+    assert_eq!(place_of(&decision, "1"), "w0");
 }

@@ -180,3 +180,63 @@ fn one_worker_that_matches_is_found_in_a_fleet_however_small_the_sample() {
         assert_eq!(place_of(&decision, "1"), "51", "seed {seed}");
     }
 }
+
+/// With this seed, samples of one of three draw the second, and then the third.
+const SECOND_THEN_THIRD: u64 = 2;
+
+/// Where job 1 goes if samples of one are drawn so often. Of workers a, b and c, b is full.
+fn drawn(max_attempts: u32, describe: impl FnOnce(&mut World)) -> Decision {
+    decided_with_seed(Preset::PriorityAge, SECOND_THEN_THIRD, |world| {
+        let sampling = Sampling { max_attempts, ..Sampling::new(1) };
+        world.policy().seat = Seat::FirstMatch(Some(sampling));
+        for id in ["a", "b", "c"] {
+            world.worker(id).slots(2);
+        }
+        world.attempt("9", "b").slots(2);
+        world.job("1");
+        describe(world);
+    })
+}
+
+#[test]
+fn after_a_sample_without_room_the_first_that_matches_is_taken() {
+    let decision = drawn(1, |_| ());
+    assert_eq!(place_of(&decision, "1"), "a");
+    // It was not chosen by points, so it has none.
+    assert_eq!(score(&decision, "1"), "0");
+}
+
+#[test]
+fn another_attempt_draws_another_sample() {
+    let decision = drawn(2, |_| ());
+    assert_eq!(place_of(&decision, "1"), "c");
+    assert_eq!(score(&decision, "1"), "2");
+}
+
+#[test]
+fn workers_that_do_not_serve_or_do_not_match_are_not_drawn() {
+    let decision = drawn(2, |world| {
+        world.worker("0").unhealthy();
+        world.worker("aa").draining();
+        world.worker("bb").types(&["xls"]);
+        world.snapshot.jobs[0].kind = Some(model::Name::new("pdf"));
+    });
+    assert_eq!(place_of(&decision, "1"), "c");
+}
+
+#[test]
+fn a_fleet_with_one_free_worker_is_never_idle_however_samples_fall() {
+    for seed in 0..50 {
+        let decision = decided_with_seed(Preset::Cohort, seed, |world| {
+            let sampling = Sampling { max_attempts: 3, ..Sampling::new(2) };
+            world.policy().seat = Seat::FirstMatch(Some(sampling));
+            for id in 1..100 {
+                world.worker(&format!("{id}"));
+                world.attempt(&format!("x{id}"), &format!("{id}"));
+            }
+            world.worker("100");
+            world.job("1");
+        });
+        assert_eq!(place_of(&decision, "1"), "100", "seed {seed}");
+    }
+}

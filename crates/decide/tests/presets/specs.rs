@@ -94,6 +94,7 @@ says! { TenantSpec:
     weight(weight: i64) tenant => tenant.weight = Fixed::whole(weight);
     paused() tenant => tenant.active = false;
     used(used: i64) tenant => tenant.used = Fixed::whole(used);
+    lift(lift: i64) tenant => tenant.lift = Fixed::whole(lift);
     completed(completed: u64) tenant => tenant.completed = completed;
     budget(budget: i64) tenant => tenant.budget = Some(Fixed::whole(budget));
     jobs_max(max: u32) tenant => tenant.jobs_max = Some(max);

@@ -5,7 +5,7 @@ use model::policy::Rule;
 use model::{
     Action, Attempt, Budget, Cluster, Decision, Eviction, Fixed, Freed, Hold, Job, JobId, JobType,
     Millis, Name, Placement, Policy, Preempt, Preset, Reason, Resource, Snapshot, Tenant, TenantId,
-    Timestamp, Traits, Worker, WorkerId,
+    Timestamp, Worker, WorkerId,
 };
 
 use crate::specs::{AttemptSpec, JobSpec, ResourceSpec, TenantSpec, TypeSpec, WorkerSpec};
@@ -210,24 +210,9 @@ impl World {
 
     /// An attempt of tenant `default` that was ready and started a minute ago.
     pub(crate) fn attempt(&mut self, job: &str, worker: &str) -> AttemptSpec<'_> {
-        let attempt = Attempt {
-            job: JobId::new(job),
-            tenant: TenantId::new("default"),
-            worker: WorkerId::new(worker),
-            kind: None,
-            needs: model::job::Needs::new(),
-            slots: 1,
-            amounts: model::job::Amounts::new(),
-            priority: 0,
-            ready: NOW - Millis::from_secs(60),
-            started: NOW - Millis::from_secs(60),
-            cost: Fixed::ONE,
-            estimate: None,
-            evictions: 0,
-            traits: Traits::default(),
-            holds: None,
-            stopping_for: None,
-        };
+        let (job, worker) = (JobId::new(job), WorkerId::new(worker));
+        let started = NOW - Millis::from_secs(60);
+        let attempt = Attempt::new(job, TenantId::new("default"), worker, started);
         AttemptSpec(added(&mut self.snapshot.attempts, attempt))
     }
 

@@ -8,4 +8,5 @@ mod limits;
 mod resources;
 mod preemption;
 mod holds;
+mod purposes;
 mod greedy;

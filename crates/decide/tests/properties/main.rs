@@ -6,3 +6,4 @@ mod decisions;
 mod events;
 mod stories;
 mod shares;
+mod patience;

@@ -3,8 +3,8 @@
 use decide::World;
 use model::policy::Preemption;
 use model::{
-    Action, Ask, Attempt, Ended, Event, Fixed, Inputs, Job, JobId, JobType, Millis, Name, Preset,
-    Quota, Reason, Resource, Tenant, TenantId, Timestamp, Worker, WorkerId,
+    Action, Ask, Attempt, Ended, Event, Eviction, Fixed, Freed, Inputs, Job, JobId, JobType,
+    Millis, Name, Preset, Quota, Reason, Resource, Tenant, TenantId, Timestamp, Worker, WorkerId,
 };
 
 const NOW: Timestamp = Timestamp(1_000_000);
@@ -35,25 +35,9 @@ fn queued(job: Job) -> Event {
 
 /// An attempt of a job of `tenant` that started a minute ago.
 fn running(id: &str, tenant: &str, worker: &str, slots: u32) -> Attempt {
-    let ready = NOW - Millis::from_secs(60);
-    Attempt {
-        job: JobId::new(id),
-        tenant: TenantId::new(tenant),
-        worker: WorkerId::new(worker),
-        kind: None,
-        needs: model::job::Needs::new(),
-        slots,
-        amounts: model::job::Amounts::new(),
-        priority: 0,
-        ready,
-        started: ready,
-        cost: Fixed::ONE,
-        estimate: None,
-        evictions: 0,
-        traits: model::Traits::default(),
-        holds: None,
-        stopping_for: None,
-    }
+    let (job, tenant) = (JobId::new(id), TenantId::new(tenant));
+    let started = NOW - Millis::from_secs(60);
+    Attempt { slots, ..Attempt::new(job, tenant, WorkerId::new(worker), started) }
 }
 
 fn started(attempt: Attempt) -> Event {
@@ -250,4 +234,152 @@ fn room_that_several_victims_make_is_not_taken_by_others_in_between() {
     assert_eq!(reason, Some(Reason::Reserved));
     world.apply(ended("9"));
     assert_eq!(placed(&world.decide(NOW)), ["1"]);
+}
+
+/// The same world, written down and read again.
+fn read_again(world: &World) -> World {
+    World::from_snapshot(&world.snapshot())
+}
+
+#[test]
+fn room_that_was_made_for_a_job_survives_being_written_down() {
+    let events = vec![joined(worker("w", 1)), started(running("9", "a", "w", 1))];
+    let mut world = owed(job("1", "b"), events);
+    assert_eq!(victims(&world.decide(NOW)), ["9"]);
+    world.apply(ended("9"));
+    // More important and longer ready: it would go first if nothing were promised.
+    world.apply(queued(Job { priority: 9, ..job("0", "b") }));
+    assert_eq!(placed(&read_again(&world).decide(NOW)), ["1"]);
+    assert_eq!(placed(&world.decide(NOW)), ["1"]);
+}
+
+#[test]
+fn a_job_that_starts_elsewhere_is_promised_nothing_when_it_comes_back() {
+    let events = vec![joined(worker("w", 1)), started(running("9", "a", "w", 1))];
+    let mut world = owed(job("1", "b"), events);
+    world.decide(NOW);
+    world.apply(ended("9"));
+    world.apply(joined(worker("x", 1)));
+    world.apply(started(running("1", "b", "x", 1)));
+    world.apply(queued(Job { priority: 5, ..job("1", "b") }));
+    world.apply(queued(Job { priority: 9, ..job("0", "b") }));
+    world.apply(Event::Left(WorkerId::new("x")));
+    assert_eq!(placed(&world.decide(NOW)), ["0"]);
+}
+
+#[test]
+fn a_promise_is_not_kept_before_the_moment_of_the_job_has_come() {
+    let events = vec![joined(worker("w", 1)), started(running("9", "a", "w", 1))];
+    let mut world = owed(job("1", "b"), events);
+    world.decide(NOW);
+    world.apply(ended("9"));
+    let backoff_until = Some(NOW + Millis(1));
+    world.apply(queued(Job { priority: 5, backoff_until, ..job("1", "b") }));
+    assert_eq!(placed(&world.decide(NOW)), Vec::<String>::new());
+}
+
+#[test]
+fn a_worker_that_asks_for_nothing_is_given_nothing_that_was_promised() {
+    let events = vec![joined(worker("w", 1)), started(running("9", "a", "w", 1))];
+    let mut world = owed(job("1", "b"), events);
+    world.decide(NOW);
+    world.apply(ended("9"));
+    let freed = |completed| Freed { worker: WorkerId::new("w"), completed };
+    assert_eq!(placed(&world.fetch(&freed(0), NOW)), Vec::<String>::new());
+    assert_eq!(placed(&world.fetch(&freed(1), NOW)), ["1"]);
+}
+
+#[test]
+fn what_runs_counts_in_the_pool_that_its_worker_moved_to() {
+    let in_pool = |pool: &str| Worker { pool: Name::new(pool), ..worker("w", 4) };
+    let quotas = vec![Quota { pool: Name::new("east"), min: 0, max: Some(1) }];
+    let tenant = Tenant { quotas, ..Tenant::new(TenantId::new("a")) };
+    let events = vec![
+        Event::Tenant(tenant),
+        joined(in_pool("west")),
+        started(running("9", "a", "w", 1)),
+        joined(in_pool("east")),
+        queued(job("1", "a")),
+    ];
+    let mut world = world(Preset::Aging, events);
+    assert_eq!(placed(&read_again(&world).decide(NOW)), Vec::<String>::new());
+    assert_eq!(placed(&world.decide(NOW)), Vec::<String>::new());
+    world.apply(joined(in_pool("west")));
+    assert_eq!(placed(&read_again(&world).decide(NOW)), ["1"]);
+    assert_eq!(placed(&world.decide(NOW)), ["1"]);
+}
+
+#[test]
+fn what_a_worker_said_about_inputs_goes_with_it() {
+    let said = Event::Inputs {
+        worker: WorkerId::new("gone"),
+        job: JobId::new("1"),
+        inputs: Inputs { missing_paths: None, missing_bytes: Some(7) },
+    };
+    let events = vec![joined(worker("w", 1)), joined(worker("gone", 1)), queued(job("1", "a"))];
+    let mut world = world(Preset::Simple, events);
+    world.apply(said);
+    world.apply(Event::Left(WorkerId::new("gone")));
+    let reason = |world: &mut World| world.explain(&JobId::new("1"), NOW).map(|hold| hold.reason);
+    assert_eq!(reason(&mut read_again(&world)), Some(Reason::Vetoed));
+    assert_eq!(reason(&mut world), Some(Reason::Vetoed));
+    assert_eq!(placed(&world.decide(NOW)), Vec::<String>::new());
+}
+
+#[test]
+fn a_worker_that_takes_back_how_much_it_lacks_has_said_nothing() {
+    let said = |missing_bytes| Event::Inputs {
+        worker: WorkerId::new("w"),
+        job: JobId::new("1"),
+        inputs: Inputs { missing_paths: None, missing_bytes },
+    };
+    let events = vec![joined(worker("w", 1)), queued(job("1", "a")), said(Some(7)), said(None)];
+    let mut world = world(Preset::Simple, events);
+    assert_eq!(placed(&read_again(&world).decide(NOW)), Vec::<String>::new());
+    assert_eq!(placed(&world.decide(NOW)), Vec::<String>::new());
+}
+
+#[test]
+fn a_worker_that_asks_goes_by_age_as_often_as_the_policy_says() {
+    let placed_with = |priority_percentage: u32| {
+        let mut policy = Preset::PriorityAge.policy();
+        policy.priority_percentage = priority_percentage;
+        let mut world = World::new(policy, 0);
+        let old = Job { ready: NOW - Millis::from_secs(90), ..job("old", "a") };
+        let urgent = Job { priority: 5, ..job("urgent", "a") };
+        for event in [joined(worker("w", 1)), queued(old), queued(urgent)] {
+            world.apply(event);
+        }
+        placed(&world.fetch(&Freed { worker: WorkerId::new("w"), completed: 1 }, NOW))
+    };
+    assert_eq!(placed_with(100), ["urgent"]);
+    assert_eq!(placed_with(0), ["old"]);
+}
+
+#[test]
+fn an_eviction_of_a_tenant_that_nobody_named_survives_being_written_down() {
+    let (tenant, pool) = (TenantId::new("t"), Name::new("default"));
+    let evicted = Event::Evicted(Eviction { at: NOW, tenant: tenant.clone(), pool });
+    let world = world(Preset::Cohort, vec![evicted]);
+    assert_eq!(world.snapshot().tenants, [Tenant::new(tenant)]);
+}
+
+#[test]
+fn an_eviction_lowers_a_maximum_until_the_cooldown_is_over() {
+    let pool = Name::new("default");
+    let quotas = vec![Quota { pool: pool.clone(), min: 0, max: Some(1) }];
+    let tenant = TenantId::new("a");
+    let evicted = |at| Event::Evicted(Eviction { at, tenant: tenant.clone(), pool: pool.clone() });
+    let events = vec![
+        Event::Tenant(Tenant { quotas, ..Tenant::new(tenant.clone()) }),
+        joined(worker("w", 1)),
+        queued(job("1", "a")),
+        evicted(NOW),
+        evicted(NOW - Millis::from_secs(1)),
+    ];
+    let mut world = world(Preset::Cohort, events);
+    let cooldown = Millis::from_secs(600);
+    assert_eq!(placed(&world.decide(NOW + cooldown - Millis(1))), Vec::<String>::new());
+    assert_eq!(placed(&read_again(&world).decide(NOW + cooldown)), ["1"]);
+    assert_eq!(placed(&world.decide(NOW + cooldown)), ["1"]);
 }

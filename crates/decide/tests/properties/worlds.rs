@@ -159,6 +159,7 @@ impl Drawn {
                 tenant: self.tenant_id(part.tenant),
                 inputs: known.map(|(worker, it)| (workers[*worker].id.clone(), *it)).collect(),
                 last_worker: part.last_worker.and_then(|last| Some(workers.get(last)?.id.clone())),
+                promised: part.promised.and_then(|kept| Some(workers.get(kept)?.id.clone())),
                 resource: self.ask(part.resource),
                 ..part.job.clone()
             }

@@ -74,6 +74,8 @@ record! {
         rescore_count: Option<Count>,
         /// What earlier runs of its kind used.
         history: Option<Object<History>>,
+        /// Where others stopped to make room for it: it starts there next, if limits allow.
+        promised: Option<Id<WorkerId>>,
     }
 }
 
@@ -131,6 +133,7 @@ impl Job {
             inputs: read_inputs(self.inputs),
             rescore_count: or(self.rescore_count, default.rescore_count),
             history: self.history.map(|Object(history)| history.read()),
+            promised: self.promised.map(WorkerId::from),
             ..default
         })
     }
@@ -162,6 +165,7 @@ impl Job {
             inputs: write_inputs(&job.inputs),
             rescore_count: unless(job.rescore_count, &default.rescore_count).map(Count),
             history: job.history.map(|history| Object(History::write(history))),
+            promised: job.promised.clone().map(Id),
         }
     }
 }

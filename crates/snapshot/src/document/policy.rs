@@ -51,7 +51,7 @@ record! {
         proactive_fetch_literal: Option<bool>,
         /// Taking slots back for tenants below their minimum.
         preemption: Option<Object<Preemption>>,
-        /// For so long an eviction lowers its tenant's maximum by one slot.
+        /// For so long an eviction lowers its tenant's maximum by one slot (`cohort`).
         eviction_cooldown_ms: Option<Span>,
         /// The magnitudes of an ageing score (`aging`, `balanced`).
         aging: Option<Object<Aging>>,
@@ -64,6 +64,9 @@ record! {
         guard: Option<Option<Object<Guard>>>,
         /// Whether slots are kept for a wide job until all of them are free (`balanced`).
         reserve: Option<bool>,
+        /// No slot is kept beside an attempt that is late by this much, or that has run for so long
+        /// and nobody predicted it (`balanced`). 3600000 if left out.
+        reserve_wait_max_ms: Option<Span>,
     }
 }
 

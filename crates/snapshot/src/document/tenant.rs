@@ -6,7 +6,7 @@ use model::{Fixed, Name, TenantId, maxima};
 
 use super::list::{List, Object};
 use super::name::{Id, Label};
-use super::number::{Count, Number, Quantity};
+use super::number::{Count, Number, Quantity, SignedNumber};
 use super::{or, unless};
 use crate::check::unique;
 use crate::error::{At as _, Problem};
@@ -24,6 +24,9 @@ record! {
         used: Option<Number>,
         /// Jobs completed within the window. 0 if left out.
         completed: Option<Quantity>,
+        /// What is added to its usage where shares are counted (`balanced`): a tenant that comes
+        /// back after it had nothing to do is due nothing for that time. 0 if left out.
+        lift: Option<SignedNumber>,
         /// The most cost within the window. No limit if left out.
         budget: Option<Number>,
         /// The most jobs at once. No limit if left out.
@@ -80,6 +83,7 @@ impl Tenant {
             active: or(self.active, default.active),
             used: or(self.used, default.used),
             completed: or(self.completed, default.completed),
+            lift: or(self.lift, default.lift),
             budget: self.budget.map(Fixed::from),
             jobs_max: self.jobs_max.map(u32::from),
             workspaces: self.workspaces.map(u32::from),
@@ -97,6 +101,7 @@ impl Tenant {
             active: unless(tenant.active, &default.active),
             used: unless(tenant.used, &default.used).map(Number),
             completed: unless(tenant.completed, &default.completed).map(Quantity),
+            lift: unless(tenant.lift, &default.lift).map(SignedNumber),
             budget: tenant.budget.map(Number),
             jobs_max: tenant.jobs_max.map(Count),
             workspaces: tenant.workspaces.map(Count),

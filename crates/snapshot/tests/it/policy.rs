@@ -40,21 +40,22 @@ fn the_documented_changes_are_made() {
     };
     assert_eq!(policy(text), expected);
 
-    let text = r#"{ "preset": "cohort", "preemption": { "enabled": true, "delay_ms": 1000 } }"#;
+    let text = r#"{ "preset": "cohort", "preemption": { "enabled": true, "delay_ms": 1000 },
+                    "eviction_cooldown_ms": 0 }"#;
     let own = Preset::Cohort.policy();
     let preemption = Preemption { enabled: true, delay: Millis(1000), ..own.preemption };
-    assert_eq!(policy(text), Policy { preemption, ..own });
+    assert_eq!(policy(text), Policy { preemption, eviction_cooldown: Millis::ZERO, ..own });
 }
 
 #[test]
 fn what_a_change_leaves_out_stays_as_the_preset_has_it() {
     let text = r#"{ "preset": "balanced", "aging": { "age": 8 }, "guard": { "rare_one_in": 4 },
-                    "reserve": false, "eviction_cooldown_ms": 5 }"#;
+                    "reserve": false, "reserve_wait_max_ms": 7 }"#;
     let mut expected = Preset::Balanced.policy();
     expected.aging.age = 8;
     expected.guard = Some(Guard { rare_one_in: 4, hold_max: Millis::from_secs(10) });
     expected.reserve = false;
-    expected.eviction_cooldown = Millis(5);
+    expected.reserve_wait_max = Millis(7);
     assert_eq!(policy(text), expected);
 }
 
@@ -64,13 +65,12 @@ fn settings_of_all_presets_are_taken_by_all_presets() {
         let text = format!(
             r#"{{ "preset": "{}", "proactive_fetch_to_capacity": true, "sampling": null,
                   "proactive_fetch_literal": true, "preemption": {{ "min_run_ms": 1,
-                  "evictions_max": 0 }}, "eviction_cooldown_ms": 0 }}"#,
+                  "evictions_max": 0 }} }}"#,
             preset.name()
         );
         let policy = policy(&text);
         assert!(policy.proactive_fetch_to_capacity && policy.proactive_fetch_literal);
         assert_eq!((policy.preemption.min_run, policy.preemption.evictions_max), (Millis(1), 0));
-        assert_eq!(policy.eviction_cooldown, Millis::ZERO);
     }
 }
 

@@ -205,6 +205,7 @@ fn job_fields() -> Vec<Field> {
         field("inputs", inputs.boxed()),
         field("rescore_count", count()),
         field("history", history),
+        field("promised", (0..4_u32).prop_map(Value::from).boxed()),
     ]
 }
 
@@ -265,6 +266,7 @@ fn tenant_fields() -> Vec<Field> {
         field("active", flag()),
         field("used", number()),
         field("completed", quantity()),
+        field("lift", (-999_999_999_999_i64..=999_999_999_999).prop_map(Value::from).boxed()),
         field("budget", number()),
         field("jobs_max", count()),
         field("workspaces", count()),
@@ -317,7 +319,6 @@ fn policy() -> BoxedStrategy<Value> {
         object(vec![
             field("proactive_fetch_to_capacity", flag()),
             field("proactive_fetch_literal", flag()),
-            field("eviction_cooldown_ms", quantity()),
             field(
                 "preemption",
                 object(vec![
@@ -338,6 +339,7 @@ fn policy() -> BoxedStrategy<Value> {
         field("priority_percentage", (0..=100_u32).prop_map(Value::from).boxed()),
         field("failure_backoff_ms", quantity()),
     ]);
+    let cohort = object(vec![field("eviction_cooldown_ms", quantity())]);
     let aging = object(vec![
         field("age", (0..=400_u32).prop_map(Value::from).boxed()),
         field("rarity", (0..=1_000_000_u32).prop_map(Value::from).boxed()),
@@ -349,6 +351,7 @@ fn policy() -> BoxedStrategy<Value> {
         field("aging", aging),
         field("guard", guard),
         field("reserve", flag()),
+        field("reserve_wait_max_ms", quantity()),
         field("rules", object(vec![field("load", weight()), field("headroom", weight())])),
     ]);
     let rules = object(vec![field("org-share", weight()), field("wait", weight())]);
@@ -365,6 +368,7 @@ fn policy() -> BoxedStrategy<Value> {
     prop_oneof![
         plain,
         with(&["priority-age", "cohort"], assigner),
+        with(&["cohort"], cohort),
         with(&["balanced"], balanced),
         with(&["simple", "resource-aware"], summed),
         with(&all, Just(json!({})).boxed()),

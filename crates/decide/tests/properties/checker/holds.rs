@@ -1,9 +1,7 @@
 //! Every reason is true, and the first that applies.
 
-use model::policy::Guard;
 use model::{
-    Ask, Budget, Fixed, Freed, JobId, JobType, Millis, Name, Preset, Quota, Reason, Snapshot,
-    WorkerId,
+    Ask, Budget, Fixed, Freed, JobId, JobType, Millis, Name, Quota, Reason, Snapshot, WorkerId,
 };
 
 use super::stage::{
@@ -170,50 +168,4 @@ fn a_worker_that_asks_does_not_idle_while_it_is_due_more() {
     before.policy.proactive_fetch_to_capacity = true;
     let said = found(&before, &[place(1, "w"), place(2, "w")], &holds);
     assert_only(&said, "job 3 is held as outranked, but worker w has room for it");
-}
-
-#[test]
-fn a_policy_that_keeps_no_slots_holds_nobody_for_that() {
-    let mut before = room_and_jobs(1, 1);
-    before.jobs[0].ready = NOW;
-    for reason in [Reason::Guarded, Reason::Reserved, Reason::Vetoed, Reason::BelowZero] {
-        let said = found(&before, &[], &[hold(1, reason)]);
-        let name = reason.name();
-        assert_only(&said, &format!("job 1 is held as {name}, which this policy does not do"));
-    }
-    before.policy = Preset::Balanced.policy();
-    assert_sound(&found(&before, &[], &[hold(1, Reason::Guarded)]));
-    assert_sound(&found(&before, &[], &[hold(1, Reason::Reserved)]));
-    before.policy = Preset::Simple.policy();
-    assert_sound(&found(&before, &[], &[hold(1, Reason::Vetoed)]));
-    assert_sound(&found(&before, &[], &[hold(1, Reason::BelowZero)]));
-}
-
-#[test]
-fn a_slot_is_guarded_for_so_long_only() {
-    let mut before = room_and_jobs(1, 1);
-    before.policy.guard = Some(Guard { rare_one_in: 2, hold_max: Millis(10) });
-    before.jobs[0].ready = NOW - Millis(9);
-    assert_sound(&found(&before, &[], &[hold(1, Reason::Guarded)]));
-    before.jobs[0].ready = NOW - Millis(10);
-    let said = found(&before, &[], &[hold(1, Reason::Guarded)]);
-    assert_only(&said, "job 1 is still guarded after 10 ms, at most 10 ms");
-}
-
-#[test]
-fn what_a_policy_does_on_purpose_comes_in_its_turn() {
-    let mut before = room_and_jobs(1, 1);
-    before.jobs[0].ready = NOW;
-    before.policy = Preset::Balanced.policy();
-    before.tenants[0].jobs_max = Some(0);
-    assert_sound(&found(&before, &[], &[hold(1, Reason::Guarded)]));
-    assert_sound(&found(&before, &[], &[hold(1, Reason::Reserved)]));
-    before.tenants[0].active = false;
-    let said = found(&before, &[], &[hold(1, Reason::Guarded)]);
-    assert_only(&said, "job 1 is held as guarded, but the first reason is tenant-paused");
-
-    before.tenants[0].active = true;
-    before.policy = Preset::Simple.policy();
-    let said = found(&before, &[], &[hold(1, Reason::Vetoed)]);
-    assert_only(&said, "job 1 is held as vetoed, but the first reason is tenant-at-jobs-max");
 }

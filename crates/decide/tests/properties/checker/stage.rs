@@ -3,7 +3,7 @@
 use decide::check::{Violation, check};
 use model::{
     Action, Attempt, Decision, Defer, Fixed, Hold, Job, JobId, Millis, Name, Placement, Preempt,
-    Preset, Reason, Resource, Snapshot, Tenant, TenantId, Traits, Worker, WorkerId,
+    Preset, Reason, Resource, Snapshot, Tenant, TenantId, Worker, WorkerId,
 };
 
 use crate::worlds::NOW;
@@ -47,24 +47,8 @@ pub(super) fn job(id: u64, tenant: &str) -> Job {
 
 /// An attempt of one slot on `worker` that has run for a minute.
 pub(super) fn attempt(id: u64, tenant: &str, worker: &str) -> Attempt {
-    Attempt {
-        job: JobId::number(id),
-        tenant: TenantId::new(tenant),
-        worker: WorkerId::new(worker),
-        kind: None,
-        needs: model::job::Needs::new(),
-        slots: 1,
-        amounts: model::job::Amounts::new(),
-        priority: 0,
-        ready: NOW - Millis::from_secs(60),
-        started: NOW - Millis::from_secs(60),
-        cost: Fixed::ONE,
-        estimate: None,
-        evictions: 0,
-        traits: Traits::default(),
-        holds: None,
-        stopping_for: None,
-    }
+    let (job, tenant) = (JobId::number(id), TenantId::new(tenant));
+    Attempt::new(job, tenant, WorkerId::new(worker), NOW - Millis::from_secs(60))
 }
 
 /// A free resource of `tenant`; of anybody's if it is `""`.

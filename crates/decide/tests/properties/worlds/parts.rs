@@ -31,6 +31,7 @@ pub(super) struct JobPart {
     pub(super) tenant: usize,
     pub(super) inputs: BTreeMap<usize, Inputs>,
     pub(super) last_worker: Option<usize>,
+    pub(super) promised: Option<usize>,
     pub(super) resource: Wish,
 }
 
@@ -104,7 +105,9 @@ pub(super) fn budget() -> impl Strategy<Value = Budget> {
 /// A tenant with limits that bite.
 pub(super) fn tenant() -> impl Strategy<Value = Tenant> {
     let quota = (select(vec![0_u32, 0, 1, 2, 4]), option::weighted(0.6, 0..=3_u32));
-    let usage = (select(vec![0_i64, 1_000, 1_000, 2_000, 3_500]), cost(3), 0..=3_u64);
+    let weight = select(vec![0_i64, 1_000, 1_000, 2_000, 3_500]);
+    let lift = select(vec![0_i64, 0, 0, -1_000, 1, 2_500]).prop_map(Fixed::thousandths);
+    let usage = (weight, cost(3), 0..=3_u64, lift);
     let limits = (
         option::weighted(0.4, cost(12)),
         option::weighted(0.4, 0..=5_u32),
@@ -112,7 +115,7 @@ pub(super) fn tenant() -> impl Strategy<Value = Tenant> {
         btree_map(0..3_usize, quota, 0..=3),
     );
     (chance(0.9), usage, limits).prop_map(|(active, usage, limits)| {
-        let (weight, used, completed) = usage;
+        let (weight, used, completed, lift) = usage;
         let (budget, jobs_max, workspaces, quotas) = limits;
         let quotas = quotas.into_iter().map(|(index, (min, above))| Quota {
             pool: pool(index),
@@ -125,6 +128,7 @@ pub(super) fn tenant() -> impl Strategy<Value = Tenant> {
             active,
             used,
             completed,
+            lift,
             budget,
             jobs_max,
             workspaces,
@@ -280,7 +284,7 @@ pub(super) fn job() -> impl Strategy<Value = JobPart> {
     let rest = (traits(), wish(), option::weighted(0.3, select(names(&["3", "hot", "warm"]))));
     let facts = (
         btree_map(0..8_usize, inputs(), 0..=3),
-        option::weighted(0.3, 0..8_usize),
+        (option::weighted(0.3, 0..8_usize), option::weighted(0.1, 0..8_usize)),
         option::weighted(0.3, 0..=20_u32),
         0..=12_u32,
         option::weighted(0.4, history()),
@@ -297,9 +301,10 @@ pub(super) fn job() -> impl Strategy<Value = JobPart> {
             (job.priority, job.on_demand, job.evictions, job.estimate) = urgency;
             let (traits, resource, hint) = rest;
             (job.traits, job.hint) = (traits, hint);
-            let (inputs, last_worker, dependents, rescore_count, history) = facts;
+            let (inputs, workers, dependents, rescore_count, history) = facts;
+            let (last_worker, promised) = workers;
             (job.dependents, job.rescore_count, job.history) = (dependents, rescore_count, history);
-            JobPart { job, tenant, inputs, last_worker, resource }
+            JobPart { job, tenant, inputs, last_worker, promised, resource }
         },
     )
 }

@@ -23,12 +23,13 @@ pub(super) fn policy(preset: Preset) -> impl Strategy<Value = Policy> {
     );
     let evictions_max = select(vec![0_u32, 1, 3, 3]);
     let preemption = (any::<bool>(), age_of(&[0, 20_000]), age_of(&[0, 0, 60_000]), evictions_max);
-    let guard = (option::weighted(0.7, (1..=4_u32, age_of(&[0, 10_000]))), any::<bool>());
+    let guard = option::weighted(0.7, (1..=4_u32, age_of(&[0, 10_000])));
+    let guard = (guard, any::<bool>(), age_of(&[0, 60_000, 3_600_000, 3_600_001]));
     let rest = (any::<bool>(), guard, age_of(&[0, 600_000]), rule_weights(preset));
     (choice, preemption, rest).prop_map(move |(choice, preemption, rest)| {
         let (priority_percentage, sampling, backoff, to_capacity, literal) = choice;
         let (enabled, delay, min_run, evictions_max) = preemption;
-        let (keeps_guard, (guard, reserve), eviction_cooldown, rules) = rest;
+        let (keeps_guard, (guard, reserve, wait_max), eviction_cooldown, rules) = rest;
         let mut policy = preset.policy();
         policy.priority_percentage = priority_percentage;
         if let (Seat::FirstMatch(_), Some((sample_size, max_attempts))) = (policy.seat, sampling) {
@@ -44,6 +45,7 @@ pub(super) fn policy(preset: Preset) -> impl Strategy<Value = Policy> {
         if !keeps_guard {
             policy.guard = guard.map(|(rare_one_in, hold_max)| Guard { rare_one_in, hold_max });
             policy.reserve = reserve;
+            policy.reserve_wait_max = wait_max;
         }
         policy
     })

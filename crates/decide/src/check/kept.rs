@@ -1,0 +1,191 @@
+//! Whether slots that are kept from a job on purpose are kept for somebody, and not for too long.
+//!
+//! Whether rarer work is expected can be told exactly. Who had a turn before whom cannot: a slot is
+//! taken to be kept for a wide job if some wide job could have been told to wait for it.
+
+use std::collections::BTreeSet;
+
+use model::policy::{Guard, Order, RARE_EXPECTED_FOR};
+use model::{Attempt, Decision, Job, Millis, Name, Reason, Timestamp, Worker};
+
+use super::delay::delay;
+use super::fit::{could_ever_run, misfit};
+use super::holds::{first_reason_anywhere, has_room, is_asked, is_open, is_within_type_max};
+use super::ledger::Ledger;
+use super::limits;
+use super::placements::placed_on;
+
+/// Whether `worker`, which has room for `job`, is kept for rarer work that is expected.
+pub(super) fn is_guarded(ledger: &Ledger<'_>, job: &Job, worker: &Worker) -> bool {
+    let before = ledger.before;
+    let Some(Guard { rare_one_in, hold_max }) = before.policy.guard else { return false };
+    if before.now.since(job.ready) >= hold_max {
+        return false;
+    }
+    let serving = || before.workers.iter().filter(|worker| worker.is_serving());
+    let all: u64 = serving().map(|worker| u64::from(worker.slots)).sum();
+    let own = serving().filter(|worker| misfit(ledger, job, worker).is_none());
+    let own: u64 = own.map(|worker| u64::from(worker.slots)).sum();
+    expected(ledger).into_iter().filter(|kind| Some(*kind) != job.kind.as_ref()).any(|kind| {
+        let able = || serving().filter(|worker| runs(worker, kind));
+        let slots: u64 = able().map(|worker| u64::from(worker.slots)).sum();
+        let n_free: u64 = able().map(|worker| limits::slots_free(ledger, worker)).sum();
+        let is_rare = slots < own && slots * u64::from(rare_one_in) <= all;
+        runs(worker, kind) && is_rare && n_free <= u64::from(job.slots)
+    })
+}
+
+/// Types of which a job became ready lately.
+fn expected<'a>(ledger: &Ledger<'a>) -> BTreeSet<&'a Name> {
+    let before = ledger.before;
+    let told = before.types.iter().filter_map(|kind| Some((&kind.name, kind.seen?)));
+    let seen = before.jobs.iter().filter_map(|job| Some((job.kind.as_ref()?, job.ready)));
+    let lately = told.chain(seen).filter(|(_, at)| before.now.since(*at) < RARE_EXPECTED_FOR);
+    lately.map(|(kind, _)| kind).collect()
+}
+
+fn runs(worker: &Worker, kind: &Name) -> bool {
+    worker.types.is_empty() || worker.types.contains(kind)
+}
+
+/// Whether `worker`, which has room for `job`, may be kept for another job that waits.
+pub(super) fn is_reserved(ledger: &Ledger<'_>, job: &Job, worker: &Worker) -> bool {
+    let waiting = |other: &&Job| other.id != job.id && !ledger.is_placed(&other.id);
+    ledger.before.jobs.iter().filter(waiting).any(|other| {
+        is_promised(ledger, other, job, worker) || is_awaited(ledger, other, job, worker)
+    })
+}
+
+/// Whether attempts on `worker` stop for `other`, and `job` would take some of that room.
+fn is_promised(ledger: &Ledger<'_>, other: &Job, job: &Job, worker: &Worker) -> bool {
+    let stops = |run: &&&Attempt| run.stopping_for.as_ref() == Some(&other.id);
+    let running = on(ledger, worker);
+    let victims: Vec<&Attempt> = running.iter().filter(stops).copied().collect();
+    if victims.is_empty() {
+        return false;
+    }
+    // What others took in this decision they may have taken of what is left.
+    let is_changed = placed_on(ledger, &worker.id) > 0;
+    is_changed || !fits_beside(job, other, &Room::with(ledger, worker, &victims))
+}
+
+/// Whether `other` is a wide job that may be told to wait for `worker`, and `job` would delay it.
+fn is_awaited(ledger: &Ledger<'_>, other: &Job, job: &Job, worker: &Worker) -> bool {
+    let before = ledger.before;
+    let is_wide = other.slots > 1 || other.amounts.values().any(|amount| *amount > 0);
+    let keeps = before.policy.reserve && before.policy.order != Order::Rules;
+    if !keeps || !is_wide || !may_wait_for(ledger, other, worker) {
+        return false;
+    }
+    let mut ends: Vec<(Timestamp, &Attempt)> = on(ledger, worker)
+        .into_iter()
+        .filter_map(|run| Some((expected_end(ledger, run)?, run)))
+        .collect();
+    ends.sort_by_key(|(end, _)| *end);
+    if placed_on(ledger, &worker.id) > 0 {
+        let all: Vec<&Attempt> = ends.iter().map(|(_, run)| *run).collect();
+        let mut room = Room::with(ledger, worker, &all);
+        room.slots -= slots_placed_for_ever(ledger, worker);
+        return room.holds(other);
+    }
+    let moments: BTreeSet<Timestamp> = ends.iter().map(|(end, _)| *end).collect();
+    let start = moments.into_iter().find_map(|moment| {
+        let ended = ends.iter().filter(|(end, _)| *end <= moment);
+        let ended: Vec<&Attempt> = ended.map(|(_, run)| *run).collect();
+        let room = Room::with(ledger, worker, &ended);
+        room.holds(other).then_some((moment, room))
+    });
+    start.is_some_and(|(start, room)| {
+        let end = job.estimate.map(|estimate| before.now + estimate);
+        let is_done = before.now < start && end.is_some_and(|end| end <= start);
+        !is_done && !fits_beside(job, other, &room)
+    })
+}
+
+/// Whether `other` could not start now, could have started before this decision if there had been
+/// room, and could start on `worker` if there were.
+fn may_wait_for(ledger: &Ledger<'_>, other: &Job, worker: &Worker) -> bool {
+    let nothing = Decision::default();
+    let earlier = Ledger::new(ledger.before, &nothing);
+    let is_kept_itself = ledger.decision.holds.iter().any(|hold| {
+        hold.job == other.id && matches!(hold.reason, Reason::Guarded | Reason::Reserved)
+    });
+    let mut workers = ledger.before.workers.iter();
+    let is_stuck = !workers.any(|each| is_asked(ledger, each) && is_open(ledger, other, each));
+    delay(ledger.before, other).is_none()
+        && first_reason_anywhere(&earlier, other).is_none()
+        && (is_stuck || is_kept_itself)
+        && worker.is_serving()
+        && could_ever_run(ledger, other, worker)
+        && !has_room(ledger, other, worker)
+        && limits::quota(&earlier, other, &worker.pool).is_none_or(|meter| meter.allows_one_more())
+        && is_within_type_max(&earlier, other, worker)
+}
+
+/// When `run` is expected to end; `None` if it is late, or has run without a prediction, for longer
+/// than anybody is to wait for.
+fn expected_end(ledger: &Ledger<'_>, run: &Attempt) -> Option<Timestamp> {
+    let (now, wait_max) = (ledger.before.now, ledger.before.policy.reserve_wait_max);
+    match run.estimate.map(|estimate| run.started + estimate) {
+        Some(end) if end >= now => Some(end),
+        Some(end) => (now.since(end) < wait_max).then_some(now),
+        None => {
+            let ran = now.since(run.started);
+            (ran < wait_max).then(|| now + ran)
+        }
+    }
+}
+
+/// Slots of jobs that are placed on `worker` and that nobody is to wait for.
+fn slots_placed_for_ever(ledger: &Ledger<'_>, worker: &Worker) -> i128 {
+    let waits = ledger.before.policy.reserve_wait_max > Millis::ZERO;
+    let placed = ledger.placements.iter().filter(|placed| placed.worker.id == worker.id);
+    let jobs = placed.map(|placed| placed.job).filter(|job| job.estimate.is_none() && !waits);
+    jobs.map(|job| i128::from(job.slots)).sum()
+}
+
+fn on<'a>(ledger: &Ledger<'a>, worker: &Worker) -> Vec<&'a Attempt> {
+    ledger.before.attempts.iter().filter(|run| run.worker == worker.id).collect()
+}
+
+/// What a worker has free before the decision, with what some attempts will leave.
+struct Room<'a> {
+    worker: &'a Worker,
+    slots: i128,
+    attempts: Vec<&'a Attempt>,
+    left: Vec<&'a Attempt>,
+}
+
+impl<'a> Room<'a> {
+    fn with(ledger: &Ledger<'a>, worker: &'a Worker, left: &[&'a Attempt]) -> Self {
+        let attempts = on(ledger, worker);
+        let slots = limits::slots_free_before(ledger, worker)
+            + left.iter().map(|run| i128::from(run.slots)).sum::<i128>();
+        Self { worker, slots, attempts, left: left.to_vec() }
+    }
+
+    fn amount(&self, name: &Name) -> u128 {
+        let of = |runs: &[&Attempt]| -> u128 {
+            runs.iter().map(|run| u128::from(run.amounts.get(name).copied().unwrap_or(0))).sum()
+        };
+        let all = self.worker.amounts.get(name).copied().unwrap_or(0);
+        u128::from(all).saturating_sub(of(&self.attempts)) + of(&self.left)
+    }
+
+    fn holds(&self, job: &Job) -> bool {
+        i128::from(job.slots) <= self.slots
+            && job.amounts.iter().all(|(name, asked)| u128::from(*asked) <= self.amount(name))
+    }
+}
+
+/// Whether `job` takes no more of `room` than `other` leaves.
+fn fits_beside(job: &Job, other: &Job, room: &Room<'_>) -> bool {
+    let slots_left = (room.slots - i128::from(other.slots)).max(0);
+    i128::from(job.slots) <= slots_left
+        && job.amounts.iter().all(|(name, asked)| {
+            let taken = other.amounts.get(name).copied().filter(|taken| *taken > 0);
+            taken.is_none_or(|taken| {
+                u128::from(*asked) <= room.amount(name).saturating_sub(u128::from(taken))
+            })
+        })
+}
