@@ -3,4 +3,10 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test that fails says where")]
 
 mod conformance;
+mod twins;
+mod refused;
+mod full;
+mod killed;
+mod torn;
 mod place;
+mod submit;
