@@ -77,10 +77,26 @@ fn calls_that_come_together_share_a_commit() {
     let calls = (0..30).map(|_| store.submit(submission())).collect();
     let answers = together(&store, calls);
     assert!(answers.iter().all(Result::is_ok));
-    assert_eq!(look(&store), 30);
-    // That of the hook itself and of `busy` change nothing, so they do not count.
+    // That of the hook itself, that of `busy`, and one for all.
     let n_commits = commits.try_iter().count();
     assert!(n_commits <= 3, "{n_commits} commits for 30 calls");
+    assert_eq!(look(&store), 30);
+}
+
+#[test]
+fn every_commit_waits_for_the_disk() {
+    let name = format!("maitre-store-pragmas-{}.db", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let connection = open::file(&path, Timestamp(0)).unwrap();
+    let pragma = |name: &str| -> String {
+        let sql = format!("SELECT CAST({name} AS TEXT) FROM pragma_{name}");
+        connection.query_row(&sql, [], |row| row.get(0)).unwrap()
+    };
+    // Two is `FULL`.
+    assert_eq!([pragma("synchronous"), pragma("journal_mode")], ["2", "wal"]);
+    assert_eq!([pragma("foreign_keys"), pragma("temp_store")], ["1", "2"]);
+    drop(connection);
+    std::fs::remove_file(path).unwrap();
 }
 
 #[test]

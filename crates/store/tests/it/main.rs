@@ -4,6 +4,8 @@
 
 mod conformance;
 mod twins;
+mod crowd;
+mod reopened;
 mod refused;
 mod full;
 mod killed;
