@@ -13,7 +13,7 @@ pub(super) fn amend(desk: &mut Desk, jobs: &[JobId], amend: Amend) -> Result<Vec
 }
 
 fn one(desk: &mut Desk, id: &JobId, amend: Amend) -> Result<Amended> {
-    let Some((_, mut record)) = unfinished(&desk.connection, id)? else {
+    let Some(mut record) = unfinished(&desk.connection, id)? else {
         let record = match number::of(id) {
             Some(number) => row::finished(&desk.connection, number)?,
             None => None,

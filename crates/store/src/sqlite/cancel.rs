@@ -3,9 +3,9 @@
 use model::{JobId, Record};
 use rusqlite::{Connection, Result};
 
-use super::settle::{self, Settled};
+use super::row;
+use super::settle::{self, Edges, Settled, unfinished};
 use super::writer::Desk;
-use super::{row, settle::unfinished};
 use crate::transition::{self, Off};
 use crate::{Cancelled, number};
 
@@ -18,12 +18,12 @@ pub(super) fn give_up(desk: &mut Desk, jobs: &[JobId]) -> Result<Vec<Cancelled>>
 }
 
 fn cancel_one(desk: &mut Desk, id: &JobId) -> Result<Cancelled> {
-    let Some((number, mut record)) = unfinished(&desk.connection, id)? else {
+    let Some(mut record) = unfinished(&desk.connection, id)? else {
         return final_before(&desk.connection, id);
     };
-    let fence = record.fence;
+    let (fence, edges) = (record.fence, Edges::of(&record));
     match transition::cancel(&mut record, desk.now()) {
-        Off::Final => done(desk, number, record),
+        Off::Final => done(desk, record, edges),
         Off::Stopping => {
             row::update(&desk.connection, fence, &record)?;
             Ok(Cancelled::Stopping(Box::new(record)))
@@ -34,17 +34,18 @@ fn cancel_one(desk: &mut Desk, id: &JobId) -> Result<Cancelled> {
 }
 
 fn give_up_one(desk: &mut Desk, id: &JobId) -> Result<Cancelled> {
-    let Some((number, mut record)) = unfinished(&desk.connection, id)? else {
+    let Some(mut record) = unfinished(&desk.connection, id)? else {
         return final_before(&desk.connection, id);
     };
+    let edges = Edges::of(&record);
     if transition::give_up(&mut record, desk.now()) {
-        return done(desk, number, record);
+        return done(desk, record, edges);
     }
     Ok(Cancelled::Unchanged(Box::new(record)))
 }
 
-fn done(desk: &mut Desk, number: i64, record: Record) -> Result<Cancelled> {
-    let Settled { released, cancelled, changed } = settle::finish(desk, number, &record)?;
+fn done(desk: &mut Desk, record: Record, edges: Edges) -> Result<Cancelled> {
+    let Settled { released, cancelled, changed } = settle::finish(desk, &record, edges)?;
     Ok(Cancelled::Done { record: Box::new(record), released, cancelled, changed })
 }
 

@@ -27,7 +27,7 @@ fn one(desk: &mut Desk, end: &End) -> Result<Ended> {
 fn accept(desk: &mut Desk, id: i64, kept: Kept, end: &End) -> Result<Ended> {
     let now = desk.now();
     let Kept { mut record, why } = kept;
-    let fence = record.fence;
+    let (fence, edges) = (record.fence, settle::Edges::of(&record));
     let patience = desk.options.patience;
     let why = why.unwrap_or_default();
     let Some(after) = transition::end(&mut record, end, why, &patience, now) else {
@@ -44,7 +44,7 @@ fn accept(desk: &mut Desk, id: i64, kept: Kept, end: &End) -> Result<Ended> {
         history::insert_run(&desk.connection, run)?;
     }
     let settled = if record.state.is_terminal() {
-        settle::finish(desk, id, &record)?
+        settle::finish(desk, &record, edges)?
     } else {
         requeue(&desk.connection, (id, fence), &record)?;
         settle::Settled::default()

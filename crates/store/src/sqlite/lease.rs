@@ -55,11 +55,12 @@ pub(super) fn leave(desk: &mut Desk, session: &Session) -> Result<bool> {
     Ok(desk.connection.prepare_cached(LEAVE)?.execute(values)? == 1)
 }
 
+/// A cross join keeps the order: few leases have run out, and each worker has few jobs.
 const EXPIRED: &str = concat!(
     "SELECT ",
     jobs_columns!(),
-    "WHERE j.id IN (SELECT jobs.id FROM sessions JOIN jobs ON jobs.worker = sessions.worker \
-     WHERE sessions.lease_until <= ?1) ORDER BY j.id LIMIT ?2"
+    "WHERE j.id IN (SELECT jobs.id FROM sessions CROSS JOIN jobs \
+     ON jobs.worker = sessions.worker WHERE sessions.lease_until <= ?1) ORDER BY j.id LIMIT ?2"
 );
 
 pub(super) fn expired(connection: &Connection, now: Timestamp, max: usize) -> Result<Vec<Record>> {

@@ -186,3 +186,6 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
     thread.map_err(|error| Error::Unusable(format!("no thread for the store: {error}")))
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use model::Timestamp;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::migrate;
@@ -55,7 +56,7 @@ pub(super) fn reader(path: &Path) -> Result<Connection, Error> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(cannot)?;
     connection.busy_timeout(BUSY).map_err(cannot)?;
-    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    keep_statements(&connection).map_err(cannot)?;
     connection.pragma_update(None, "query_only", true).map_err(cannot)?;
     Ok(connection)
 }
@@ -95,7 +96,7 @@ fn check_pages(connection: &Connection, path: &str) -> Result<(), Error> {
 
 /// An answer means durable: `FULL` waits for the disk at every commit.
 fn set_up(connection: &Connection) -> rusqlite::Result<()> {
-    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    keep_statements(connection)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     // Nothing is written anywhere but to the file and its log.
@@ -104,4 +105,12 @@ fn set_up(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "cache_size", -65_536)?;
     // A log that a long reader let grow shrinks again.
     connection.pragma_update(None, "journal_size_limit", 64 << 20)
+}
+
+/// Statements are prepared once. Without the guarantee of stable plans, those that could
+/// use a partial index would be prepared again for each value.
+fn keep_statements(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    Ok(())
 }

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use model::{Cause, IfFailed, Record, State};
+use model::{Cause, IfFailed, JobId, Record, State};
 use rusqlite::{Connection, Result};
 
+use super::fault::unreadable;
 use super::row;
 use super::writer::Desk;
 use crate::{number, transition};
@@ -20,10 +21,24 @@ pub(super) struct Settled {
     pub(super) changed: Vec<Record>,
 }
 
+/// Whether a job waits for others, and others for it.
+#[derive(Clone, Copy)]
+pub(super) struct Edges {
+    has_blockers: bool,
+    has_waiters: bool,
+}
+
+impl Edges {
+    /// What the record said before it was final.
+    pub(super) const fn of(record: &Record) -> Self {
+        Self { has_blockers: record.n_blockers > 0, has_waiters: record.n_dependents > 0 }
+    }
+}
+
 /// Moves a job whose record is final to the finished ones, and settles what waited for it.
-pub(super) fn finish(desk: &mut Desk, id: i64, record: &Record) -> Result<Settled> {
+pub(super) fn finish(desk: &mut Desk, record: &Record, edges: Edges) -> Result<Settled> {
     let mut cascade = Cascade::default();
-    cascade.remove(desk, id, record)?;
+    cascade.remove(desk, record, edges)?;
     while let Some((state, waiters)) = cascade.open.pop_front() {
         for waiter in waiters {
             cascade.settle(desk, waiter, state)?;
@@ -55,11 +70,11 @@ impl Cascade {
         };
         let mut record = kept.record;
         let now = desk.now();
-        let fence = record.fence;
+        let (fence, edges) = (record.fence, Edges::of(&record));
         self.changed.remove(&waiter);
         if state != State::Succeeded && record.spec.if_failed == IfFailed::Cancel {
             transition::finish(&mut record, State::Cancelled, Some(Cause::Dependency), now);
-            self.remove(desk, waiter, &record)?;
+            self.remove(desk, &record, edges)?;
             self.cancelled.insert(waiter, record);
             return Ok(());
         }
@@ -71,10 +86,14 @@ impl Cascade {
     }
 
     /// Takes a job whose record is final out of the unfinished ones, with every edge.
-    fn remove(&mut self, desk: &mut Desk, id: i64, record: &Record) -> Result<()> {
+    fn remove(&mut self, desk: &mut Desk, record: &Record, edges: Edges) -> Result<()> {
+        let id = number::of(&record.id).ok_or_else(|| unreadable("the id of a job"))?;
         self.changed.remove(&id);
-        let waiters = take(&desk.connection, TAKE_WAITERS, id)?;
-        for blocker in take(&desk.connection, TAKE_BLOCKERS, id)? {
+        let take = |is_any: bool, sql: &str| {
+            if is_any { take(&desk.connection, sql, id) } else { Ok(Vec::new()) }
+        };
+        let waiters = take(edges.has_waiters, TAKE_WAITERS)?;
+        for blocker in take(edges.has_blockers, TAKE_BLOCKERS)? {
             if let Some(kept) = row::job(&desk.connection, blocker)? {
                 let mut record = kept.record;
                 let fence = record.fence;
@@ -106,13 +125,10 @@ fn take(connection: &Connection, sql: &str, id: i64) -> Result<Vec<i64>> {
     Ok(numbers)
 }
 
-/// The unfinished job of this id, with its number.
-pub(super) fn unfinished(
-    connection: &Connection,
-    id: &model::JobId,
-) -> Result<Option<(i64, Record)>> {
+/// The unfinished job of this id.
+pub(super) fn unfinished(connection: &Connection, id: &JobId) -> Result<Option<Record>> {
     let Some(number) = number::of(id) else {
         return Ok(None);
     };
-    Ok(row::job(connection, number)?.map(|kept| (number, kept.record)))
+    Ok(row::job(connection, number)?.map(|kept| kept.record))
 }

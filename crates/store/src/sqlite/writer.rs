@@ -75,9 +75,14 @@ impl Desk {
     }
 
     /// Reads what is kept beside the connection.
-    pub(super) fn recount(&mut self) -> Result<()> {
+    fn read_again(&mut self) -> Result<()> {
         let next_job = "SELECT next_job FROM meta";
         self.next_job = self.connection.prepare_cached(next_job)?.query_row([], |r| r.get(0))?;
+        self.recount()
+    }
+
+    /// Counts unfinished jobs.
+    fn recount(&mut self) -> Result<()> {
         let n_jobs = "SELECT tenant, count(*) FROM jobs GROUP BY tenant";
         let mut statement = self.connection.prepare_cached(n_jobs)?;
         let rows = statement.query_map([], |row| {
@@ -211,7 +216,7 @@ impl Writer {
     /// Does calls from the front of the batch, commits, and answers them. Leaves those that were
     /// not begun when the database gave up.
     fn commit(&mut self, batch: &mut VecDeque<Box<dyn Call>>) {
-        if self.broken.error("go on").is_some() {
+        if self.is_broken() {
             for call in batch.drain(..) {
                 let error = self.broken.error(call.doing());
                 call.answer(error.map_or(Ok(()), Err));
@@ -228,16 +233,15 @@ impl Writer {
         while failed.is_none() {
             let Some(mut call) = batch.pop_front() else { break };
             let outcome = if is_alone { call.run(&mut self.desk) } else { self.step(&mut *call) };
-            match outcome {
-                Ok(()) => done.push(call),
-                Err(error) if is_alone || self.desk.connection.is_autocommit() => {
-                    done.push(call);
-                    failed = Some(error);
-                }
-                Err(error) => {
-                    let outcome = Err(self.broken.note(call.doing(), &error));
-                    call.answer(outcome);
-                }
+            let Err(error) = outcome else {
+                done.push(call);
+                continue;
+            };
+            let told = self.broken.note(call.doing(), &error);
+            call.answer(Err(told));
+            let is_over = self.desk.connection.is_autocommit() || self.is_broken();
+            if is_alone || is_over {
+                failed = Some(error);
             }
         }
         let committed = match failed {
@@ -261,6 +265,7 @@ impl Writer {
         if outcome.is_err() && !self.desk.connection.is_autocommit() {
             self.desk.run("ROLLBACK TO call")?;
             self.desk.run("RELEASE call")?;
+            // Numbers that it took are left out: the next one is written down with the commit.
             self.desk.recount()?;
             return outcome;
         }
@@ -270,7 +275,7 @@ impl Writer {
     fn begin(&mut self) -> Result<()> {
         self.desk.run("BEGIN IMMEDIATE")?;
         if !self.is_counted {
-            self.desk.recount()?;
+            self.desk.read_again()?;
             self.is_counted = true;
         }
         Ok(())
@@ -286,9 +291,13 @@ impl Writer {
         self.is_counted = false;
     }
 
+    fn is_broken(&self) -> bool {
+        self.broken.error("go on").is_some()
+    }
+
     /// A checkpoint that fails for lack of room is done later; the log holds everything.
     fn checkpoint(&mut self, pragma: &str) {
-        if self.broken.error("go on").is_some() {
+        if self.is_broken() {
             return;
         }
         self.log_pages.store(0, Ordering::Relaxed);

@@ -3,4 +3,12 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test that fails says where")]
 
 mod conformance;
+mod twins;
+mod crowd;
+mod reopened;
+mod refused;
+mod full;
+mod killed;
+mod torn;
 mod place;
+mod submit;

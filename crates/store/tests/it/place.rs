@@ -1,6 +1,6 @@
 //! A directory that is gone after the test.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -9,9 +9,18 @@ pub(crate) struct Place(PathBuf);
 
 impl Place {
     pub(crate) fn new() -> Self {
+        Self::under(&std::env::temp_dir())
+    }
+
+    /// In memory where there is such a place, for tests that are not about disks.
+    pub(crate) fn quick() -> Self {
+        let memory = Path::new("/dev/shm");
+        if memory.is_dir() { Self::under(memory) } else { Self::new() }
+    }
+
+    fn under(directory: &Path) -> Self {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("maitre-store-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
+        let path = directory.join(format!("maitre-store-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }

@@ -1,0 +1,159 @@
+//! What only the thread that writes can be asked: what shares a commit, and who is hurt by what.
+
+use std::sync::mpsc;
+
+use model::{Name, Spec, TenantId};
+use rusqlite::ffi;
+
+use super::*;
+use crate::conformance::{Time, options};
+use crate::{NewJob, Repeat, Store as _, Submission};
+
+fn store() -> Sqlite {
+    Sqlite::in_memory(options(&Time::new())).unwrap()
+}
+
+fn submission() -> Submission {
+    let tenant = TenantId::new("tenant");
+    let spec = Spec::new(tenant.clone(), Name::new("kind"));
+    let job = NewJob { spec, after_indexes: Vec::new(), repeat: Repeat::Join, on_hold: false };
+    Submission { tenant, idempotency: None, jobs: vec![job] }
+}
+
+/// Makes calls while the thread is busy with another, so that they share one commit.
+fn together<T>(store: &Sqlite, calls: Vec<Reply<'_, T>>) -> Vec<Result<T, Error>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let (let_go, wait) = mpsc::channel::<()>();
+        let busy = store.write(("be busy", 1), move |_| {
+            wait.recv().ok();
+            Ok(())
+        });
+        let mut futures: Vec<_> = calls.into_iter().map(Some).collect();
+        let mut answers: Vec<Option<Result<T, Error>>> = futures.iter().map(|_| None).collect();
+        let mut busy = Some(busy);
+        let mut let_go = Some(let_go);
+        std::future::poll_fn(|cx| {
+            if let Some(future) = &mut busy
+                && future.as_mut().poll(cx).is_ready()
+            {
+                busy = None;
+            }
+            for (future, answer) in futures.iter_mut().zip(&mut answers) {
+                if let Some(running) = future
+                    && let std::task::Poll::Ready(ready) = running.as_mut().poll(cx)
+                {
+                    *answer = Some(ready);
+                    *future = None;
+                }
+            }
+            // By now all of them are in the queue.
+            let_go = None;
+            if answers.iter().all(Option::is_some) {
+                std::task::Poll::Ready(())
+            } else {
+                std::task::Poll::Pending
+            }
+        })
+        .await;
+        drop(let_go);
+        answers.into_iter().flatten().collect()
+    })
+}
+
+fn look(store: &Sqlite) -> usize {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(store.look(None, 99)).unwrap().len()
+}
+
+#[test]
+fn calls_that_come_together_share_a_commit() {
+    let store = store();
+    let (sender, commits) = mpsc::channel::<()>();
+    let call = store.write(("count commits", 1), move |desk| {
+        desk.connection.commit_hook(Some(move || sender.send(()).is_err()))
+    });
+    together(&store, vec![call])[0].clone().unwrap();
+    let calls = (0..30).map(|_| store.submit(submission())).collect();
+    let answers = together(&store, calls);
+    assert!(answers.iter().all(Result::is_ok));
+    // That of the hook itself, that of `busy`, and one for all.
+    let n_commits = commits.try_iter().count();
+    assert!(n_commits <= 3, "{n_commits} commits for 30 calls");
+    assert_eq!(look(&store), 30);
+}
+
+#[test]
+fn every_commit_waits_for_the_disk() {
+    let name = format!("maitre-store-pragmas-{}.db", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let connection = open::file(&path, Timestamp(0)).unwrap();
+    let pragma = |name: &str| -> String {
+        let sql = format!("SELECT CAST({name} AS TEXT) FROM pragma_{name}");
+        connection.query_row(&sql, [], |row| row.get(0)).unwrap()
+    };
+    // Two is `FULL`.
+    assert_eq!([pragma("synchronous"), pragma("journal_mode")], ["2", "wal"]);
+    assert_eq!([pragma("foreign_keys"), pragma("temp_store")], ["1", "2"]);
+    drop(connection);
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn a_call_that_fails_hurts_no_other_and_leaves_nothing() {
+    let store = store();
+    let submit = || -> Reply<'_, ()> {
+        let call = store.submit(submission());
+        Box::pin(async move { call.await.map(|submitted| drop(submitted.unwrap())) })
+    };
+    let fail = store.write(("fail", 1), |desk| {
+        submit::submit(desk, submission())?.unwrap();
+        desk.connection.execute("INSERT INTO nothing VALUES (1)", [])?;
+        Ok(())
+    });
+    let answers = together(&store, vec![submit(), fail, submit()]);
+    assert!(answers[0].is_ok() && answers[2].is_ok(), "{answers:?}");
+    let told = answers[1].as_ref().unwrap_err().to_string();
+    assert!(matches!(answers[1], Err(Error::Unavailable { doing: "fail", .. })), "{told}");
+    assert_eq!(look(&store), 2);
+    // Counts that are kept beside the tables are right again: the tenant's limit still holds.
+    let calls = (0..29).map(|_| store.submit(submission())).collect();
+    let n_taken = together(&store, calls).iter().filter(|one| matches!(one, Ok(Ok(_)))).count();
+    assert_eq!((n_taken, look(&store)), (28, 30));
+}
+
+#[test]
+fn a_commit_that_fails_is_told_to_all_and_leaves_nothing() {
+    let store = store();
+    let submit = || -> Reply<'_, ()> {
+        let call = store.submit(submission());
+        Box::pin(async move { call.await.map(|submitted| drop(submitted.unwrap())) })
+    };
+    let poison = store.write(("poison", 1), |desk| {
+        desk.connection.execute_batch("PRAGMA defer_foreign_keys = ON")?;
+        desk.connection.execute("INSERT INTO waits VALUES (98, 99)", [])?;
+        Ok(())
+    });
+    let answers = together(&store, vec![submit(), poison, submit()]);
+    assert!(answers.iter().all(|one| matches!(one, Err(Error::Unavailable { .. }))), "{answers:?}");
+    assert_eq!(look(&store), 0);
+    assert!(together(&store, vec![submit()])[0].is_ok());
+    assert_eq!(look(&store), 1);
+}
+
+#[test]
+fn a_disk_that_failed_is_not_asked_again() {
+    let store = store();
+    let submit = || -> Reply<'_, ()> {
+        let call = store.submit(submission());
+        Box::pin(async move { call.await.map(|submitted| drop(submitted.unwrap())) })
+    };
+    let fail = store.write(("sync", 1), |_| -> rusqlite::Result<()> {
+        Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_IOERR_FSYNC), None))
+    });
+    let answers = together(&store, vec![submit(), fail, submit()]);
+    assert!(answers.iter().all(|one| matches!(one, Err(Error::Broken { .. }))), "{answers:?}");
+    assert!(matches!(together(&store, vec![submit()])[0], Err(Error::Broken { .. })));
+    let read = together(&store, vec![store.settings()]);
+    assert!(matches!(read[0], Err(Error::Broken { .. })));
+}

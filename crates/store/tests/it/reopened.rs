@@ -1,0 +1,58 @@
+//! A store that is opened again goes on where it was.
+
+use model::{JobId, Millis, WorkerId};
+use store::conformance::{Time, options};
+use store::{Options, Sqlite, Store};
+
+use crate::place::Place;
+use crate::submit::{block_on, submission, submit};
+
+#[test]
+fn time_does_not_go_back_with_the_clock() {
+    let place = Place::new();
+    let (early, late) = (Time::new(), Time::new());
+    late.pass(Millis(3_600_000));
+    let store = Sqlite::open(&place.file(), options(&late)).unwrap();
+    let record = block_on(submit(&store, 1)).unwrap().remove(0);
+    store.close();
+
+    let store = Sqlite::open(&place.file(), options(&early)).unwrap();
+    assert_eq!(store.now(), record.created);
+    early.pass(Millis(5));
+    assert_eq!(store.now(), record.created + Millis(5));
+    assert_eq!(block_on(submit(&store, 1)).unwrap()[0].created, record.created + Millis(5));
+}
+
+#[test]
+fn numbers_and_generations_go_on_after_everything_is_forgotten() {
+    let (place, time) = (Place::new(), Time::new());
+    let session = |store: &Sqlite| block_on(store.join(WorkerId::new("w"), Millis(10))).unwrap();
+    let mut generation = 0;
+    for round in 0..3 {
+        let store = Sqlite::open(&place.file(), options(&time)).unwrap();
+        let id = block_on(submit(&store, 1)).unwrap().remove(0).id;
+        assert_eq!(id, JobId::number(round + 1));
+        let session = session(&store);
+        assert!(session.generation > generation);
+        generation = session.generation;
+        block_on(store.cancel(vec![id])).unwrap();
+        time.pass(Millis(1_000));
+        assert_eq!(block_on(store.forget(time.now(), 9)).unwrap(), 1);
+    }
+}
+
+#[test]
+fn the_log_is_copied_to_the_file_before_it_grows_large() {
+    let (place, time) = (Place::quick(), Time::new());
+    let many = Options { jobs_max: 100_000, tenant_jobs_max: 100_000, ..options(&time) };
+    let store = Sqlite::open(&place.file(), many).unwrap();
+    for _ in 0..80 {
+        block_on(store.submit(submission(1, 1 << 20))).unwrap().unwrap();
+    }
+    let mut wal = place.file().into_os_string();
+    wal.push("-wal");
+    let n_bytes = std::fs::metadata(&wal).unwrap().len();
+    assert!(n_bytes < 30 << 20, "the log has {n_bytes} bytes");
+    store.close();
+    assert!(!std::path::Path::new(&wal).exists(), "the log is left behind");
+}
