@@ -9,8 +9,9 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{BufRead as _, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 
@@ -19,6 +20,10 @@ use crate::command::group;
 /// What a shell answers with when there is no such program, or it cannot be run.
 const CODE_NOT_FOUND: u8 = 127;
 const CODE_NOT_RUN: u8 = 126;
+
+/// How often, and how fast, the guard tries to remove what is left.
+const REMOVALS_MAX: u32 = 100;
+const REMOVAL_EVERY: Duration = Duration::from_millis(20);
 
 /// The words that choose a mode.
 pub(crate) const RUN: &str = "run";
@@ -83,7 +88,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
             let command = command(program, args);
             run(&text(parent), &text(limits), command)
         }
-        (Some(GUARD), [directory]) => guard(&PathBuf::from(directory)),
+        (Some(GUARD), [directory]) => guard(Path::new(directory)),
         _ => fail(CODE_NOT_RUN, "this is for workers to start, not for people"),
     }
 }
@@ -125,7 +130,7 @@ fn prepare(parent: &str, limits: &str) -> Result<(), String> {
 
 /// Remembers the groups that it is told, one line each: `+7` begins, `-7` ended. When the worker
 /// is gone, and with it the other end of the pipe, it kills those that are left.
-fn guard(directory: &PathBuf) -> ExitCode {
+fn guard(directory: &Path) -> ExitCode {
     // What ends the worker from a terminal must not end this first.
     if let Err(error) = rustix::process::setsid() {
         return fail(CODE_NOT_RUN, &format!("could not begin a session: {error}"));
@@ -142,12 +147,19 @@ fn guard(directory: &PathBuf) -> ExitCode {
     for group in groups.into_iter().filter_map(Pid::from_raw) {
         group::signal(group, Signal::KILL);
     }
-    match std::fs::remove_dir_all(directory) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            fail(1, &format!("could not remove `{}`: {error}", directory.display()))
+    remove(directory)
+}
+
+/// Who is being killed may still write for a moment.
+fn remove(directory: &Path) -> ExitCode {
+    for _ in 0..REMOVALS_MAX {
+        match std::fs::remove_dir_all(directory) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {}
+            _ => return ExitCode::SUCCESS,
         }
-        _ => ExitCode::SUCCESS,
+        std::thread::sleep(REMOVAL_EVERY);
     }
+    fail(1, &format!("could not remove `{}`", directory.display()))
 }
 
 /// Its stderr is the command's: what is said here is part of the attempt's output.

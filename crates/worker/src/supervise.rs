@@ -262,8 +262,11 @@ fn clean(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use model::{Name, TenantId};
+
     use super::*;
 
+    const SECOND: Duration = Duration::from_secs(1);
     const KEY: Key = Key { job: 7, attempt: 2 };
 
     fn ending_of(stopped: Option<StopReason>, outcome: Outcome) -> v1::Ending {
@@ -286,6 +289,41 @@ mod tests {
         assert_eq!(ending_of(Some(StopReason::Preempted), failed()), v1::Ending::Preempted);
         assert_eq!(ending_of(Some(StopReason::Timeout), failed()), v1::Ending::Timeout);
         assert_eq!(ending_of(Some(StopReason::Leaving), failed()), v1::Ending::Refused);
+    }
+
+    /// A worker with one attempt, and a lease of a second that began so long ago.
+    fn with_attempt(lease_age: Duration) -> (Shared, Arc<Ticket>) {
+        let handler = |_: Attempt| async { Ok(Done::new()) };
+        let worker = crate::Worker::builder("127.0.0.1:1").name("w").type_("a", 0, handler);
+        let shared = worker.build().unwrap().into_shared();
+        shared.lease.welcome(Instant::now().checked_sub(lease_age).unwrap(), SECOND);
+        let given = Given {
+            key: KEY,
+            spec: Spec::new(TenantId::new("t"), Name::new("a")),
+            failures: 0,
+            resource: None,
+            result_bytes_max: 10,
+            log_bytes_max: 10,
+        };
+        let ticket = Ticket::new(given, Arc::clone(&shared.outbox), Arc::clone(&shared.speeds));
+        let ticket = Arc::new(ticket);
+        shared.roster.insert(Arc::clone(&ticket));
+        (shared, ticket)
+    }
+
+    #[tokio::test]
+    async fn an_end_is_told_while_the_lease_lasts() {
+        let (shared, ticket) = with_attempt(Duration::ZERO);
+        finish(&shared, &ticket, Ok(Done::new()));
+        assert_eq!(shared.outbox.unacknowledged(), [KEY]);
+    }
+
+    #[tokio::test]
+    async fn nothing_is_told_after_the_lease_even_if_the_timer_is_late() {
+        let (shared, ticket) = with_attempt(SECOND);
+        finish(&shared, &ticket, Ok(Done::new()));
+        assert_eq!(shared.outbox.unacknowledged(), []);
+        assert_eq!(ticket.stops.reason(), Some(StopReason::LeaseOver));
     }
 
     #[test]

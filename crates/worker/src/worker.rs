@@ -46,6 +46,12 @@ impl Worker {
         Self { settings, condition: Arc::default() }
     }
 
+    /// What its tasks would share.
+    #[cfg(test)]
+    pub(crate) fn into_shared(self) -> Shared {
+        Shared::new(self.settings, self.condition, Handle::current())
+    }
+
     /// A way to say things about the worker while it runs.
     pub fn control(&self) -> Control {
         Control { condition: Arc::clone(&self.condition) }

@@ -65,7 +65,7 @@ async fn an_offer_that_comes_twice_is_run_once() {
     session.offer(1, 1, spec("a")).await;
     assert!(matches!(session.next().await, Ours::Accept(_)));
     assert!(matches!(session.next().await, Ours::Accept(_)));
-    while session.heartbeat().await.slots_used != 1 {}
+    session.heartbeat_with(|heartbeat| heartbeat.slots_used == 1).await;
 }
 
 #[tokio::test]

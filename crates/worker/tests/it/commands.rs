@@ -138,7 +138,8 @@ async fn exit_codes_say_whether_to_try_again() {
 #[tokio::test]
 async fn a_program_that_is_not_there_is_a_failure_for_good() {
     let (_server, _running, mut session) = command_world().await;
-    session.offer(1, 1, command_spec("exec", &json!({"argv": ["no-such-program"]}))).await;
+    let payload = json!({"argv": ["no-such-program"], "env": {"PATH": "/usr/bin:/bin"}});
+    session.offer(1, 1, command_spec("exec", &payload)).await;
     let complete = session.complete().await;
     assert_eq!((complete.ending(), complete.exit_code), (v1::Ending::Permanent, Some(127)));
     assert!(complete.error.contains("could not run `no-such-program`"), "{}", complete.error);

@@ -2,6 +2,10 @@
 
 use std::process::{Child, Command, Stdio};
 
+use proto::v1::server_message::Message as Theirs;
+use proto::v1::worker_message::Message as Ours;
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::server::Server;
 use crate::world::{is_alive, pids, script, until};
 
@@ -42,11 +46,37 @@ async fn the_children_and_grandchildren_of_a_killed_worker_are_killed() {
 }
 
 #[tokio::test]
-async fn a_suspended_worker_kills_its_attempts_when_it_wakes_and_reports_none() {
-    use proto::v1::server_message::Message as Theirs;
-    use proto::v1::worker_message::Message as Ours;
-    use rustix::process::{Pid, Signal, kill_process};
+async fn a_command_dies_with_its_worker_even_if_nobody_guards_it() {
+    let mut server = Server::start();
+    let mut process = worker_process(&server);
+    let mut session = server.welcomed().await;
+    session.offer(1, 1, script("pwd; echo $$ .; exec sleep 1000")).await;
+    let output = session.output_with(" .").await;
+    let pids = pids(&output);
+    let is_guard = |pid: &i32| {
+        let line = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap();
+        line.contains("\0guard\0")
+    };
+    let mut guards: Vec<i32> = Vec::new();
+    // Children are listed by the thread that started them.
+    for task in std::fs::read_dir(format!("/proc/{}/task", process.id())).unwrap() {
+        let list = std::fs::read_to_string(task.unwrap().path().join("children")).unwrap();
+        guards.extend(crate::world::pids(&list).into_iter().filter(is_guard));
+    }
+    assert_eq!(guards.len(), 1);
+    kill_process(Pid::from_raw(guards[0]).unwrap(), Signal::KILL).unwrap();
+    until("the guard is dead", || !is_alive(guards[0])).await;
+    assert!(is_alive(pids[0]));
+    process.kill().unwrap();
+    process.wait().unwrap();
+    until("the command is dead", || !is_alive(pids[0])).await;
+    // Nobody was left to remove it.
+    let place = std::path::Path::new(output.lines().next().unwrap());
+    std::fs::remove_dir_all(place.ancestors().nth(2).unwrap()).unwrap();
+}
 
+#[tokio::test]
+async fn a_suspended_worker_kills_its_attempts_when_it_wakes_and_reports_none() {
     let mut server = Server::start();
     let mut process = worker_process(&server);
     let session = server.session().await;

@@ -62,7 +62,7 @@ async fn a_worker_that_shuts_down_finishes_what_it_can_and_gives_back_the_rest()
     let mut session = server.welcomed().await;
     session.offer(1, 1, taking(500)).await;
     session.offer(2, 1, spec("a")).await;
-    while session.heartbeat().await.slots_used < 2 {}
+    session.heartbeat_with(|heartbeat| heartbeat.slots_used == 2).await;
     running.shutdown.cancel();
     loop {
         if let Ours::Draining(draining) = session.next().await {

@@ -135,6 +135,22 @@ impl Session {
         heartbeat.expect("a heartbeat comes in time").expect("the worker did not hang up")
     }
 
+    /// The first heartbeat from now on that is as it should be.
+    pub(crate) async fn heartbeat_with(
+        &mut self,
+        is_so: impl Fn(&v1::Heartbeat) -> bool,
+    ) -> v1::Heartbeat {
+        let found = async {
+            loop {
+                let heartbeat = self.heartbeat().await;
+                if is_so(&heartbeat) {
+                    return heartbeat;
+                }
+            }
+        };
+        timeout(DEADLINE, found).await.expect("such a heartbeat comes in time")
+    }
+
     /// The next completion; what comes before is left out.
     pub(crate) async fn complete(&mut self) -> v1::Complete {
         self.run_to_end().await.0

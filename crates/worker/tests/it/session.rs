@@ -54,16 +54,13 @@ async fn heartbeats_count_up_and_tell_of_slots_attempts_and_the_machine() {
     let _running = Running::start(builder(&server).slots(4).type_("a", 0, forever));
     let mut session = server.welcomed().await;
     session.offer(7, 2, v1::Spec { slots: 3, ..spec("a") }).await;
-    let mut last = session.heartbeat().await;
-    loop {
-        let heartbeat = session.heartbeat().await;
-        assert_eq!(heartbeat.sequence, last.sequence + 1);
-        last = heartbeat;
-        let metrics = last.metrics.unwrap();
-        if last.slots_used == 3 && metrics.cpu_score.is_some() && metrics.ram_free_mb.is_some() {
-            break;
-        }
-    }
+    let first = session.heartbeat().await;
+    assert_eq!(session.heartbeat().await.sequence, first.sequence + 1);
+    let is_whole = |heartbeat: &v1::Heartbeat| {
+        let metrics = heartbeat.metrics.unwrap();
+        heartbeat.slots_used == 3 && metrics.cpu_score.is_some() && metrics.ram_free_mb.is_some()
+    };
+    let last = session.heartbeat_with(is_whole).await;
     assert_eq!(last.slots_total, 4);
     assert_eq!(last.attempts, [v1::AttemptRef { job: 7, attempt: 2 }]);
 }
@@ -93,7 +90,7 @@ async fn a_handler_that_blocks_its_thread_does_not_stop_heartbeats() {
     });
     let mut session = server.welcomed().await;
     session.offer(1, 1, spec("a")).await;
-    while session.heartbeat().await.slots_used == 0 {}
+    session.heartbeat_with(|heartbeat| heartbeat.slots_used == 1).await;
     for _ in 0..5 {
         session.heartbeat().await;
     }
@@ -215,19 +212,14 @@ async fn what_the_welcome_calls_stale_is_killed_and_not_reported() {
     let mut session = server.welcomed().await;
     session.offer(7, 1, spec("a")).await;
     session.offer(8, 1, spec("a")).await;
-    while session.heartbeat().await.slots_used < 2 {}
+    session.heartbeat_with(|heartbeat| heartbeat.slots_used == 2).await;
     drop(session);
     let mut session = server.session().await;
     assert_eq!(session.hello.attempts.len(), 2);
     let stale = vec![v1::AttemptRef { job: 7, attempt: 1 }];
     session.say(Theirs::Welcome(v1::Welcome { stale, ..welcome() })).await;
-    loop {
-        let heartbeat = session.heartbeat().await;
-        if heartbeat.slots_used == 1 {
-            assert_eq!(heartbeat.attempts, [v1::AttemptRef { job: 8, attempt: 1 }]);
-            break;
-        }
-    }
+    let heartbeat = session.heartbeat_with(|heartbeat| heartbeat.slots_used == 1).await;
+    assert_eq!(heartbeat.attempts, [v1::AttemptRef { job: 8, attempt: 1 }]);
     let attempt = Some(v1::AttemptRef { job: 8, attempt: 1 });
     let reason = v1::StopReason::Cancelled.into();
     session.say(Theirs::Stop(v1::Stop { attempt, reason, grace_ms: 0 })).await;
@@ -308,7 +300,7 @@ async fn an_inventory_is_told_whole_and_then_by_what_changed() {
         (change.full, change.more, &change.added[..]),
         (false, false, &["new".to_owned()][..])
     );
-    while session.heartbeat().await.metrics.unwrap().net_mbps.is_none() {}
+    session.heartbeat_with(|heartbeat| heartbeat.metrics.unwrap().net_mbps.is_some()).await;
 }
 
 #[tokio::test]
@@ -322,15 +314,11 @@ async fn a_worker_can_be_unwell_and_change_its_hints() {
     assert!(!first.unhealthy && first.hints.is_none());
     control.unwell();
     control.hints(vec!["rack-8".to_owned()]);
-    let changed = loop {
-        let heartbeat = session.heartbeat().await;
-        if heartbeat.unhealthy && heartbeat.hints.is_some() {
-            break heartbeat;
-        }
-    };
+    let is_changed = |heartbeat: &v1::Heartbeat| heartbeat.unhealthy && heartbeat.hints.is_some();
+    let changed = session.heartbeat_with(is_changed).await;
     assert_eq!(changed.hints.unwrap().hints, ["rack-8"]);
     control.well();
-    while session.heartbeat().await.unhealthy {}
+    session.heartbeat_with(|heartbeat| !heartbeat.unhealthy).await;
     task.abort();
     until("the worker hangs up", || session.batches.is_closed()).await;
 }

@@ -59,7 +59,8 @@ async fn a_suspended_command_can_be_stopped_too() {
 async fn what_a_command_leaves_behind_is_killed_also_in_a_group_of_its_own() {
     let (_server, _running, mut session) = command_world().await;
     // With job control, each job in the background gets its own group.
-    session.offer(1, 1, script("sleep 1000 & echo $!; set -m; sleep 1000 & echo $!")).await;
+    let text = "sleep 1000 & echo $!; set -m; sleep 1000 & echo $!";
+    session.offer(1, 1, command_spec("exec", &json!({"argv": ["bash", "-c", text]}))).await;
     let (complete, chunks) = session.run_to_end().await;
     assert_eq!(complete.ending(), v1::Ending::Succeeded);
     let said: Vec<u8> = chunks.into_iter().flat_map(|chunk| chunk.bytes).collect();
