@@ -8,6 +8,7 @@ mod spec;
 mod submit;
 mod job;
 mod logs;
+mod watch;
 mod change;
 mod admin;
 mod setting;
@@ -54,6 +55,8 @@ enum Command {
     Jobs(job::ListOptions),
     /// Show one job and all its attempts.
     Job(job::OneOptions),
+    /// Show what becomes of jobs as it happens.
+    Watch(watch::Options),
     /// Show what a job wrote.
     Logs(logs::Options),
     /// Say why a job waits, or why it is where it is.
@@ -119,6 +122,7 @@ fn run(command: &Command, target: &Target) -> Result<(), Failure> {
         Command::Run(options) => wait(submit::run(options, target)),
         Command::Jobs(options) => wait(job::list(options, target)),
         Command::Job(options) => wait(job::show(options, target)),
+        Command::Watch(options) => wait(watch::run(options, target)),
         Command::Logs(options) => wait(logs::run(options, target)),
         Command::Why(options) => wait(job::why(options, target)),
         Command::Cancel(options) => wait(change::cancel(options, target)),

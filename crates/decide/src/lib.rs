@@ -55,6 +55,7 @@ mod search;
 mod explain;
 mod detail;
 mod status;
+mod ahead;
 pub mod check;
 
 pub use explain::decide;

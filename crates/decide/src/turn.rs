@@ -42,7 +42,7 @@ struct WhoseTurn<'a> {
 
 /// Where a job stands among all; smallest first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Rank<'a> {
+pub(crate) struct Rank<'a> {
     /// `None` where it is anybody's turn.
     turn: Option<WhoseTurn<'a>>,
     key: i64,
@@ -52,14 +52,14 @@ struct Rank<'a> {
 
 /// What all jobs of a lane have in common.
 #[derive(Clone, Copy)]
-struct Shared<'a> {
+pub(crate) struct Shared<'a> {
     turn: Option<WhoseTurn<'a>>,
     /// What a job's key in line has more than its key among all.
     offset: i64,
 }
 
 impl<'a> Shared<'a> {
-    fn rank(self, key: &'a OrderKey) -> Rank<'a> {
+    pub(crate) fn rank(self, key: &'a OrderKey) -> Rank<'a> {
         let OrderKey { major, ready, id } = key;
         Rank { turn: self.turn, key: major - self.offset, ready: *ready, id }
     }
@@ -150,6 +150,12 @@ impl World {
                 return;
             }
         }
+    }
+
+    /// What all jobs of a lane have in common.
+    pub(crate) fn shared(&self, lane: &LaneKey, scope: Scope) -> Shared<'_> {
+        let offset = self.key_offset(lane.class, lane.mode);
+        Shared { turn: self.turn(lane, scope), offset }
     }
 
     /// Looks at one line of a lane. It settles the matter if its first job may start, or is no

@@ -21,8 +21,10 @@ impl Scheduler {
             let detail = format!("it is being claimed for worker `{worker}`");
             return Some(Explained { reason: "claiming".to_owned(), detail, ahead: None });
         }
-        let hold = self.world.explain(job, self.store.now())?;
-        Some(Explained { reason: hold.reason.name().to_owned(), detail: hold.detail, ahead: None })
+        let now = self.store.now();
+        let hold = self.world.explain(job, now)?;
+        let ahead = self.world.ahead(job, now).and_then(|n| u64::try_from(n).ok());
+        Some(Explained { reason: hold.reason.name().to_owned(), detail: hold.detail, ahead })
     }
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct Seat {
     pub(crate) outbox: Option<Outbox>,
     /// As it said in its hello, and its newest metrics.
     pub(crate) said: Worker,
+    /// Another after every restart of the worker.
+    pub(crate) instance: String,
     pub(crate) software: String,
     /// Hints of its last successful jobs, the newest last.
     pub(crate) learned: VecDeque<Name>,

@@ -47,11 +47,13 @@ impl Scheduler {
         let worker = arrival.worker.id.clone();
         let seat = self.fleet.seats.get(&worker);
         if seat.is_some_and(|seat| seat.session.generation > session.generation) {
-            let _ = arrival.outbox.try_send(Err(superseded()));
+            let is_same = seat.is_some_and(|seat| seat.instance == arrival.instance);
+            let _ = arrival.outbox.try_send(Err(superseded(is_same)));
             return;
         }
-        if let Some(outbox) = seat.and_then(|seat| seat.outbox.as_ref()) {
-            let _ = outbox.try_send(Err(superseded()));
+        if let Some((seat, outbox)) = seat.and_then(|seat| Some((seat, seat.outbox.as_ref()?))) {
+            let is_same = seat.instance == arrival.instance;
+            let _ = outbox.try_send(Err(superseded(is_same)));
         }
         let learned = seat.map(|seat| seat.learned.clone()).unwrap_or_default();
         tracing::info!(%worker, generation = session.generation, "a worker came");
@@ -322,8 +324,13 @@ fn is_named(named: &BTreeSet<(u64, u32)>, job: &JobId, number: u32) -> bool {
     job.as_number().is_some_and(|job| named.contains(&(job, number)))
 }
 
-fn superseded() -> tonic::Status {
-    tonic::Status::aborted("another session of this worker took its place")
+/// What a session is told whose place was taken: by the same process, which needs no telling, or by
+/// another one of the same name, with which it must not fight for ever.
+fn superseded(is_same_instance: bool) -> tonic::Status {
+    if is_same_instance {
+        return tonic::Status::aborted("a newer session of this worker took its place");
+    }
+    tonic::Status::already_exists("another worker of this name took its place")
 }
 
 fn seat_of(arrival: Arrival, session: Session, learned: VecDeque<Name>, now: Timestamp) -> Seat {
@@ -332,6 +339,7 @@ fn seat_of(arrival: Arrival, session: Session, learned: VecDeque<Name>, now: Tim
         session,
         outbox: Some(arrival.outbox),
         said: arrival.worker,
+        instance: arrival.instance,
         software: arrival.software,
         learned,
         is_draining: false,

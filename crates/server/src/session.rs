@@ -19,6 +19,8 @@ pub(crate) type Outbox = mpsc::Sender<Result<v1::ServerBatch, tonic::Status>>;
 pub(crate) struct Arrival {
     pub(crate) stream: StreamId,
     pub(crate) worker: Worker,
+    /// Another after every restart of the worker.
+    pub(crate) instance: String,
     pub(crate) software: String,
     pub(crate) protocol: u32,
     /// The attempts that it has.

@@ -1,5 +1,7 @@
 //! The first minutes: a job goes through, its output is seen, a waiting job says why.
 
+use serde_json::json;
+
 use crate::site::Site;
 
 #[test]
@@ -19,7 +21,7 @@ fn a_job_that_waits_says_why_and_who_goes_first() {
     site.wait(&first, "state", "running");
     let second = site.submit(&["--", "true"]);
     let why = site.json(&["why", &second]);
-    assert_eq!(why["reason"], "workers-full");
+    assert_eq!((&why["reason"], &why["ahead"]), (&json!("workers-full"), &json!(0)));
     let third = site.submit(&["--need", "gpu=a100", "--", "true"]);
     assert_eq!(site.json(&["why", &third])["reason"], "no-worker-ever");
     let told = site.said(&["why", &third]);

@@ -19,6 +19,7 @@ mod simple;
 mod fair_share;
 mod budgets;
 mod workspaces;
+mod ahead;
 mod aging;
 mod detected;
 mod balanced;

@@ -41,6 +41,7 @@ impl Worker for Door {
         let arrival = Arrival {
             stream,
             worker,
+            instance: hello.instance,
             software: hello.software,
             protocol: hello.protocol,
             attempts: hello.attempts,

@@ -1,0 +1,86 @@
+//! `maitre watch`: what becomes of jobs, as it happens.
+
+use clap::Args;
+use proto::v1;
+use serde_json::json;
+
+use crate::client::{Target, refused};
+use crate::print::{self, Failure};
+use crate::view;
+
+/// Options of `maitre watch`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Only these jobs; ends when all of them are done.
+    ids: Vec<u64>,
+    /// Only jobs of this tenant.
+    #[arg(long)]
+    tenant: Option<String>,
+    /// Only jobs of this type.
+    #[arg(long = "type")]
+    kind: Option<String>,
+    /// For machines: one JSON object a line.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints a line for each change.
+pub(crate) async fn run(options: &Options, target: &Target) -> Result<(), Failure> {
+    let filter = v1::JobFilter {
+        tenant: options.tenant.clone().unwrap_or_default(),
+        r#type: options.kind.clone().unwrap_or_default(),
+        ..v1::JobFilter::default()
+    };
+    let mut client = target.jobs().await?;
+    let request = v1::WatchRequest { filter: Some(filter), ids: options.ids.clone() };
+    let stream = client.watch(request).await.map_err(|status| refused(&status))?;
+    let mut stream = stream.into_inner();
+    let mut open = options.ids.clone();
+    // What is done already will not change.
+    for id in &options.ids {
+        let job = client.get(v1::GetRequest { id: *id }).await;
+        let job = job.map_err(|status| refused(&status))?.into_inner().job.unwrap_or_default();
+        if job.finished_ms.is_some() {
+            print::data(&crate::job::describe(&job))?;
+            open.retain(|open| open != id);
+        }
+    }
+    while !(open.is_empty() && !options.ids.is_empty()) {
+        let response = stream.message().await.map_err(|status| refused(&status))?;
+        let Some(response) = response else { break };
+        if response.missed {
+            print::note("too slow: some changes were missed");
+        }
+        for change in response.changes {
+            print::data(&if options.json { machine(&change) } else { line(&change) })?;
+            if change.state().known().is_some_and(model::State::is_terminal) {
+                open.retain(|id| *id != change.id);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn line(change: &v1::JobChange) -> String {
+    let state = view::state_name(change.state());
+    let worker = Some(&change.worker).filter(|worker| !worker.is_empty());
+    let worker = worker.map(|worker| format!(" on {worker}")).unwrap_or_default();
+    let progress = change
+        .progress
+        .as_ref()
+        .map(|progress| format!(", {:.0} % {}", progress.fraction * 100.0, progress.note));
+    format!("job {} {state}{worker}{}", change.id, progress.unwrap_or_default())
+}
+
+fn machine(change: &v1::JobChange) -> String {
+    json!({
+        "id": change.id,
+        "tenant": change.tenant,
+        "type": change.r#type,
+        "state": view::state_name(change.state()),
+        "at_ms": change.at_ms,
+        "worker": change.worker,
+        "progress": change.progress.as_ref().map(|progress| progress.fraction),
+    })
+    .to_string()
+}

@@ -1,0 +1,84 @@
+//! How many jobs go before one: its place among its rivals.
+
+use std::collections::BTreeMap;
+
+use model::policy::Turn;
+use model::{Fixed, JobId, Timestamp};
+
+use crate::lanes::LaneKey;
+use crate::order::OrderKey;
+use crate::table::{ClassIx, FitIx, TenantIx};
+use crate::turn::Scope;
+use crate::world::World;
+
+/// Nobody is helped by knowing more than this, and counting takes time.
+const AHEAD_MAX: usize = 100_000;
+
+impl World {
+    /// How many waiting jobs go before `job` to the workers that could run it, as things are now.
+    /// `None` if it stands in no line.
+    ///
+    /// Where tenants take turns by their shares, jobs of another tenant go before it as often as
+    /// its own tenant's do, by their weights; so that part is an estimate.
+    pub fn ahead(&mut self, job: &JobId, now: Timestamp) -> Option<usize> {
+        self.advance(now);
+        let waiting = &self.queue.jobs[self.register.waiting(job)?];
+        let (tenant, class) = (waiting.tenant, waiting.class);
+        let line = &self.queue.lines[waiting.line?].key;
+        let (major, ready, id) = (waiting.major, waiting.standing.ready, waiting.id.clone());
+        let key = OrderKey { major, ready, id };
+        let own = self.shared(&LaneKey::new(line, &self.policy), Scope::default()).rank(&key);
+        let mut before: BTreeMap<TenantIx, Rivals> = BTreeMap::new();
+        for rival in self.rival_classes(class) {
+            for lane in self.queue.lanes_of(&self.fleet.catalogue.classes[rival]) {
+                let shared = self.shared(lane.key(), Scope::default());
+                for line in lane.lines().map(|line| &self.queue.lines[line]) {
+                    let rivals = before.entry(line.key.tenant).or_default();
+                    rivals.n_all += line.jobs.len();
+                    let keys = line.jobs.keys().take(AHEAD_MAX);
+                    rivals.n_first += keys.take_while(|key| shared.rank(key) < own).count();
+                }
+            }
+        }
+        Some(self.count_ahead(tenant, &before).min(AHEAD_MAX))
+    }
+
+    fn count_ahead(&self, own: TenantIx, before: &BTreeMap<TenantIx, Rivals>) -> usize {
+        let takes_turns = matches!(self.policy.turn, Turn::Deficit | Turn::Guaranteed);
+        let n_own = before.get(&own).map_or(0, |rivals| rivals.n_first);
+        let weight = |tenant: TenantIx| self.tenants[tenant].tenant.weight.max(Fixed::ONE);
+        let others = before.iter().filter(|(tenant, _)| **tenant != own);
+        let n_others: usize = others
+            .map(|(tenant, rivals)| {
+                if !takes_turns {
+                    return rivals.n_first;
+                }
+                let turns = i64::try_from(n_own + 1).unwrap_or(i64::MAX);
+                let due = Fixed::whole(turns.min(1_000_000))
+                    .scale(weight(*tenant).in_thousandths(), weight(own).in_thousandths());
+                let due = usize::try_from(due.in_thousandths() / 1_000).unwrap_or(0);
+                rivals.n_all.min(due)
+            })
+            .sum();
+        n_own + n_others
+    }
+
+    /// Classes with waiting jobs that some worker could run that could also run `class`.
+    fn rival_classes(&self, class: ClassIx) -> impl Iterator<Item = ClassIx> {
+        let fits = &self.fleet.catalogue.fits;
+        let fit_of = |class: ClassIx| -> FitIx { self.fleet.catalogue.classes[class].key.fit };
+        let own = &fits[fit_of(class)].seats;
+        let all = self.queue.active().iter().copied();
+        all.filter(move |rival| {
+            *rival == class || own.and(&fits[fit_of(*rival)].seats).next().is_some()
+        })
+    }
+}
+
+/// Jobs of one tenant that the same workers could run.
+#[derive(Clone, Copy, Default)]
+struct Rivals {
+    n_all: usize,
+    /// Those that stand before.
+    n_first: usize,
+}
