@@ -45,7 +45,7 @@ pub(crate) async fn run(options: &Options, target: &Target) -> Result<(), Failur
             open.retain(|open| open != id);
         }
     }
-    while !(open.is_empty() && !options.ids.is_empty()) {
+    while options.ids.is_empty() || !open.is_empty() {
         let response = stream.message().await.map_err(|status| refused(&status))?;
         let Some(response) = response else { break };
         if response.missed {

@@ -1,8 +1,8 @@
 //! 5. Complete: what workers say about their attempts, and what becomes of the jobs.
 
 use model::{
-    Ended as WorldEnded, Ending, Event, Eviction, JobId, Measured, Millis, Name, Record, State,
-    TenantId, Timestamp, WorkerId,
+    Ended as WorldEnded, Ending, Event, Eviction, JobId, Measured, Millis, Name, Progress, Record,
+    State, TenantId, Timestamp, WorkerId,
 };
 use proto::v1;
 use proto::v1::server_message::Message;
@@ -11,6 +11,7 @@ use store::{End, Ended, Run, Start};
 use crate::scheduler::Scheduler;
 use crate::session::Completion;
 use crate::timers::Timer;
+use crate::watch::Change;
 
 /// A job that a worker has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +58,19 @@ impl Live {
             heard: current.started.unwrap_or(current.claimed),
             silence_at: None,
         })
+    }
+
+    /// It runs, and is so far.
+    fn change(&self, job: &JobId, at: Timestamp, progress: Option<Progress>) -> Change {
+        Change {
+            job: job.clone(),
+            tenant: self.tenant.clone(),
+            kind: self.kind.clone(),
+            state: State::Running,
+            at,
+            worker: Some(self.worker.clone()),
+            progress,
+        }
     }
 
     /// When it must have ended. Its worker looks at this itself, so it gets a grace on top.
@@ -110,16 +124,17 @@ impl Scheduler {
         };
         let at = self.store.now();
         for (start, is_current) in starts.into_iter().zip(answers) {
-            let Some(live) = self.live.get(&start.job).filter(|_| is_current) else { continue };
-            self.changes.push(crate::watch::Change {
-                job: start.job,
-                tenant: live.tenant.clone(),
-                kind: live.kind.clone(),
-                state: State::Running,
-                at,
-                worker: Some(live.worker.clone()),
-                progress: None,
-            });
+            if let Some(live) = self.live.get(&start.job).filter(|_| is_current) {
+                self.changes.push(live.change(&start.job, at, None));
+            }
+        }
+    }
+
+    /// Those who watch hear how far an attempt says it is.
+    pub(crate) fn progressed(&mut self, job: &JobId, progress: &Progress) {
+        let at = self.store.now();
+        if let Some(live) = self.live.get(job) {
+            self.changes.push(live.change(job, at, Some(progress.clone())));
         }
     }
 

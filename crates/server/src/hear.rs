@@ -143,6 +143,7 @@ impl Scheduler {
             }
             Heard::Progress(attempt, progress) => {
                 let Some(job) = self.spoke(worker, attempt) else { return };
+                self.progressed(&job, &progress);
                 let (attempt, worker) = (attempt.attempt, worker.clone());
                 self.outgoing.reports.push(Report { job, attempt, worker, progress });
             }
