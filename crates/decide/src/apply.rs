@@ -78,10 +78,21 @@ impl World {
 
     fn join(&mut self, worker: &Worker) {
         let ix = self.fleet.join(worker, &mut self.names);
+        self.move_attempts(ix);
         let attempts = self.fleet.workers[ix].attempts.iter().map(|ix| &self.attempts[*ix]);
         let used: Vec<(NameIx, u64)> =
             attempts.flat_map(|running| running.amounts.iter().copied()).collect();
         self.fleet.workers[ix].take(0, &used, None);
+    }
+
+    /// What a worker's attempts take counts in the pool that the worker is in now.
+    fn move_attempts(&mut self, ix: WorkerIx) {
+        let pool = self.fleet.workers[ix].pool;
+        for attempt in &self.fleet.workers[ix].attempts {
+            let running = &mut self.attempts[*attempt];
+            let (before, slots) = (std::mem::replace(&mut running.pool, pool), running.slots);
+            self.tenants.change(running.tenant, |sharer| sharer.shift(before, pool, slots));
+        }
     }
 
     fn leave(&mut self, worker: &WorkerId) {

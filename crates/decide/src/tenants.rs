@@ -89,6 +89,12 @@ impl Sharer {
         self.n_running -= 1;
         self.in_flight -= cost;
     }
+
+    /// An attempt counts in another pool.
+    pub(crate) fn shift(&mut self, from: NameIx, to: NameIx, slots: u32) {
+        *self.slots.entry(from).or_default() -= u64::from(slots);
+        *self.slots.entry(to).or_default() += u64::from(slots);
+    }
 }
 
 /// All tenants. The sums cover those with queued or running jobs.
