@@ -1,7 +1,7 @@
 //! Disks that are too small, that fail, and that lose what was written last.
 
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -17,6 +17,8 @@ const LIMIT: &str = "trap '' XFSZ; ulimit -f \"$0\"; exec \"$@\"";
 const BLOCK: u64 = 512;
 /// What is written at once to fill a disk.
 const PIECE: usize = 4096;
+/// What a torn log loses at most.
+const TORN_MAX: u64 = 400_000;
 
 /// A small disk in a namespace of its own, which needs no privileges.
 pub(crate) struct SmallDisk {
@@ -103,18 +105,47 @@ pub(crate) fn limited(data: &Path, more: u64) -> Vec<std::ffi::OsString> {
 pub(crate) fn tear(data: &Path, chance: &mut Chance) -> Result<String, Error> {
     let path = data.join(kept::FILES[1]);
     let mut torn = || -> std::io::Result<String> {
-        let length = fs::metadata(&path)?.len();
-        let bytes = chance.between(1, length.clamp(1, 400_000)).min(length);
+        let length = log_length(&fs::read(&path)?);
+        let bytes = chance.between(1, length.clamp(1, TORN_MAX)).min(length);
         let mut file = File::options().write(true).open(&path)?;
         if chance.is_one_in(2) {
             file.set_len(length - bytes)?;
             return Ok(format!("{bytes} of {length} bytes are cut off"));
         }
-        std::io::Seek::seek(&mut file, std::io::SeekFrom::Start(length - bytes))?;
-        for _ in 0..bytes.div_ceil(8) {
-            file.write_all(&chance.draw().to_le_bytes())?;
-        }
+        file.seek(SeekFrom::Start(length - bytes))?;
+        let noise: Vec<u8> = (0..bytes).map(|_| chance.draw().to_le_bytes()[0]).collect();
+        file.write_all(&noise)?;
         Ok(format!("{bytes} of {length} bytes are noise"))
     };
     torn().map_err(Error::system("tear the log"))
+}
+
+/// The bytes of a log up to the last frame that counts. Behind it may be frames from before the
+/// log was begun anew: they have other salts than its header.
+fn log_length(log: &[u8]) -> u64 {
+    let (header, frame_header, salts) = (32, 24, 16..24);
+    let page = log.get(8..12).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_be_bytes);
+    let frame = frame_header + usize::try_from(page).unwrap_or(0);
+    let frames = log.get(header..).unwrap_or_default().chunks_exact(frame);
+    let n = frames.take_while(|frame| Some(&frame[8..16]) == log.get(salts.clone())).count();
+    u64::try_from(header + n * frame).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_ends_before_the_frames_of_an_earlier_one() {
+        let mut log = vec![0; 32];
+        log[8..12].copy_from_slice(&8_u32.to_be_bytes());
+        log[16..24].copy_from_slice(b"new salt");
+        for salt in [b"new salt", b"new salt", b"old salt", b"new salt"] {
+            let mut frame = vec![0; 24 + 8];
+            frame[8..16].copy_from_slice(salt);
+            log.extend(frame);
+        }
+        assert_eq!(log_length(&log), 32 + 2 * 32);
+        assert_eq!(log_length(&log[..32 + 40]), 32 + 32);
+    }
 }
