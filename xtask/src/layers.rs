@@ -16,7 +16,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("proto", &["model"]),
     ("server", &["model", "decide", "snapshot", "store", "proto"]),
     ("worker", &["model", "proto"]),
-    ("cli", &["model", "decide", "snapshot", "store", "proto", "server", "worker"]),
+    ("faults", &["proto"]),
+    ("cli", &["model", "decide", "snapshot", "store", "proto", "server", "worker", "faults"]),
     ("xtask", &[]),
 ];
 

@@ -24,6 +24,9 @@ pub(crate) struct File {
     pub(crate) data_dir: Option<PathBuf>,
     pub(crate) heartbeat: Option<Length>,
     pub(crate) lease: Option<Length>,
+    /// How soon workers try to connect again, at first and at most.
+    pub(crate) reconnect: Option<Length>,
+    pub(crate) reconnect_max: Option<Length>,
     pub(crate) expire_every: Option<Length>,
     pub(crate) averages_every: Option<Length>,
     pub(crate) usage_window: Option<Length>,
@@ -97,6 +100,10 @@ impl File {
             listen: self.listen.unwrap_or(default.listen),
             heartbeat: length(self.heartbeat, default.heartbeat),
             lease: length(self.lease, default.lease),
+            reconnect: (
+                length(self.reconnect, default.reconnect.0),
+                length(self.reconnect_max, default.reconnect.1),
+            ),
             expire_every: length(self.expire_every, default.expire_every),
             averages_every: length(self.averages_every, default.averages_every),
             usage_window: length(self.usage_window, default.usage_window),

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 
 use decide::World;
-use model::{Event, JobId, Millis, Preset, Record};
+use model::{Attempt, Event, JobId, Millis, Preset, Record, Worker, WorkerId};
 use store::{SettingKind, Store};
 
 use crate::complete::Live;
@@ -96,7 +96,22 @@ impl Scheduler {
         }
         self.unsee(&job);
         self.fleet.gave(&live.worker, &job);
+        let worker = live.worker.clone();
         self.live.insert(job, live);
+        if self.fleet.seats.contains_key(&worker) {
+            self.world.apply(Event::Started(Box::new(attempt)));
+        } else {
+            self.start_on_absent(worker, attempt);
+        }
+    }
+
+    /// An attempt counts even if its worker is not back yet: its tenant's quota, its resource and
+    /// its budget are used, whoever asks for them first.
+    fn start_on_absent(&mut self, worker: WorkerId, attempt: Attempt) {
+        // Which pool it is in it says itself when it comes.
+        let absent = Worker { healthy: false, ..Worker::new(worker.clone()) };
+        self.world.apply(Event::Joined(Box::new(absent)));
         self.world.apply(Event::Started(Box::new(attempt)));
+        self.world.apply(Event::Left(worker));
     }
 }

@@ -102,9 +102,7 @@ async fn open(shared: &Shared) -> Result<Opened, End> {
     let mut client = WorkerClient::new(channel)
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
-    let attempts: BTreeSet<Key> =
-        shared.roster.keys().into_iter().chain(shared.outbox.unacknowledged()).collect();
-    let attempts: Vec<Key> = attempts.into_iter().collect();
+    let attempts: Vec<Key> = attempts(shared).into_iter().collect();
     let hello =
         v1::Hello { attempts: refs(attempts.iter().copied()), ..shared.settings.hello.clone() };
     let hello = v1::WorkerMessage { message: Some(Ours::Hello(hello)) };
@@ -168,8 +166,7 @@ fn welcomed(shared: &Shared, opened: &Opened) -> Result<(), Error> {
         }
     }
     // Those that the lease ran out for after the hello: the server believes that we have them.
-    let mut here: BTreeSet<Key> = shared.roster.keys().into_iter().collect();
-    here.extend(shared.outbox.unacknowledged());
+    let mut here = attempts(shared);
     here.extend(welcome.stale.iter().copied().map(Key::from));
     for key in opened.attempts.iter().filter(|key| !here.contains(key)) {
         shared.outbox.complete(*key, lost(*key, "its lease was over"));
@@ -312,7 +309,8 @@ fn heartbeat(shared: &Shared, sequence: u64) -> v1::Heartbeat {
         slots_total: shared.settings.hello.slots,
         detections_used: 0,
         detections_total: 0,
-        attempts: refs(shared.roster.keys()),
+        // It goes before the completions of its batch: what ended is lost if it is not named.
+        attempts: refs(attempts(shared)),
         // What is accepted is started at once.
         queued: [].into(),
         metrics: Some(shared.gauges.metrics(&shared.speeds)),
@@ -320,6 +318,11 @@ fn heartbeat(shared: &Shared, sequence: u64) -> v1::Heartbeat {
         unhealthy: condition.is_unwell,
         hints: condition.hints.clone().map(|hints| v1::Hints { hints }),
     }
+}
+
+/// What the server may hear about, also what ended and is not acknowledged.
+fn attempts(shared: &Shared) -> BTreeSet<Key> {
+    shared.roster.keys().into_iter().chain(shared.outbox.unacknowledged()).collect()
 }
 
 /// Tells what is here: everything at first, then what changed.

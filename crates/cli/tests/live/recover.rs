@@ -43,6 +43,29 @@ fn a_scheduler_that_was_killed_comes_back_to_running_jobs() {
 }
 
 #[test]
+fn what_ran_before_a_restart_counts_after_it() {
+    let mut site = Site::serve();
+    site.said(&["quota", "t", "--max", "1"]);
+    site.work("w1", &[]);
+    let script = format!("while ! test -e {}; do sleep 0.02; done", site.path("go"));
+    let running = site.submit(&["--tenant", "t", "--", "sh", "-c", &script]);
+    site.wait(&running, "state", "running");
+    let capped = site.submit(&["--tenant", "t", "--", "true"]);
+    site.kill_scheduler();
+    site.launch(&["serve"]);
+    // Whoever comes first finds the quota used up, also before the worker that uses it is back.
+    site.work("w2", &[]);
+    let free = site.submit(&["--tenant", "u", "--", "true"]);
+    site.wait(&free, "state", "succeeded");
+    assert_eq!(site.json(&["why", &capped])["reason"], "tenant-at-max");
+    assert_eq!(site.job(&capped)["attempts"], 0);
+    std::fs::write(site.path("go"), "").unwrap();
+    let ended = site.wait(&running, "state", "succeeded");
+    assert_eq!((&ended["attempts"], &ended["losses"]), (&json!(1), &json!(0)));
+    site.wait(&capped, "state", "succeeded");
+}
+
+#[test]
 fn a_job_that_ends_while_there_is_no_scheduler_is_reported_later() {
     let mut site = Site::serve();
     site.work("w1", &[]);

@@ -108,6 +108,25 @@ fn a_worker_that_comes_back_with_another_amount_counts_its_attempts_once() {
 }
 
 #[test]
+fn a_worker_that_comes_back_in_another_pool_takes_its_attempts_along() {
+    let pool = Name::new("gpu");
+    let quota = Quota { pool: pool.clone(), min: 0, max: Some(1) };
+    let tenant = Tenant { quotas: vec![quota], ..Tenant::new(TenantId::new("a")) };
+    let moved = Worker { pool, ..worker("w", 4) };
+    let events = vec![
+        Event::Tenant(tenant),
+        joined(worker("w", 4)),
+        started(running("1", "a", "w", 1)),
+        joined(moved),
+        queued(job("2", "a")),
+    ];
+    let mut world = world(Preset::Cohort, events);
+    assert_eq!(placed(&world.decide(NOW)), Vec::<String>::new());
+    world.apply(ended("1"));
+    assert_eq!(placed(&world.decide(NOW)), ["2"]);
+}
+
+#[test]
 fn a_type_that_moves_to_another_pool_takes_its_inputs_along() {
     let kind = Name::new("t");
     let inputs = Inputs { missing_paths: Some(0), missing_bytes: Some(0) };

@@ -66,6 +66,25 @@ async fn heartbeats_count_up_and_tell_of_slots_attempts_and_the_machine() {
 }
 
 #[tokio::test]
+async fn heartbeats_name_an_attempt_until_its_end_is_acknowledged() {
+    let mut server = Server::start();
+    let _running = Running::start(builder(&server).type_("a", 0, nothing));
+    let mut session = server.welcomed().await;
+    session.offer(7, 2, spec("a")).await;
+    let complete = session.complete().await;
+    // A heartbeat goes before the completions of its batch: one that did not name the attempt
+    // would say that it is lost.
+    let last = session.heartbeat().await.sequence;
+    let mut heartbeat = session.heartbeat().await;
+    while heartbeat.sequence <= last + 2 {
+        heartbeat = session.heartbeat().await;
+    }
+    assert_eq!(heartbeat.attempts, [v1::AttemptRef { job: 7, attempt: 2 }]);
+    session.ack(&complete).await;
+    while !session.heartbeat().await.attempts.is_empty() {}
+}
+
+#[tokio::test]
 async fn a_handler_that_blocks_its_thread_does_not_stop_heartbeats() {
     let mut server = Server::start();
     let (unblock, blocked) = std::sync::mpsc::channel::<()>();

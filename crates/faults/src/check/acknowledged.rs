@@ -1,0 +1,58 @@
+//! What clients were told is so.
+
+use std::collections::BTreeMap;
+
+use super::{Facts, Found};
+use crate::{Op, Outcome, Said};
+
+pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
+    let mut by_key: BTreeMap<(&str, &str), Vec<&Said>> = BTreeMap::new();
+    for said in facts.history.said.iter().filter(|said| said.op == Op::Submit) {
+        let tenant = said.asked.first().map_or("", |asked| asked.tenant.as_str());
+        by_key.entry((tenant, &said.key)).or_default().push(said);
+    }
+    exist(facts, found);
+    for ((tenant, key), said) in &by_key {
+        same(facts, (tenant, key), said, found);
+    }
+    for said in &facts.history.said {
+        if said.op == Op::Conflict && said.outcome == Outcome::Ok {
+            let key = &said.key;
+            found.add("key-conflict", format!("key {key} was answered for another body"));
+        }
+    }
+}
+
+/// Every acknowledged job is there.
+fn exist(facts: &Facts<'_>, found: &mut Found) {
+    for said in &facts.history.said {
+        if said.op != Op::Submit || said.outcome != Outcome::Ok {
+            continue;
+        }
+        for id in said.ids.iter().filter(|id| !facts.jobs.contains_key(id)) {
+            let (client, key) = (said.client, &said.key);
+            found.add("lost-ack", format!("job {id} (client {client}, key {key}) is gone"));
+        }
+    }
+}
+
+/// A key stands for the same jobs whenever it is used, and for none if it was never taken.
+fn same(facts: &Facts<'_>, (tenant, key): (&str, &str), said: &[&Said], found: &mut Found) {
+    let is_this = |kept: &&crate::Key| kept.tenant == tenant && kept.key == key;
+    let kept: Vec<&crate::Key> = facts.history.keys.iter().filter(is_this).collect();
+    if kept.len() > 1 {
+        found.add("key-twice", format!("key {key} is kept {} times", kept.len()));
+    }
+    let answers = said.iter().filter(|said| said.outcome == Outcome::Ok);
+    for answer in answers.clone() {
+        if kept.first().is_some_and(|kept| kept.ids != answer.ids) || kept.is_empty() {
+            let ids: Vec<&Vec<u64>> = kept.iter().map(|kept| &kept.ids).collect();
+            let told = &answer.ids;
+            found.add("key-differs", format!("key {key} was told {told:?} and is {ids:?}"));
+        }
+    }
+    let is_refused = said.iter().all(|said| said.outcome == Outcome::Fail);
+    if is_refused && let Some(kept) = kept.first() {
+        found.add("fail-kept", format!("key {key} was refused, and is kept as {:?}", kept.ids));
+    }
+}

@@ -1,0 +1,132 @@
+//! Each job has one life: attempts that follow each other, and one end.
+
+use std::collections::BTreeMap;
+
+use super::{Facts, Found};
+use crate::{Attempt, Job};
+
+pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
+    for pair in facts.history.jobs.windows(2) {
+        if pair[0].id == pair[1].id {
+            let (id, one, other) = (pair[0].id, &pair[0].state, &pair[1].state);
+            found.add("two-states", format!("job {id} is both {one} and {other}"));
+        }
+    }
+    for job in facts.jobs.values() {
+        let attempts = facts.attempts_of(job.id);
+        if !job.is_final() {
+            found.add("not-final", format!("job {} is still {}", job.id, job.state));
+        }
+        numbers(job, attempts, found);
+        follow(job, attempts, found);
+        end(job, attempts, found);
+        counts(job, attempts, found);
+    }
+    for job in facts.attempts.keys().filter(|job| !facts.jobs.contains_key(job)) {
+        found.add("stray-attempt", format!("attempts of job {job}, which is not there"));
+    }
+    ledger(facts, found);
+}
+
+/// 1, 2, 3, without gaps and none twice.
+fn numbers(job: &Job, attempts: &[&Attempt], found: &mut Found) {
+    let numbers: Vec<u32> = attempts.iter().map(|attempt| attempt.number).collect();
+    let expected: Vec<u32> = (1..=job.n_attempts).collect();
+    if numbers != expected {
+        let (id, n) = (job.id, job.n_attempts);
+        found.add("attempt-numbers", format!("job {id} has attempts {numbers:?} of {n}"));
+    }
+}
+
+/// One attempt at a time, and not before its backoff is over.
+fn follow(job: &Job, attempts: &[&Attempt], found: &mut Found) {
+    for pair in attempts.windows(2) {
+        let (before, after) = (pair[0], pair[1]);
+        let ended_ms = before.ended_ms.unwrap_or(i64::MAX);
+        let (id, one, other) = (job.id, before.number, after.number);
+        if after.claimed_ms < ended_ms {
+            let what = format!("attempt {other} of job {id} began before attempt {one} ended");
+            found.add("overlap", what);
+        } else if matches!(before.ending.as_str(), "transient" | "timeout")
+            && after.claimed_ms < ended_ms + job.backoff_ms / 2
+        {
+            let early_ms = ended_ms + job.backoff_ms / 2 - after.claimed_ms;
+            let what = format!("attempt {other} of job {id} began {early_ms} ms too early");
+            found.add("backoff", what);
+        }
+    }
+}
+
+/// The last attempt says how the job ended, and no other could have.
+fn end(job: &Job, attempts: &[&Attempt], found: &mut Found) {
+    let id = job.id;
+    let succeeded = attempts.iter().filter(|attempt| attempt.ending == "succeeded");
+    let succeeded: Vec<u32> = succeeded.map(|attempt| attempt.number).collect();
+    let last = attempts.last().map(|attempt| attempt.number);
+    if succeeded.len() > 1 {
+        found.add("two-results", format!("attempts {succeeded:?} of job {id} all succeeded"));
+    }
+    // One that was called off while it ran may have been done all the same.
+    let may_succeed = matches!(job.state.as_str(), "succeeded" | "cancelled");
+    if succeeded.first().is_some_and(|number| !may_succeed || Some(*number) != last) {
+        let state = &job.state;
+        let what = format!("attempt {succeeded:?} of job {id} succeeded, and it is {state}");
+        found.add("result-ignored", what);
+    }
+    if job.state == "succeeded" && succeeded.is_empty() {
+        found.add("no-result", format!("job {id} is succeeded, and no attempt of it"));
+    }
+    for attempt in attempts.iter().filter(|_| job.is_final()) {
+        if attempt.ended_ms.is_none_or(|ended_ms| Some(ended_ms) > job.finished_ms) {
+            let number = attempt.number;
+            found.add("after-the-end", format!("attempt {number} outlives its job {id}"));
+        }
+    }
+}
+
+/// Failures and losses are counted, and have a limit.
+fn counts(job: &Job, attempts: &[&Attempt], found: &mut Found) {
+    let id = job.id;
+    let n = |endings: &[&str]| {
+        let ended = attempts.iter().filter(|attempt| endings.contains(&attempt.ending.as_str()));
+        u32::try_from(ended.count()).unwrap_or(u32::MAX)
+    };
+    let counted = [
+        ("failures", job.n_failures, n(&["transient", "permanent", "timeout"])),
+        ("losses", job.n_losses, n(&["lost"])),
+        ("refusals", job.n_refusals, n(&["refused"])),
+    ];
+    for (what, kept, n) in counted.into_iter().filter(|(_, kept, n)| kept != n) {
+        found.add("counts", format!("job {id} has {n} {what}, and counts {kept}"));
+    }
+    if job.n_failures > job.attempts_max {
+        let (failures, max) = (job.n_failures, job.attempts_max);
+        found.add("too-many-tries", format!("job {id} failed {failures} times of {max}"));
+    }
+    if job.cause.as_deref() == Some("exhausted") && job.n_failures != job.attempts_max {
+        let (failures, max) = (job.n_failures, job.attempts_max);
+        found.add("given-up-early", format!("job {id} failed {failures} times of {max}"));
+    }
+}
+
+/// The ledger counts each result once.
+fn ledger(facts: &Facts<'_>, found: &mut Found) {
+    let mut by_ending: BTreeMap<&str, u64> = BTreeMap::new();
+    for attempt in &facts.history.attempts {
+        *by_ending.entry(&attempt.ending).or_default() += 1;
+    }
+    let n = by_ending.get("succeeded").copied().unwrap_or(0);
+    let counted = facts.history.n_completed;
+    if n != counted {
+        found.add("ledger", format!("{n} attempts succeeded, and the ledger counts {counted}"));
+    }
+    let most = facts.history.limits.losses_max;
+    for job in facts.jobs.values() {
+        let (id, losses, is_parked) =
+            (job.id, job.n_losses, job.cause.as_deref() == Some("poison"));
+        let is_right = losses <= most && (!is_parked || losses == most);
+        if !is_right {
+            found.add("losses", format!("job {id} was lost {losses} times of {most}"));
+        }
+    }
+}

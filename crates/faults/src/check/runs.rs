@@ -1,0 +1,105 @@
+//! What runs wrote down about themselves fits what the store says about them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Facts, Found};
+use crate::{Attempt, Harm, Mark};
+
+/// Runs read the clock to the hundredth of a second, and what is killed dies a moment later.
+const SLACK_MS: i64 = 100;
+
+/// One run, as it wrote it down.
+#[derive(Debug)]
+struct Run<'a> {
+    worker: &'a str,
+    n_starts: usize,
+    first_ms: i64,
+    last_ms: i64,
+    has_ended: bool,
+}
+
+pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
+    let runs = runs(&facts.history.marks);
+    let known: BTreeMap<(u64, u32), &Attempt> =
+        facts.history.attempts.iter().map(|one| ((one.job, one.number), one)).collect();
+    for ((job, number), run) in &runs {
+        if run.n_starts > 1 {
+            let n = run.n_starts;
+            found.add("token-twice", format!("attempt {number} of job {job} ran {n} times"));
+        }
+        match known.get(&(*job, *number)) {
+            None => {
+                found.add("unknown-run", format!("attempt {number} of job {job} ran unknown"));
+            }
+            Some(attempt) if attempt.worker != run.worker => {
+                let (one, other) = (run.worker, &attempt.worker);
+                let what = format!("attempt {number} of job {job} ran on {one}, not on {other}");
+                found.add("wrong-worker", what);
+            }
+            Some(_) => {}
+        }
+    }
+    succeeded(facts, &runs, found);
+    side_by_side(facts, &runs, found);
+    losses(facts, found);
+}
+
+fn runs(marks: &[Mark]) -> BTreeMap<(u64, u32), Run<'_>> {
+    let mut runs: BTreeMap<(u64, u32), Run<'_>> = BTreeMap::new();
+    for mark in marks {
+        let run = runs.entry((mark.job, mark.attempt)).or_insert(Run {
+            worker: &mark.worker,
+            n_starts: 0,
+            first_ms: mark.at_ms,
+            last_ms: mark.at_ms,
+            has_ended: false,
+        });
+        run.n_starts += usize::from(mark.what == "start");
+        run.first_ms = run.first_ms.min(mark.at_ms);
+        run.last_ms = run.last_ms.max(mark.at_ms);
+        run.has_ended |= mark.what == "end";
+    }
+    runs
+}
+
+/// A job that succeeded was run, to its end, under the attempt that counts.
+fn succeeded(facts: &Facts<'_>, runs: &BTreeMap<(u64, u32), Run<'_>>, found: &mut Found) {
+    for attempt in facts.history.attempts.iter().filter(|one| one.ending == "succeeded") {
+        let (job, number) = (attempt.job, attempt.number);
+        if !runs.get(&(job, number)).is_some_and(|run| run.has_ended) {
+            let what = format!("attempt {number} of job {job} succeeded, and never ran to its end");
+            found.add("no-run", what);
+        }
+    }
+}
+
+/// Two attempts of one job do not run side by side, unless a worker was suspended and could not
+/// know that its time was up.
+fn side_by_side(facts: &Facts<'_>, runs: &BTreeMap<(u64, u32), Run<'_>>, found: &mut Found) {
+    let faults = &facts.history.faults;
+    let stopped = faults.iter().filter(|fault| fault.harm == Harm::Stop);
+    let stopped: BTreeSet<&str> = stopped.map(|fault| fault.who.as_str()).collect();
+    let pairs = runs.iter().zip(runs.iter().skip(1));
+    for (((job, number), run), ((other_job, other_number), other)) in pairs {
+        let is_side_by_side = job == other_job && run.last_ms > other.first_ms + SLACK_MS;
+        if is_side_by_side && !stopped.contains(run.worker) {
+            let what = format!("attempts {number} and {other_number} of job {job} ran at once");
+            found.add("side-by-side", what);
+        }
+    }
+}
+
+/// A worker that lives does not lose track of what it has.
+fn losses(facts: &Facts<'_>, found: &mut Found) {
+    let faults = &facts.history.faults;
+    for attempt in facts.history.attempts.iter().filter(|one| one.ending == "lost") {
+        let (from_ms, to_ms) = (attempt.claimed_ms, attempt.ended_ms.unwrap_or(i64::MAX));
+        let during = faults.iter().filter(|fault| (from_ms..=to_ms).contains(&fault.at_ms));
+        let is_hurt = during.into_iter().any(|fault| fault.who == attempt.worker);
+        if !is_hurt && attempt.error == "the worker lost track of it" {
+            let (job, number) = (attempt.job, attempt.number);
+            let what = format!("attempt {number} of job {job} was lost by a worker that was well");
+            found.add("lost-track", what);
+        }
+    }
+}

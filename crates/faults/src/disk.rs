@@ -1,0 +1,151 @@
+//! Disks that are too small, that fail, and that lose what was written last.
+
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::stage::Place;
+use crate::{Chance, Error, kept};
+
+/// Mounts a small disk, says so, and keeps it for as long as it lives.
+const HOLD: &str = "mount -t tmpfs -o size=\"$2\"k,mode=777 tmpfs \"$1\" && echo ready && \
+    exec sleep 3600";
+/// A write beyond the limit is to fail, not to kill.
+const LIMIT: &str = "trap '' XFSZ; ulimit -f \"$0\"; exec \"$@\"";
+/// What a shell's limits on files count in.
+const BLOCK: u64 = 512;
+/// What is written at once to fill a disk.
+const PIECE: usize = 4096;
+/// What a torn log loses at most.
+const TORN_MAX: u64 = 400_000;
+
+/// A small disk in a namespace of its own, which needs no privileges.
+pub(crate) struct SmallDisk {
+    holder: Child,
+    mounted_at: PathBuf,
+}
+
+impl SmallDisk {
+    /// `None` if this machine allows nobody to mount.
+    pub(crate) fn mount(at: &Path, size_kb: u64) -> Result<Option<Self>, Error> {
+        fs::create_dir_all(at).map_err(Error::system("make a directory"))?;
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", HOLD, "sh"]);
+        command.arg(at).arg(size_kb.to_string());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let Ok(mut holder) = command.spawn() else { return Ok(None) };
+        let mut line = String::new();
+        if let Some(said) = holder.stdout.take() {
+            let read = BufReader::new(said).read_line(&mut line);
+            read.map_err(Error::system("hear of a mount"))?;
+        }
+        if line.trim() != "ready" {
+            let _ = holder.kill();
+            let _ = holder.wait();
+            return Ok(None);
+        }
+        Ok(Some(Self { holder, mounted_at: at.to_owned() }))
+    }
+
+    /// How a scheduler gets there.
+    pub(crate) fn place(&self) -> Place {
+        let holder = self.holder.id().to_string();
+        let words = ["nsenter", "--preserve-credentials", "--user", "--mount", "--target", &holder];
+        Place {
+            launch: words.map(Into::into).into(),
+            data: self.mounted_at.join("data"),
+            seen: self.seen().join("data"),
+        }
+    }
+
+    /// Leaves no room.
+    pub(crate) fn fill(&self) -> Result<(), Error> {
+        let mut filler = File::create(self.filler()).map_err(Error::system("fill the disk"))?;
+        let piece = [0; PIECE];
+        // Byte by byte at the end, so that none is left.
+        while filler.write_all(&piece).is_ok() {}
+        while filler.write_all(&piece[..1]).is_ok() {}
+        Ok(())
+    }
+
+    /// Makes room again.
+    pub(crate) fn make_room(&self) -> Result<(), Error> {
+        fs::remove_file(self.filler()).map_err(Error::system("make room"))
+    }
+
+    fn filler(&self) -> PathBuf {
+        self.seen().join("filler")
+    }
+
+    /// Where the disk is for those who are not in its namespace.
+    fn seen(&self) -> PathBuf {
+        let inside = self.mounted_at.strip_prefix("/").unwrap_or(&self.mounted_at);
+        PathBuf::from(format!("/proc/{}/root", self.holder.id())).join(inside)
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = self.holder.kill();
+        let _ = self.holder.wait();
+    }
+}
+
+/// The words before a program that can write this much beyond what is there, and then no more.
+pub(crate) fn limited(data: &Path, more: u64) -> Vec<std::ffi::OsString> {
+    let length = |file| fs::metadata(data.join(file)).map_or(0, |file| file.len());
+    let longest = kept::FILES.into_iter().map(length).max().unwrap_or(0);
+    let blocks = (longest + more).div_ceil(BLOCK).to_string();
+    ["sh", "-c", LIMIT, &blocks].map(Into::into).into()
+}
+
+/// Takes away the end of the log, or writes noise over it, as a disk does that lied about what it
+/// had written. Says what it did.
+pub(crate) fn tear(data: &Path, chance: &mut Chance) -> Result<String, Error> {
+    let path = data.join(kept::FILES[1]);
+    let mut torn = || -> std::io::Result<String> {
+        let length = log_length(&fs::read(&path)?);
+        let bytes = chance.between(1, length.clamp(1, TORN_MAX)).min(length);
+        let mut file = File::options().write(true).open(&path)?;
+        if chance.is_one_in(2) {
+            file.set_len(length - bytes)?;
+            return Ok(format!("{bytes} of {length} bytes are cut off"));
+        }
+        file.seek(SeekFrom::Start(length - bytes))?;
+        let noise: Vec<u8> = (0..bytes).map(|_| chance.draw().to_le_bytes()[0]).collect();
+        file.write_all(&noise)?;
+        Ok(format!("{bytes} of {length} bytes are noise"))
+    };
+    torn().map_err(Error::system("tear the log"))
+}
+
+/// The bytes of a log up to the last frame that counts. Behind it may be frames from before the
+/// log was begun anew: they have other salts than its header.
+fn log_length(log: &[u8]) -> u64 {
+    let (header, frame_header, salts) = (32, 24, 16..24);
+    let page = log.get(8..12).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_be_bytes);
+    let frame = frame_header + usize::try_from(page).unwrap_or(0);
+    let frames = log.get(header..).unwrap_or_default().chunks_exact(frame);
+    let n = frames.take_while(|frame| Some(&frame[8..16]) == log.get(salts.clone())).count();
+    u64::try_from(header + n * frame).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_ends_before_the_frames_of_an_earlier_one() {
+        let mut log = vec![0; 32];
+        log[8..12].copy_from_slice(&8_u32.to_be_bytes());
+        log[16..24].copy_from_slice(b"new salt");
+        for salt in [b"new salt", b"new salt", b"old salt", b"new salt"] {
+            let mut frame = vec![0; 24 + 8];
+            frame[8..16].copy_from_slice(salt);
+            log.extend(frame);
+        }
+        assert_eq!(log_length(&log), 32 + 2 * 32);
+        assert_eq!(log_length(&log[..32 + 40]), 32 + 32);
+    }
+}

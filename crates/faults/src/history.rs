@@ -1,0 +1,221 @@
+//! Everything that is known about a run, from those who were there: the store's file, the clients,
+//! and the runs of the jobs themselves.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Everything that a checker looks at. Moments are milliseconds since 1970.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// Jobs, by id; one that is in two tables is here twice.
+    pub jobs: Vec<Job>,
+    /// Attempts that ended, by job and number, and those under way.
+    pub attempts: Vec<Attempt>,
+    /// Submissions that the store remembers.
+    pub keys: Vec<Key>,
+    /// How many attempts the store's ledger counts as completed.
+    pub n_completed: u64,
+    /// What is wrong with the file itself.
+    pub damage: Vec<String>,
+    /// What clients were told, in the order in which each of them wrote it down.
+    pub said: Vec<Said>,
+    /// What runs wrote down, in the order in which they did.
+    pub marks: Vec<Mark>,
+    /// What was done to the processes, in order.
+    pub faults: Vec<Fault>,
+    /// What may not be exceeded.
+    pub limits: Limits,
+}
+
+/// A job as the store's file has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Job {
+    /// Its number.
+    pub id: u64,
+    /// Whose it is.
+    pub tenant: String,
+    /// Its type.
+    pub kind: String,
+    /// Where it is in its life.
+    pub state: String,
+    /// Why it did not succeed.
+    pub cause: Option<String>,
+    /// Only one unfinished job may have it.
+    pub dedupe: Option<String>,
+    /// Slots that it takes.
+    pub slots: u32,
+    /// Attempts that may fail.
+    pub attempts_max: u32,
+    /// The wait after the first failure.
+    pub backoff_ms: i64,
+    /// How often it was tried.
+    pub n_attempts: u32,
+    /// Attempts that failed or timed out.
+    pub n_failures: u32,
+    /// Attempts that were lost.
+    pub n_losses: u32,
+    /// Attempts that a worker would not have.
+    pub n_refusals: u32,
+    /// When it was submitted.
+    pub created_ms: i64,
+    /// When it became final.
+    pub finished_ms: Option<i64>,
+}
+
+impl Job {
+    /// Whether nothing more will happen to it.
+    pub fn is_final(&self) -> bool {
+        matches!(self.state.as_str(), "succeeded" | "failed" | "cancelled")
+    }
+}
+
+/// An attempt as the store's file has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attempt {
+    /// The job.
+    pub job: u64,
+    /// Which attempt at it: its fencing token.
+    pub number: u32,
+    /// Who had it.
+    pub worker: String,
+    /// When it was given to the worker.
+    pub claimed_ms: i64,
+    /// When it ended; `None` if it has not.
+    pub ended_ms: Option<i64>,
+    /// How it ended.
+    pub ending: String,
+    /// What was said about it.
+    pub error: String,
+}
+
+/// A submission that the store remembers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Key {
+    /// Whose.
+    pub tenant: String,
+    /// The submitter's key.
+    pub key: String,
+    /// The jobs that answer it.
+    pub ids: Vec<u64>,
+}
+
+/// What a client asked, and what it was told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Said {
+    /// Which client.
+    pub client: u32,
+    /// What it asked.
+    pub op: Op,
+    /// The key of a submission.
+    pub key: String,
+    /// When it asked.
+    pub sent_ms: i64,
+    /// When it was answered, or gave up waiting.
+    pub at_ms: i64,
+    /// What it was told.
+    pub outcome: Outcome,
+    /// The jobs of a submission, in its order; or the one that was called off.
+    pub ids: Vec<u64>,
+    /// Whether calling it off changed anything.
+    pub changed: bool,
+    /// What was asked of each job; one for all jobs of an array.
+    pub asked: Vec<Asked>,
+    /// In words: the state of a job that was called off, or what went wrong.
+    pub note: String,
+}
+
+/// What a client may ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Op {
+    /// Take in these jobs.
+    Submit,
+    /// Take in other jobs under a key that was used before.
+    Conflict,
+    /// Call off a job.
+    Cancel,
+}
+
+/// What a client knows after it asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// It is done.
+    Ok,
+    /// It is not done, and nothing is changed.
+    Fail,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// What was asked of one job, as far as the checker looks at it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// Whose it is.
+    pub tenant: String,
+    /// Jobs that it waits for.
+    pub after: Vec<u64>,
+    /// Places in the same submission that it waits for.
+    pub after_indexes: Vec<usize>,
+    /// Whether it runs even if one of those does not succeed.
+    pub run_if_failed: bool,
+}
+
+/// Something that a run of a job wrote down about itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// `start`, `tick`, `fail` or `end`.
+    pub what: String,
+    /// The job.
+    pub job: u64,
+    /// Which attempt at it.
+    pub attempt: u32,
+    /// Where it runs.
+    pub worker: String,
+    /// When, to the hundredth of a second.
+    pub at_ms: i64,
+}
+
+/// Something that was done to a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// When.
+    pub at_ms: i64,
+    /// What.
+    pub harm: Harm,
+    /// To whom.
+    pub who: String,
+}
+
+impl Fault {
+    /// The scheduler, in a list of faults.
+    pub const SCHEDULER: &'static str = "scheduler";
+
+    /// Whether it was done to a worker.
+    pub fn is_worker(&self) -> bool {
+        self.who != Self::SCHEDULER
+    }
+}
+
+/// What can be done to a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Harm {
+    /// It is killed.
+    Kill,
+    /// It is suspended.
+    Stop,
+    /// It goes on.
+    Continue,
+}
+
+/// What may not be exceeded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Slots that a tenant has at most.
+    pub tenant_slots: BTreeMap<String, u32>,
+    /// Jobs that a tenant runs at most.
+    pub tenant_jobs: BTreeMap<String, u32>,
+    /// Slots that a worker has.
+    pub worker_slots: BTreeMap<String, u32>,
+    /// Losses after which a job is parked.
+    pub losses_max: u32,
+}

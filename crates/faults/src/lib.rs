@@ -1,0 +1,38 @@
+//! Faults: the real processes are started, loaded with jobs and hurt; then a checker looks at what
+//! is left.
+//!
+//! ```text
+//! scenario ─► stage (scheduler, workers)  ◄── load (clients)
+//!     │                │                        │
+//!     │ hurt, heal,    │ the store's file,      │ what they were told,
+//!     │ drain          │ what runs wrote down   │ as they wrote it down
+//!     ▼                ▼                        ▼
+//!   check ◄──────── history ◄───────────────────┘
+//! ```
+//!
+//! **Invariant:** the checker shares no code with the scheduler and its store, and never asks the
+//! scheduler: it reads the file, the clients' logs, and what the runs themselves wrote down.
+
+mod error;
+mod clock;
+mod chance;
+mod history;
+mod kept;
+mod check;
+mod stage;
+mod disk;
+mod rpc;
+mod job;
+mod load;
+mod zombie;
+mod scenario;
+
+pub use chance::Chance;
+pub use check::{Scope, Violation, check};
+pub use error::Error;
+pub use history::{
+    Asked, Attempt, Fault, Harm, History, Job, Key, Limits, Mark, Op, Outcome, Said,
+};
+pub use scenario::{
+    Report, full_disk, killed_schedulers, stale_results, torn_logs, unwell_workers, write_errors,
+};

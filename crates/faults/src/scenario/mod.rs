@@ -1,0 +1,198 @@
+//! What is done to the processes, and what must be true afterwards.
+
+mod schedulers;
+mod workers;
+mod stale;
+mod full;
+mod torn;
+
+use std::env;
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::stage::Stage;
+use crate::{Chance, Error, Harm, History, Outcome, Scope, check};
+
+/// How long jobs may take to come to their end once all is well, on a busy machine.
+const DRAIN: Duration = Duration::from_secs(60);
+/// Violations that are listed.
+const LISTED_MAX: usize = 20;
+
+/// Kills the scheduler again and again, under load: `MAITRE_FAULT_KILLS` times, or 50.
+pub fn killed_schedulers(program: &Path, dir: &Path) -> Result<Report, Error> {
+    play("killed schedulers", async |chance, report| {
+        schedulers::play((program, dir), chance, report).await
+    })
+}
+
+/// Kills workers, and suspends them until their leases are over.
+pub fn unwell_workers(program: &Path, dir: &Path) -> Result<Report, Error> {
+    play("unwell workers", async |chance, report| {
+        workers::play((program, dir), chance, report).await
+    })
+}
+
+/// A worker that does not know when its time is up says all that it should not.
+pub fn stale_results(program: &Path, dir: &Path) -> Result<Report, Error> {
+    play("stale results", async |chance, report| stale::play((program, dir), chance, report).await)
+}
+
+/// Leaves the scheduler no room on its disk.
+pub fn full_disk(program: &Path, dir: &Path) -> Result<Report, Error> {
+    play("full disk", async |chance, report| full::play((program, dir), chance, report).await)
+}
+
+/// Lets writes of the scheduler fail in a way that is not for want of room.
+pub fn write_errors(program: &Path, dir: &Path) -> Result<Report, Error> {
+    play("write errors", async |chance, report| full::fail((program, dir), chance, report).await)
+}
+
+/// Tears the end off the store's log.
+pub fn torn_logs(program: &Path, dir: &Path) -> Result<Report, Error> {
+    play("torn logs", async |chance, report| torn::play((program, dir), chance, report).await)
+}
+
+/// How it went, in numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Which scenario.
+    pub name: &'static str,
+    /// What to set `MAITRE_FAULT_SEED` to, to play it again.
+    pub seed: u64,
+    /// How long it took.
+    pub took: Duration,
+    /// Jobs in the store, of all rounds.
+    pub n_jobs: usize,
+    /// Of these, succeeded.
+    pub n_succeeded: usize,
+    /// Submissions and cancels that were acknowledged.
+    pub n_acknowledged: usize,
+    /// Requests of which nobody knew what became of them, at first.
+    pub n_unknown: usize,
+    /// Requests that were refused without a trace.
+    pub n_refused: usize,
+    /// Attempts that ended.
+    pub n_attempts: usize,
+    /// Of these, lost with a worker or a lease.
+    pub n_lost: usize,
+    /// Schedulers that were killed, or had to end.
+    pub n_schedulers: usize,
+    /// Workers that were killed.
+    pub n_workers: usize,
+    /// Workers that were suspended.
+    pub n_suspended: usize,
+    /// Words and results of workers that came too late, and were refused.
+    pub n_stale: u64,
+    /// What else there is to say.
+    pub notes: Vec<String>,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: seed {}, {:.1} s: {} jobs ({} succeeded), {} acknowledged, {} unknown at first, \
+             {} refused; {} attempts, {} lost; {} schedulers and {} workers killed, {} workers \
+             suspended, {} stale words refused",
+            self.name,
+            self.seed,
+            self.took.as_secs_f64(),
+            self.n_jobs,
+            self.n_succeeded,
+            self.n_acknowledged,
+            self.n_unknown,
+            self.n_refused,
+            self.n_attempts,
+            self.n_lost,
+            self.n_schedulers,
+            self.n_workers,
+            self.n_suspended,
+            self.n_stale,
+        )?;
+        self.notes.iter().try_for_each(|note| write!(f, "\n  {note}"))
+    }
+}
+
+impl Report {
+    /// Adds up what a history says; `self` knows its scenario.
+    fn add(&mut self, history: &History) {
+        let n_said = |outcome| history.said.iter().filter(|said| said.outcome == outcome).count();
+        let n_attempts = |ending: &str| {
+            history.attempts.iter().filter(|attempt| attempt.ending == ending).count()
+        };
+        self.n_jobs = history.jobs.len();
+        self.n_succeeded = history.jobs.iter().filter(|job| job.state == "succeeded").count();
+        self.n_acknowledged = n_said(Outcome::Ok);
+        self.n_unknown = n_said(Outcome::Unknown);
+        self.n_refused = n_said(Outcome::Fail);
+        self.n_attempts = history.attempts.len();
+        self.n_lost = n_attempts("lost");
+    }
+
+    /// Fails with everything that is wrong with a history.
+    fn judge(&mut self, history: &History, scope: Scope) -> Result<(), Error> {
+        self.add(history);
+        let violations = check(history, scope);
+        if violations.is_empty() {
+            return Ok(());
+        }
+        let listed = violations.iter().take(LISTED_MAX).map(|one| format!("\n  {one}"));
+        let n = violations.len();
+        Err(Error::Violated(format!("{n} violations:{}", listed.collect::<String>())))
+    }
+
+    /// Counts what was done to the processes of a stage.
+    fn count(&mut self, stage: &Stage) {
+        let n = |harm, is_worker: bool| {
+            let faults = stage.faults.iter();
+            let own = faults.filter(|one| one.harm == harm && one.is_worker() == is_worker);
+            own.count()
+        };
+        self.n_schedulers = n(Harm::Kill, false);
+        self.n_workers = n(Harm::Kill, true);
+        self.n_suspended = n(Harm::Stop, true);
+    }
+}
+
+/// Plays a scenario with a seed, and says which, however it ends.
+fn play(
+    name: &'static str,
+    scenario: impl AsyncFnOnce(&mut Chance, &mut Report) -> Result<(), Error>,
+) -> Result<Report, Error> {
+    let seed = Chance::seed();
+    let mut report = Report { name, seed, ..Report::default() };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(Error::system("start a runtime"))?;
+    let outcome = runtime.block_on(async {
+        let start = Instant::now();
+        let outcome = scenario(&mut Chance::new(seed), &mut report).await;
+        report.took = start.elapsed();
+        outcome
+    });
+    match outcome {
+        Ok(()) => Ok(report),
+        Err(error) => Err(Error::Violated(format!("{report}\n{}", told(&error)))),
+    }
+}
+
+/// An error with its causes.
+fn told(error: &dyn std::error::Error) -> String {
+    let cause = error.source().map(|cause| format!(": {}", told(cause)));
+    format!("{error}{}", cause.unwrap_or_default())
+}
+
+/// Lets everything come to its end, kills the scheduler once more, and judges what is left.
+async fn drain_and_judge(stage: &mut Stage, report: &mut Report) -> Result<(), Error> {
+    stage.drain(DRAIN).await?;
+    stage.kill()?;
+    report.count(stage);
+    report.judge(&stage.history()?, Scope::Everything)
+}
+
+/// A count that the environment may change.
+fn asked(variable: &str, default: u64) -> u64 {
+    env::var(variable).ok().and_then(|n| n.parse().ok()).unwrap_or(default)
+}

@@ -1,0 +1,47 @@
+//! The scheduler is killed at any moment, under load, and started again.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::{Report, asked, drain_and_judge};
+use crate::load::Load;
+use crate::stage::Stage;
+use crate::{Chance, Error};
+
+/// Long enough for workers to come back in: no attempt need be lost.
+const LEASE_MS: u64 = 4_000;
+/// Kills in a round; then everything comes to its end and is judged.
+const ROUND: u64 = 13;
+/// How long a scheduler lives, at least and at most. Some do not live to see their first request.
+const LIFE_MS: (u64, u64) = (20, 1_300);
+
+pub(super) async fn play(
+    (program, dir): (&Path, &Path),
+    chance: &mut Chance,
+    report: &mut Report,
+) -> Result<(), Error> {
+    let mut stage = Stage::build((program, dir), LEASE_MS, chance)?;
+    stage.start_and_wait().await?;
+    stage.set_limits().await?;
+    for name in ["w1", "w2"] {
+        stage.start_worker(name, None)?;
+    }
+    let mut n_left = asked("MAITRE_FAULT_KILLS", 50);
+    while n_left > 0 {
+        // Each round ends with one more kill, when all is quiet.
+        let n_kills = n_left.min(ROUND);
+        n_left -= n_kills;
+        stage.start_and_wait().await?;
+        let load = Load::start(&stage, 120, chance)?;
+        for _ in 1..n_kills {
+            sleep(Duration::from_millis(chance.between(LIFE_MS.0, LIFE_MS.1))).await;
+            stage.kill()?;
+            stage.start()?;
+        }
+        load.stop().await?;
+        drain_and_judge(&mut stage, report).await?;
+    }
+    Ok(())
+}

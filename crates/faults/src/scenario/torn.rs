@@ -1,0 +1,80 @@
+//! The end of the store's log is lost, although it was synced: what is left is as it was a moment
+//! before.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::{DRAIN, Report};
+use crate::disk::tear;
+use crate::load::Load;
+use crate::stage::Stage;
+use crate::{Chance, Error, History, Op, Outcome, Scope, Violation, check};
+
+const LEASE_MS: u64 = 3_000;
+const ROUNDS: u64 = 5;
+const WORKERS: [&str; 2] = ["w1", "w2"];
+
+pub(super) async fn play(
+    (program, dir): (&Path, &Path),
+    chance: &mut Chance,
+    report: &mut Report,
+) -> Result<(), Error> {
+    let mut stage = Stage::build((program, dir), LEASE_MS, chance)?;
+    stage.start_and_wait().await?;
+    stage.set_limits().await?;
+    for _ in 0..ROUNDS {
+        stage.start_and_wait().await?;
+        for name in WORKERS {
+            stage.start_worker(name, None)?;
+        }
+        let load = Load::start(&stage, 40, chance)?;
+        sleep(Duration::from_millis(chance.between(500, 2_000))).await;
+        stage.kill()?;
+        // Workers know more than the disk: they go, so that nobody mixes up old and new jobs.
+        stage.kill_workers();
+        drop(load);
+        report.notes.push(tear(&stage.place.seen, chance)?);
+        let history = stage.history()?;
+        judge_torn(&history)?;
+        forget(&stage)?;
+        stage.start_and_wait().await?;
+        for name in WORKERS {
+            stage.start_worker(name, None)?;
+        }
+        stage.drain(DRAIN).await?;
+        stage.kill()?;
+        report.count(&stage);
+        report.judge(&stage.history()?, Scope::StoreAlone)?;
+    }
+    Ok(())
+}
+
+/// What is left fits together, and ends where the tear is: nothing before it is missing.
+fn judge_torn(history: &History) -> Result<(), Error> {
+    let mut violations = check(history, Scope::StoreAlone);
+    violations.retain(|violation| violation.rule != "not-final");
+    let last = history.jobs.iter().map(|job| job.id).max().unwrap_or(0);
+    let acknowledged =
+        history.said.iter().filter(|one| one.op == Op::Submit && one.outcome == Outcome::Ok);
+    for id in acknowledged.flat_map(|said| &said.ids).filter(|id| **id <= last) {
+        if !history.jobs.iter().any(|job| job.id == *id) {
+            let what = format!("job {id} is gone, and job {last} is there");
+            violations.push(Violation { rule: "no-prefix", what });
+        }
+    }
+    if violations.is_empty() {
+        return Ok(());
+    }
+    let listed: String = violations.iter().map(|one| format!("\n  {one}")).collect();
+    Err(Error::Violated(format!("after the tear:{listed}")))
+}
+
+/// What clients and runs knew is void: the disk does not know it.
+fn forget(stage: &Stage) -> Result<(), Error> {
+    let clients = (0..).map(|client| stage.log_of(client)).take_while(|path| path.exists());
+    let paths: Vec<_> = clients.chain([stage.runs()]).filter(|path| path.exists()).collect();
+    paths.iter().try_for_each(fs::remove_file).map_err(Error::system("forget a log"))
+}

@@ -1,0 +1,338 @@
+//! A history in which all is well, and what becomes of it when one thing is changed.
+
+use faults::{
+    Asked, Attempt, Fault, Harm, History, Job, Key, Limits, Mark, Op, Outcome, Said, Scope, check,
+};
+
+fn job(id: u64, state: &str) -> Job {
+    let is_final = matches!(state, "succeeded" | "failed" | "cancelled");
+    Job {
+        id,
+        tenant: "a".to_owned(),
+        kind: "exec".to_owned(),
+        state: state.to_owned(),
+        slots: 1,
+        attempts_max: 2,
+        backoff_ms: 60,
+        created_ms: 1_000,
+        finished_ms: is_final.then_some(2_000),
+        ..Job::default()
+    }
+}
+
+fn attempt(job: u64, number: u32, (claimed_ms, ended_ms): (i64, i64), ending: &str) -> Attempt {
+    Attempt {
+        job,
+        number,
+        worker: "w1".to_owned(),
+        claimed_ms,
+        ended_ms: Some(ended_ms),
+        ending: ending.to_owned(),
+        error: String::new(),
+    }
+}
+
+fn mark(what: &str, job: u64, attempt: u32, at_ms: i64) -> Mark {
+    Mark { what: what.to_owned(), job, attempt, worker: "w1".to_owned(), at_ms }
+}
+
+fn said(op: Op, key: &str, outcome: Outcome, ids: &[u64]) -> Said {
+    Said {
+        client: 0,
+        op,
+        key: key.to_owned(),
+        sent_ms: 990,
+        at_ms: 1_010,
+        outcome,
+        ids: ids.to_vec(),
+        changed: true,
+        asked: Vec::new(),
+        note: String::new(),
+    }
+}
+
+fn submitted(key: &str, outcome: Outcome, ids: &[u64]) -> Said {
+    let one = Asked { tenant: "a".to_owned(), ..Asked::default() };
+    let asked = vec![one; ids.len().max(1)];
+    Said { asked, ..said(Op::Submit, key, outcome, ids) }
+}
+
+fn key(key: &str, ids: &[u64]) -> Key {
+    Key { tenant: "a".to_owned(), key: key.to_owned(), ids: ids.to_vec() }
+}
+
+/// Job 1 is done at once; job 2 fails, is lost, and is done; job 3 waits for job 1 and is called
+/// off; job 4 fails for good.
+fn sound() -> History {
+    let mut history = History {
+        jobs: ["succeeded", "succeeded", "cancelled", "failed"]
+            .into_iter()
+            .zip(1..)
+            .map(|(state, id)| job(id, state))
+            .collect(),
+        attempts: vec![
+            attempt(1, 1, (1_100, 1_200), "succeeded"),
+            attempt(2, 1, (1_100, 1_200), "transient"),
+            attempt(2, 2, (1_260, 1_400), "lost"),
+            attempt(2, 3, (1_400, 1_500), "succeeded"),
+            attempt(4, 1, (1_500, 1_600), "transient"),
+            attempt(4, 2, (1_700, 1_800), "transient"),
+        ],
+        keys: vec![key("k1", &[1]), key("k2", &[2]), key("k3", &[3, 4])],
+        n_completed: 2,
+        said: vec![
+            submitted("k1", Outcome::Unknown, &[]),
+            submitted("k1", Outcome::Ok, &[1]),
+            submitted("k2", Outcome::Ok, &[2]),
+            submitted("k2", Outcome::Ok, &[2]),
+            submitted("k3", Outcome::Ok, &[3, 4]),
+            submitted("k4", Outcome::Fail, &[]),
+            said(Op::Conflict, "k1", Outcome::Fail, &[]),
+            said(Op::Cancel, "", Outcome::Ok, &[3]),
+        ],
+        limits: Limits {
+            tenant_slots: [("a".to_owned(), 2)].into(),
+            tenant_jobs: [("a".to_owned(), 2)].into(),
+            worker_slots: [("w1".to_owned(), 2)].into(),
+            losses_max: 3,
+        },
+        ..History::default()
+    };
+    for (index, n_attempts, n_failures, n_losses) in [(0, 1, 0, 0), (1, 3, 1, 1), (3, 2, 2, 0)] {
+        let job: &mut Job = &mut history.jobs[index];
+        (job.n_attempts, job.n_failures, job.n_losses) = (n_attempts, n_failures, n_losses);
+    }
+    for job in &mut history.jobs[2..] {
+        let cause = if job.state == "failed" { "exhausted" } else { "asked" };
+        job.cause = Some(cause.to_owned());
+    }
+    history.said[4].asked[0].after = vec![1];
+    for attempt in &history.attempts {
+        history.marks.push(mark("start", attempt.job, attempt.number, attempt.claimed_ms + 10));
+        let end = if attempt.ending == "succeeded" { "end" } else { "fail" };
+        history.marks.push(mark(end, attempt.job, attempt.number, attempt.claimed_ms + 50));
+    }
+    history
+}
+
+/// The rules that are broken once a sound history is changed.
+fn broken(change: impl FnOnce(&mut History)) -> Vec<&'static str> {
+    let mut history = sound();
+    change(&mut history);
+    let mut rules: Vec<_> =
+        check(&history, Scope::Everything).into_iter().map(|violation| violation.rule).collect();
+    rules.dedup();
+    rules
+}
+
+#[test]
+fn a_sound_history_is_sound() {
+    assert_eq!(check(&sound(), Scope::Everything), []);
+}
+
+#[test]
+fn a_lost_acknowledgement_is_found() {
+    let rules = broken(|history| history.said.push(submitted("k9", Outcome::Ok, &[9])));
+    assert_eq!(rules, ["lost-ack", "key-differs"]);
+}
+
+#[test]
+fn a_key_that_stands_for_two_jobs_is_found() {
+    let rules = broken(|history| history.said[3].ids = vec![1]);
+    assert_eq!(rules, ["key-differs"]);
+    let rules = broken(|history| history.keys.push(key("k2", &[2])));
+    assert_eq!(rules, ["key-twice"]);
+}
+
+#[test]
+fn a_refusal_that_left_something_behind_is_found() {
+    let rules = broken(|history| history.keys.push(key("k4", &[4])));
+    assert_eq!(rules, ["fail-kept"]);
+}
+
+#[test]
+fn a_key_that_takes_another_body_is_found() {
+    let rules = broken(|history| history.said[6].outcome = Outcome::Ok);
+    assert_eq!(rules, ["key-conflict"]);
+}
+
+#[test]
+fn a_job_in_two_states_or_in_none_that_is_final_is_found() {
+    let rules = broken(|history| {
+        let again = history.jobs[2].clone();
+        history.jobs.insert(2, again);
+    });
+    assert_eq!(rules, ["two-states"]);
+    let rules = broken(|history| history.jobs[2].state = "queued".to_owned());
+    assert_eq!(rules, ["not-final", "not-cancelled"]);
+}
+
+#[test]
+fn a_result_that_counts_twice_is_found() {
+    let twice = |history: &mut History| {
+        history.attempts[2].ending = "succeeded".to_owned();
+        history.marks.push(mark("end", 2, 2, 1_310));
+        (history.jobs[1].n_losses, history.n_completed) = (0, 3);
+    };
+    assert_eq!(broken(twice), ["two-results", "result-ignored"]);
+    assert_eq!(broken(|history| history.n_completed = 3), ["ledger"]);
+}
+
+#[test]
+fn a_result_that_is_ignored_or_missing_is_found() {
+    let rules = broken(|history| {
+        history.jobs[0].state = "failed".to_owned();
+        // Job 3 waits for it.
+        history.said[4].asked[0].after.clear();
+    });
+    assert_eq!(rules, ["result-ignored"]);
+    let rules = broken(|history| {
+        history.attempts[0].ending = "preempted".to_owned();
+        history.n_completed = 1;
+    });
+    assert_eq!(rules, ["no-result"]);
+}
+
+#[test]
+fn attempts_that_overlap_or_are_missing_are_found() {
+    assert_eq!(broken(|history| history.attempts[3].claimed_ms = 1_399), ["overlap"]);
+    let rules = broken(|history| drop(history.attempts.remove(2)));
+    assert_eq!(rules, ["attempt-numbers", "counts", "unknown-run"]);
+    let rules = broken(|history| history.attempts.push(attempt(7, 1, (1, 2), "lost")));
+    assert_eq!(rules, ["stray-attempt"]);
+}
+
+#[test]
+fn a_retry_that_does_not_wait_is_found() {
+    assert_eq!(broken(|history| history.attempts[2].claimed_ms = 1_229), ["backoff"]);
+}
+
+#[test]
+fn an_attempt_that_outlives_its_job_is_found() {
+    assert_eq!(broken(|history| history.jobs[0].finished_ms = Some(1_199)), ["after-the-end"]);
+}
+
+#[test]
+fn too_many_tries_and_losses_are_found() {
+    assert_eq!(
+        broken(|history| history.jobs[3].attempts_max = 1),
+        ["too-many-tries", "given-up-early"]
+    );
+    assert_eq!(broken(|history| history.jobs[3].attempts_max = 3), ["given-up-early"]);
+    assert_eq!(broken(|history| history.limits.losses_max = 0), ["losses"]);
+    assert_eq!(broken(|history| history.jobs[3].cause = Some("poison".to_owned())), ["losses"]);
+    assert_eq!(broken(|history| history.jobs[1].n_failures = 2), ["counts"]);
+}
+
+#[test]
+fn a_breach_of_a_quota_is_found() {
+    let rules = broken(|history| drop(history.limits.tenant_slots.insert("a".to_owned(), 1)));
+    assert_eq!(rules, ["quota"]);
+    let rules = broken(|history| drop(history.limits.tenant_jobs.insert("a".to_owned(), 1)));
+    assert_eq!(rules, ["jobs-max"]);
+    let rules = broken(|history| drop(history.limits.worker_slots.insert("w1".to_owned(), 1)));
+    assert_eq!(rules, ["worker-slots"]);
+    assert_eq!(broken(|history| history.jobs[0].slots = 2), ["quota", "worker-slots"]);
+}
+
+#[test]
+fn two_unfinished_jobs_of_one_dedupe_key_are_found() {
+    let dedupe = |history: &mut History| {
+        history.jobs[..2].iter_mut().for_each(|job| job.dedupe = Some("d".to_owned()));
+    };
+    assert_eq!(broken(dedupe), ["dedupe"]);
+    let rules = broken(|history| {
+        dedupe(history);
+        history.jobs[1].created_ms = 2_000;
+    });
+    assert_eq!(rules, Vec::<&str>::new());
+}
+
+#[test]
+fn a_dependent_that_starts_too_soon_is_found() {
+    let depend = |history: &mut History| history.said[2].asked[0].after = vec![1];
+    assert_eq!(broken(depend), ["too-soon"]);
+    let rules = broken(|history| {
+        depend(history);
+        history.jobs[0].finished_ms = Some(1_100 + 100);
+        history.attempts[1].claimed_ms = 1_200;
+    });
+    assert_eq!(rules, Vec::<&str>::new());
+    let rules = broken(|history| {
+        history.jobs[3].finished_ms = Some(1_000);
+        history.attempts.drain(4..);
+        history.marks.retain(|mark| mark.job != 4);
+        let job = &mut history.jobs[3];
+        (job.n_attempts, job.n_failures, job.cause) = (0, 0, Some("too-late".to_owned()));
+        history.said[2].asked[0].after = vec![4];
+    });
+    assert_eq!(rules, ["ran-without"]);
+}
+
+#[test]
+fn a_run_after_a_cancel_is_found() {
+    let rules = broken(|history| {
+        history.attempts.push(attempt(3, 1, (1_850, 1_900), "cancelled"));
+        history.jobs[2].n_attempts = 1;
+        history.said[4].asked[0].after.clear();
+    });
+    assert_eq!(rules, ["run-after-cancel"]);
+    let rules = broken(|history| history.jobs[2].state = "failed".to_owned());
+    assert_eq!(rules, ["not-cancelled"]);
+    let rules = broken(|history| {
+        (history.said[7].changed, history.said[7].note) = (false, "succeeded".to_owned());
+    });
+    assert_eq!(rules, ["not-final-after-all"]);
+}
+
+#[test]
+fn a_token_that_runs_twice_or_nobody_gave_out_is_found() {
+    assert_eq!(broken(|history| history.marks.push(mark("start", 1, 1, 1_120))), ["token-twice"]);
+    assert_eq!(broken(|history| history.marks.push(mark("start", 1, 7, 1_900))), ["unknown-run"]);
+    assert_eq!(broken(|history| history.attempts[0].worker = "w2".to_owned()), ["wrong-worker"]);
+}
+
+#[test]
+fn a_success_without_a_run_is_found() {
+    let rules = broken(|history| history.marks.retain(|mark| mark.job != 1));
+    assert_eq!(rules, ["no-run"]);
+    let rules = broken(|history| history.marks.retain(|mark| mark.what != "end"));
+    assert_eq!(rules, ["no-run"]);
+}
+
+#[test]
+fn two_runs_of_one_job_at_once_are_found_unless_a_worker_was_suspended() {
+    let late = |history: &mut History| history.marks.push(mark("tick", 2, 2, 1_600));
+    assert_eq!(broken(late), ["side-by-side"]);
+    let rules = broken(|history| {
+        late(history);
+        let who = "w1".to_owned();
+        history.faults.push(Fault { at_ms: 1_300, harm: Harm::Stop, who });
+    });
+    assert_eq!(rules, Vec::<&str>::new());
+}
+
+#[test]
+fn a_loss_that_nothing_explains_is_found() {
+    let lost = |history: &mut History| {
+        history.attempts[2].error = "the worker lost track of it".to_owned();
+    };
+    assert_eq!(broken(lost), ["lost-track"]);
+    let rules = broken(|history| {
+        lost(history);
+        let who = "w1".to_owned();
+        history.faults.push(Fault { at_ms: 1_300, harm: Harm::Kill, who });
+    });
+    assert_eq!(rules, Vec::<&str>::new());
+}
+
+#[test]
+fn damage_is_found_and_a_torn_store_is_held_to_itself_alone() {
+    assert_eq!(broken(|history| history.damage.push("page 7".to_owned())), ["damage"]);
+    let mut history = sound();
+    history.said.push(submitted("k9", Outcome::Ok, &[9]));
+    history.marks.push(mark("start", 1, 7, 1_900));
+    assert_eq!(check(&history, Scope::StoreAlone), []);
+    history.attempts[3].claimed_ms = 1_399;
+    assert_eq!(check(&history, Scope::StoreAlone).len(), 1);
+}

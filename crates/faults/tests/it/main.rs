@@ -1,0 +1,3 @@
+//! The checker is shown histories in which one thing is wrong, and must find that one.
+
+mod doctored;
