@@ -43,6 +43,9 @@ pub use request::{
 pub use sqlite::Sqlite;
 
 /// What a store's method returns: an answer, once it is durable.
+///
+/// It begins when it is first polled. If it is dropped after that, what was asked may be done all
+/// the same.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
 /// What must outlive a process. Methods are in the order in which a job meets them.
@@ -69,8 +72,9 @@ pub trait Store: Send + Sync + 'static {
     /// Workers said how far their attempts are. `false`: not the current attempt.
     fn progress(&self, reports: Vec<Report>) -> Reply<'_, Vec<bool>>;
 
-    /// Keeps output. What an attempt that is not current says, or what is beyond the limit of an
-    /// attempt's log, is dropped (`false`). The same offset twice is kept once.
+    /// Keeps output. What an attempt that is not current says, or a piece that ends beyond the
+    /// limit of an attempt's log, is dropped (`false`). What overlaps with what was sent before is
+    /// kept once.
     fn log(&self, chunks: Vec<LogChunk>) -> Reply<'_, Vec<bool>>;
 
     /// Attempts ended. In one step: the attempt goes to the past, its job waits again or is done
@@ -95,11 +99,11 @@ pub trait Store: Send + Sync + 'static {
     fn join(&self, worker: WorkerId, lease: Millis) -> Reply<'_, Session>;
 
     /// Workers gave a sign of life: their leases run from now. A session that is not the newest of
-    /// its worker changes nothing (`false`).
+    /// its worker, or that left, changes nothing (`false`).
     fn renew(&self, sessions: Vec<Session>, lease: Millis) -> Reply<'_, Vec<bool>>;
 
-    /// Every worker that has a live attempt gets a fresh lease: after a time in which nobody could
-    /// renew, silence proves nothing.
+    /// Every worker that has a live attempt gets a fresh lease, unless it said that it went: after
+    /// a time in which nobody could renew, silence proves nothing.
     fn renew_all(&self, lease: Millis) -> Reply<'_, ()>;
 
     /// A worker went, and said so. Its lease is over.

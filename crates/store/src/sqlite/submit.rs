@@ -76,7 +76,7 @@ fn full(desk: &Desk, jobs: &[NewJob], n_new: usize) -> Option<Refusal> {
     if n_new > 0 && n_jobs.saturating_add(n_new) > max {
         return Some(Refusal::TenantFull { tenant: tenant.to_string(), jobs: n_jobs, max });
     }
-    let (n_jobs, max) = (desk.n_jobs_total(), desk.options.jobs_max);
+    let (n_jobs, max) = (desk.n_jobs_total, desk.options.jobs_max);
     (n_new > 0 && n_jobs.saturating_add(n_new) > max)
         .then_some(Refusal::StoreFull { jobs: n_jobs, max })
 }

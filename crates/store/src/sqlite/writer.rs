@@ -37,26 +37,31 @@ pub(super) struct Desk {
     pub(super) next_job: i64,
     /// Unfinished jobs by tenant, so that limits cost no counting. Read again after a rollback.
     pub(super) n_jobs: HashMap<TenantId, u64>,
+    /// Their sum.
+    pub(super) n_jobs_total: u64,
     /// Where the search for histories with too many runs goes on.
     pub(super) trimmed: Option<History>,
 }
 
 impl Desk {
     pub(super) fn new(connection: Connection, options: Options, clock: Arc<Steady>) -> Self {
-        let n_jobs = HashMap::new();
-        Self { connection, options, clock, next_job: 1, n_jobs, trimmed: None }
+        Self {
+            connection,
+            options,
+            clock,
+            next_job: 1,
+            n_jobs: HashMap::new(),
+            n_jobs_total: 0,
+            trimmed: None,
+        }
     }
 
     pub(super) fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// Unfinished jobs of all tenants.
-    pub(super) fn n_jobs_total(&self) -> u64 {
-        self.n_jobs.values().sum()
-    }
-
     pub(super) fn add_job(&mut self, tenant: &TenantId) {
+        self.n_jobs_total += 1;
         match self.n_jobs.get_mut(tenant) {
             Some(n_jobs) => *n_jobs += 1,
             None => {
@@ -66,6 +71,7 @@ impl Desk {
     }
 
     pub(super) fn remove_job(&mut self, tenant: &TenantId) {
+        self.n_jobs_total = self.n_jobs_total.saturating_sub(1);
         if let Some(n_jobs) = self.n_jobs.get_mut(tenant) {
             *n_jobs = n_jobs.saturating_sub(1);
             if *n_jobs == 0 {
@@ -89,6 +95,7 @@ impl Desk {
             Ok((TenantId::new(row.get_ref(0)?.as_str()?), row.get::<_, i64>(1)?.unsigned_abs()))
         })?;
         self.n_jobs = rows.collect::<Result<_>>()?;
+        self.n_jobs_total = self.n_jobs.values().sum();
         Ok(())
     }
 
