@@ -97,7 +97,6 @@ pub(crate) struct After {
 pub(crate) fn end(
     record: &mut Record,
     end: &End,
-    why: String,
     patience: &Patience,
     now: Timestamp,
 ) -> Option<After> {
@@ -124,7 +123,7 @@ pub(crate) fn end(
             finish(record, state, cause, now);
         }
     }
-    Some(After { past: past(record, current, end, why, now), charged, run })
+    Some(After { past: past(record, current, end, now), charged, run })
 }
 
 /// The job comes to a final state. Nobody waits for it any more.
@@ -278,7 +277,7 @@ fn run(record: &Record, current: &Current, end: &End, now: Timestamp) -> Option<
     })
 }
 
-fn past(record: &Record, current: Current, end: &End, why: String, now: Timestamp) -> Past {
+fn past(record: &Record, current: Current, end: &End, now: Timestamp) -> Past {
     Past {
         number: record.counts.attempts,
         worker: current.worker,
@@ -289,6 +288,6 @@ fn past(record: &Record, current: Current, end: &End, why: String, now: Timestam
         error: end.error.clone(),
         exit_code: end.exit_code,
         measured: end.measured,
-        why,
+        why: current.why,
     }
 }

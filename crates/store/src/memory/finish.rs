@@ -30,9 +30,8 @@ impl World {
                 Some(_) | None => Ended::Stale,
             };
         }
-        let why = self.whys.remove(&number).unwrap_or_default();
         let record = self.known(number);
-        let Some(after) = transition::end(record, end, why, &patience, now) else {
+        let Some(after) = transition::end(record, end, &patience, now) else {
             return Ended::Stale;
         };
         let record = record.clone();

@@ -33,8 +33,6 @@ struct World {
     unfinished: BTreeSet<i64>,
     /// Unfinished jobs that have a dedupe key.
     dedupe: BTreeMap<(TenantId, Name, String), i64>,
-    /// Why current attempts are where they are.
-    whys: BTreeMap<i64, String>,
     /// Unfinished jobs, and unfinished jobs that wait for them.
     waits: BTreeSet<(i64, i64)>,
     pasts: BTreeMap<(i64, u32), Past>,
@@ -65,7 +63,6 @@ impl Memory {
             jobs: BTreeMap::new(),
             unfinished: BTreeSet::new(),
             dedupe: BTreeMap::new(),
-            whys: BTreeMap::new(),
             waits: BTreeSet::new(),
             pasts: BTreeMap::new(),
             logs: BTreeMap::new(),

@@ -166,7 +166,7 @@ impl World {
     }
 
     fn claim(&mut self, claim: Claim, now: Timestamp) -> Claimed {
-        let Some((number, record)) = self.job_mut(&claim.job) else {
+        let Some((_, record)) = self.job_mut(&claim.job) else {
             return Claimed::Lost(None);
         };
         if record.state.is_terminal() {
@@ -176,7 +176,6 @@ impl World {
             return Claimed::Lost(Some(Box::new(record.clone())));
         }
         let won = Claimed::Won(Box::new(record.clone()));
-        self.whys.insert(number, claim.why);
         // A worker that never came has a lease that is over.
         let over = Lease { generation: 0, until: now, has_left: false };
         self.sessions.entry(claim.worker).or_insert(over);

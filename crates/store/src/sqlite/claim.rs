@@ -17,11 +17,10 @@ pub(super) fn claim(desk: &mut Desk, claims: Vec<Claim>) -> Result<Vec<Claimed>>
             answers.push(Claimed::Lost(None));
             continue;
         };
-        let Some(kept) = row::job(&desk.connection, id)? else {
+        let Some(mut record) = row::job(&desk.connection, id)? else {
             answers.push(Claimed::Lost(None));
             continue;
         };
-        let mut record = kept.record;
         if !transition::claim(&mut record, &claim, now) {
             answers.push(Claimed::Lost(Some(Box::new(record))));
             continue;

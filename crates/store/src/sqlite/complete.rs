@@ -3,7 +3,7 @@
 use model::{Ending, Fixed, Record, WorkerId};
 use rusqlite::{Connection, OptionalExtension as _, Result, params};
 
-use super::row::{self, Kept};
+use super::row;
 use super::writer::Desk;
 use super::{history, settle};
 use crate::{End, Ended, Past, number, transition};
@@ -17,20 +17,18 @@ fn one(desk: &mut Desk, end: &End) -> Result<Ended> {
         return Ok(Ended::Stale);
     };
     match row::job(&desk.connection, id)? {
-        Some(kept) if transition::is_current(&kept.record, end.attempt, &end.worker) => {
-            accept(desk, id, kept, end)
+        Some(record) if transition::is_current(&record, end.attempt, &end.worker) => {
+            accept(desk, id, record, end)
         }
         Some(_) | None => ended_before(&desk.connection, id, end),
     }
 }
 
-fn accept(desk: &mut Desk, id: i64, kept: Kept, end: &End) -> Result<Ended> {
+fn accept(desk: &mut Desk, id: i64, mut record: Record, end: &End) -> Result<Ended> {
     let now = desk.now();
-    let Kept { mut record, why } = kept;
     let (fence, edges) = (record.fence, settle::Edges::of(&record));
     let patience = desk.options.patience;
-    let why = why.unwrap_or_default();
-    let Some(after) = transition::end(&mut record, end, why, &patience, now) else {
+    let Some(after) = transition::end(&mut record, end, &patience, now) else {
         return Ok(Ended::Stale);
     };
     insert_past(&desk.connection, id, &after.past)?;

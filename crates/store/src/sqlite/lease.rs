@@ -67,5 +67,5 @@ pub(super) fn expired(connection: &Connection, now: Timestamp, max: usize) -> Re
     let max = i64::try_from(max).unwrap_or(i64::MAX);
     let mut statement = connection.prepare_cached(EXPIRED)?;
     let rows = statement.query_map([now.0, max], row::read)?;
-    rows.map(|kept| Ok(kept?.record)).collect()
+    rows.collect()
 }

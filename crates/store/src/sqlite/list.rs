@@ -17,7 +17,7 @@ pub(super) fn look(
     let max = i64::try_from(max).unwrap_or(i64::MAX);
     let mut statement = connection.prepare_cached(LOOK)?;
     let rows = statement.query_map([number::after(after), max], row::read)?;
-    rows.map(|kept| Ok(kept?.record)).collect()
+    rows.collect()
 }
 
 pub(super) fn jobs(connection: &Connection, filter: &Filter) -> Result<Vec<Record>> {
@@ -124,6 +124,6 @@ impl Condition {
         let sql = format!("SELECT {columns}WHERE {condition} ORDER BY j.id DESC LIMIT ?{n_values}");
         let mut statement = connection.prepare_cached(&sql)?;
         let rows = statement.query_map(params_from_iter(self.values), row::read)?;
-        rows.map(|kept| Ok(kept?.record)).collect()
+        rows.collect()
     }
 }

@@ -10,12 +10,6 @@ use super::document;
 use super::fault::unreadable;
 use crate::number;
 
-/// A job, and why its current attempt is where it is.
-pub(super) struct Kept {
-    pub(super) record: Record,
-    pub(super) why: Option<String>,
-}
-
 /// The columns of an unfinished job, in the order in which [`read`] wants them.
 macro_rules! jobs_columns {
     () => {
@@ -44,32 +38,31 @@ const JOB: &str = concat!("SELECT ", jobs_columns!(), "WHERE j.id = ?1");
 const FINISHED: &str = concat!("SELECT ", finished_columns!(), "WHERE j.id = ?1");
 
 /// The unfinished job of this number.
-pub(super) fn job(connection: &Connection, id: i64) -> Result<Option<Kept>> {
+pub(super) fn job(connection: &Connection, id: i64) -> Result<Option<Record>> {
     connection.prepare_cached(JOB)?.query_row([id], read).optional()
 }
 
 /// The finished job of this number.
 pub(super) fn finished(connection: &Connection, id: i64) -> Result<Option<Record>> {
-    let kept = connection.prepare_cached(FINISHED)?.query_row([id], read).optional()?;
-    Ok(kept.map(|kept| kept.record))
+    connection.prepare_cached(FINISHED)?.query_row([id], read).optional()
 }
 
 /// The job of this number, finished or not.
 pub(super) fn either(connection: &Connection, id: i64) -> Result<Option<Record>> {
     match job(connection, id)? {
-        Some(kept) => Ok(Some(kept.record)),
+        Some(record) => Ok(Some(record)),
         None => finished(connection, id),
     }
 }
 
 /// Reads the columns of [`jobs_columns`] or [`finished_columns`].
-pub(super) fn read(row: &Row<'_>) -> Result<Kept> {
+pub(super) fn read(row: &Row<'_>) -> Result<Record> {
     let tenant = TenantId::new(text(row, 1)?);
     let mut spec = Spec::new(tenant, Name::new(text(row, 2)?));
     let document = text(row, 18)?;
     document::read(document, &mut spec).map_err(|error| unreadable(&error.to_string()))?;
     spec.payload = row.get(19)?;
-    let record = Record {
+    Ok(Record {
         id: number::id(row.get(0)?),
         spec,
         state: State::named(text(row, 3)?).ok_or_else(|| unreadable("a state"))?,
@@ -98,8 +91,7 @@ pub(super) fn read(row: &Row<'_>) -> Result<Kept> {
         finished: moment(row, 32)?,
         cause: named(row, 33, Cause::named)?,
         result: row.get(34)?,
-    };
-    Ok(Kept { record, why: row.get(31)? })
+    })
 }
 
 /// A value that is stored by its permanent name.

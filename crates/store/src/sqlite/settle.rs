@@ -65,10 +65,9 @@ impl Cascade {
     /// One of the jobs that `waiter` waited for came to `state`.
     fn settle(&mut self, desk: &mut Desk, waiter: i64, state: State) -> Result<()> {
         // It may have been cancelled on another way through the same jobs.
-        let Some(kept) = row::job(&desk.connection, waiter)? else {
+        let Some(mut record) = row::job(&desk.connection, waiter)? else {
             return Ok(());
         };
-        let mut record = kept.record;
         let now = desk.now();
         let (fence, edges) = (record.fence, Edges::of(&record));
         self.changed.remove(&waiter);
@@ -94,8 +93,7 @@ impl Cascade {
         };
         let waiters = take(edges.has_waiters, TAKE_WAITERS)?;
         for blocker in take(edges.has_blockers, TAKE_BLOCKERS)? {
-            if let Some(kept) = row::job(&desk.connection, blocker)? {
-                let mut record = kept.record;
+            if let Some(mut record) = row::job(&desk.connection, blocker)? {
                 let fence = record.fence;
                 transition::remove_dependent(&mut record);
                 row::update(&desk.connection, fence, &record)?;
@@ -130,5 +128,5 @@ pub(super) fn unfinished(connection: &Connection, id: &JobId) -> Result<Option<R
     let Some(number) = number::of(id) else {
         return Ok(None);
     };
-    Ok(row::job(connection, number)?.map(|kept| kept.record))
+    row::job(connection, number)
 }

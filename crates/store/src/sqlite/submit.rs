@@ -111,9 +111,9 @@ impl Draft {
     /// The record of this number, read if it is not here yet.
     fn get(&mut self, connection: &Connection, id: i64) -> Result<&mut Record> {
         if !self.records.contains_key(&id) {
-            let kept = row::job(connection, id)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
-            self.fences.insert(id, kept.record.fence);
-            self.records.insert(id, kept.record);
+            let record = row::job(connection, id)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+            self.fences.insert(id, record.fence);
+            self.records.insert(id, record);
         }
         self.records.get_mut(&id).ok_or(rusqlite::Error::QueryReturnedNoRows)
     }
