@@ -164,7 +164,9 @@ impl Stage {
 
     pub(crate) fn kill_workers(&mut self) {
         let names: Vec<String> = self.workers.keys().cloned().collect();
-        names.iter().for_each(|name| self.kill_worker(name));
+        for name in &names {
+            self.kill_worker(name);
+        }
     }
 
     /// Suspends a worker, or lets it go on.

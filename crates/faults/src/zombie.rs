@@ -119,8 +119,8 @@ impl Zombie {
                     let (who, how) = ("a stream".to_owned(), format!("without {what}"));
                     return Err(Error::Ended { who, how });
                 };
-                let messages = batch.messages.into_iter().filter_map(|one| one.message);
-                if let Some(found) = messages.filter_map(&of_interest).next() {
+                let mut messages = batch.messages.into_iter().filter_map(|one| one.message);
+                if let Some(found) = messages.find_map(&of_interest) {
                     return Ok(found);
                 }
             }

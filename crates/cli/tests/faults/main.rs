@@ -12,6 +12,7 @@ use faults::{Error, Report};
 /// One at a time: who waits for the processor loses leases.
 static ALONE: Mutex<()> = Mutex::new(());
 
+#[expect(clippy::print_stdout, reason = "what was counted is the report of these tests")]
 fn play(name: &str, scenario: fn(&Path, &Path) -> Result<Report, Error>) -> Report {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let program = PathBuf::from(env!("CARGO_BIN_EXE_maitre"));
@@ -28,7 +29,9 @@ fn play(name: &str, scenario: fn(&Path, &Path) -> Result<Report, Error>) -> Repo
 #[test]
 fn a_scheduler_that_is_killed_loses_nothing_that_it_acknowledged() {
     let report = play("schedulers", faults::killed_schedulers);
-    assert!(report.n_schedulers >= 50 && report.n_succeeded > 0, "{report}");
+    let is_default = std::env::var_os("MAITRE_FAULT_KILLS").is_none();
+    assert!(report.n_schedulers >= 50 || !is_default, "{report}");
+    assert!(report.n_succeeded > 0, "{report}");
 }
 
 #[test]

@@ -14,10 +14,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::stage::Stage;
-use crate::{Chance, Error, Harm, History, Outcome, Scope, check};
+use crate::{Chance, Error, Harm, History, Outcome, Scope, Violation, check};
 
 /// How long jobs may take to come to their end once all is well, on a busy machine.
-const DRAIN: Duration = Duration::from_secs(60);
+const DRAIN: Duration = Duration::from_mins(1);
 /// Violations that are listed.
 const LISTED_MAX: usize = 20;
 
@@ -139,9 +139,7 @@ impl Report {
         if violations.is_empty() {
             return Ok(());
         }
-        let listed = violations.iter().take(LISTED_MAX).map(|one| format!("\n  {one}"));
-        let n = violations.len();
-        Err(Error::Violated(format!("{n} violations:{}", listed.collect::<String>())))
+        Err(Error::Violated(listed(&violations)))
     }
 
     /// Counts what was done to the processes of a stage.
@@ -155,6 +153,13 @@ impl Report {
         self.n_workers = n(Harm::Kill, true);
         self.n_suspended = n(Harm::Stop, true);
     }
+}
+
+/// What is wrong, a line each.
+fn listed(violations: &[Violation]) -> String {
+    let first = violations.iter().take(LISTED_MAX).map(ToString::to_string);
+    let lines: Vec<String> = first.collect();
+    format!("{} violations:\n  {}", violations.len(), lines.join("\n  "))
 }
 
 /// Plays a scenario with a seed, and says which, however it ends.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::{DRAIN, Report};
+use super::{DRAIN, Report, listed};
 use crate::disk::tear;
 use crate::load::Load;
 use crate::stage::Stage;
@@ -68,8 +68,7 @@ fn judge_torn(history: &History) -> Result<(), Error> {
     if violations.is_empty() {
         return Ok(());
     }
-    let listed: String = violations.iter().map(|one| format!("\n  {one}")).collect();
-    Err(Error::Violated(format!("after the tear:{listed}")))
+    Err(Error::Violated(format!("after the tear, {}", listed(&violations))))
 }
 
 /// What clients and runs knew is void: the disk does not know it.

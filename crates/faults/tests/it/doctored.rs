@@ -226,11 +226,11 @@ fn too_many_tries_and_losses_are_found() {
 
 #[test]
 fn a_breach_of_a_quota_is_found() {
-    let rules = broken(|history| drop(history.limits.tenant_slots.insert("a".to_owned(), 1)));
+    let rules = broken(|history| history.limits.tenant_slots = [("a".to_owned(), 1)].into());
     assert_eq!(rules, ["quota"]);
-    let rules = broken(|history| drop(history.limits.tenant_jobs.insert("a".to_owned(), 1)));
+    let rules = broken(|history| history.limits.tenant_jobs = [("a".to_owned(), 1)].into());
     assert_eq!(rules, ["jobs-max"]);
-    let rules = broken(|history| drop(history.limits.worker_slots.insert("w1".to_owned(), 1)));
+    let rules = broken(|history| history.limits.worker_slots = [("w1".to_owned(), 1)].into());
     assert_eq!(rules, ["worker-slots"]);
     assert_eq!(broken(|history| history.jobs[0].slots = 2), ["quota", "worker-slots"]);
 }
