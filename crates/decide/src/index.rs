@@ -179,6 +179,10 @@ impl Names {
         ix
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+
     pub(crate) fn find(&self, name: &Name) -> Option<NameIx> {
         self.numbers.get(name)
     }

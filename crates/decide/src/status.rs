@@ -1,10 +1,14 @@
 //! What a world is like, for those who watch it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Fixed, Name, Policy, Tenant, Timestamp};
+use model::{Fixed, JobType, Millis, Name, Policy, Tenant, TenantId, Timestamp};
 
 use crate::world::World;
+
+/// A type that nobody set is remembered for so long after its last job: what came lately is
+/// expected again.
+const TYPE_KEPT: Millis = Millis::from_secs(24 * 3600);
 
 /// A tenant and what it has now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +35,36 @@ impl World {
     /// comes. `None` means never.
     pub fn wake_at(&self) -> Option<Timestamp> {
         self.queue.next_timer()
+    }
+
+    /// How many names this world has heard: of tenants, types, pools, needs, hints, resources.
+    pub fn n_names(&self) -> usize {
+        self.names.len() + self.tenants.iter().count()
+    }
+
+    /// Forgets names, tenants, types and resources that nothing uses and nobody set. What is decided
+    /// stays the same; a worker that left is here again until it leaves once more.
+    pub fn forget_unused(&mut self) {
+        let mut snapshot = self.snapshot();
+        let used: BTreeSet<TenantId> = self
+            .tenants
+            .iter()
+            .filter(|(_, sharer)| sharer.counts())
+            .map(|(_, sharer)| sharer.tenant.id.clone())
+            .collect();
+        snapshot.tenants.retain(|tenant| {
+            used.contains(&tenant.id) || *tenant != Tenant::new(tenant.id.clone())
+        });
+        snapshot.types.retain(|kind| {
+            let since_seen = kind.seen.map_or(TYPE_KEPT, |seen| self.now.since(seen));
+            let is_set = JobType { seen: None, rotation: 0, ..kind.clone() }
+                != JobType::new(kind.name.clone());
+            is_set || since_seen < TYPE_KEPT
+        });
+        snapshot
+            .resources
+            .retain(|resource| resource.tenant.is_some() || resource.holder.is_some());
+        *self = Self::from_snapshot(&snapshot);
     }
 
     /// The tenants, by id.

@@ -1,7 +1,7 @@
 //! 6. Expire: what the passing of time brings about.
 
 use futures_util::FutureExt as _;
-use model::{Ending, JobId, Millis, Record, Timestamp};
+use model::{Ending, Event, JobId, Millis, Record, Timestamp};
 use proto::v1;
 
 use crate::scheduler::{Answer, Scheduler};
@@ -11,6 +11,8 @@ use crate::timers::Timer;
 const EXPIRED_MAX: usize = 1_000;
 /// Finished jobs that are forgotten in one go.
 const FORGET_MAX: usize = 1_000;
+/// Names that nobody uses, beyond as many as are in use, before they are forgotten.
+const NAMES_SPARE: usize = 100_000;
 /// How often what is old is forgotten.
 const FORGET_EVERY: Millis = Millis::from_secs(60);
 /// How often a job without word about its inputs comes a round closer to being placed.
@@ -43,6 +45,7 @@ impl Scheduler {
             }
             Timer::Forget => {
                 self.forget(now);
+                self.forget_names();
                 self.timers.set(now + FORGET_EVERY, Timer::Forget);
             }
             Timer::Sweep => {
@@ -100,6 +103,20 @@ impl Scheduler {
                 self.end_silently(&job, Ending::Refused, "the worker was gone before it was told");
             }
         }
+    }
+
+    /// Whoever may submit may make up names: what nobody uses any more is forgotten before it is
+    /// most of all.
+    fn forget_names(&mut self) {
+        if self.world.n_names() < 2 * self.n_names_used + NAMES_SPARE {
+            return;
+        }
+        self.world.forget_unused();
+        for worker in self.fleet.absent() {
+            self.world.apply(Event::Left(worker));
+        }
+        self.n_names_used = self.world.n_names();
+        self.counters.add("names_forgotten", 1);
     }
 
     fn forget(&self, now: Timestamp) {

@@ -119,6 +119,11 @@ impl Fleet {
         self.jobs.get(worker).map(|jobs| jobs.iter().cloned().collect()).unwrap_or_default()
     }
 
+    /// Workers that have jobs and no seat.
+    pub(crate) fn absent(&self) -> Vec<WorkerId> {
+        self.jobs.keys().filter(|worker| !self.seats.contains_key(*worker)).cloned().collect()
+    }
+
     /// Puts messages on a worker's stream; fails if it does not take them.
     pub(crate) fn deliver(
         &self,

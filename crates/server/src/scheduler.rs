@@ -106,6 +106,8 @@ pub(crate) struct Scheduler {
     pub(crate) changes: Vec<Change>,
     pub(crate) counters: Counters,
     pub(crate) started: Timestamp,
+    /// Names in use when they were last counted.
+    pub(crate) n_names_used: usize,
     /// Something happened since the last round.
     pub(crate) is_dirty: bool,
     /// Nothing is asked of the store before this moment.
@@ -147,6 +149,7 @@ impl Scheduler {
             changes: Vec::new(),
             counters: Counters::default(),
             started,
+            n_names_used: 0,
             is_dirty: true,
             paused_until: None,
             fatal: None,

@@ -19,7 +19,7 @@ mod simple;
 mod fair_share;
 mod budgets;
 mod workspaces;
-mod ahead;
+mod status;
 mod aging;
 mod detected;
 mod balanced;

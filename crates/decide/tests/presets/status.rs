@@ -1,4 +1,4 @@
-//! How many jobs go before one.
+//! What a world says of itself: how many jobs go before one, and what it remembers.
 
 use decide::World;
 use model::{
@@ -79,4 +79,22 @@ fn the_count_is_how_many_are_placed_before_it() {
         assert_eq!(placement.job, JobId::new(&job));
         running = job;
     }
+}
+
+#[test]
+fn names_that_nobody_uses_are_forgotten_and_nothing_else_changes() {
+    let mut world = full(Preset::Balanced);
+    let late = NOW + Millis::from_secs(2 * 24 * 3600);
+    for made_up in 0..1_000 {
+        wait(&mut world, "x", &format!("tenant-{made_up}"), &format!("type-{made_up}"), 0);
+    }
+    world.apply(Event::Withdrawn(JobId::new("x")));
+    wait(&mut world, "1", "b", "pdf", 3);
+    assert!(world.decide(late).is_empty());
+    let before = (world.snapshot(), world.n_names());
+    world.forget_unused();
+    assert!(before.1 > 2_000 && world.n_names() < 100, "{} of {}", world.n_names(), before.1);
+    let after = world.snapshot();
+    assert_eq!((after.jobs, after.attempts), (before.0.jobs, before.0.attempts));
+    assert_eq!(ahead(&mut world, "1"), Some(0));
 }
