@@ -101,18 +101,21 @@ pub(crate) fn limited(data: &Path, more: u64) -> Vec<std::ffi::OsString> {
 }
 
 /// Takes away the end of the log, or writes noise over it, as a disk does that lied about what it
-/// had written. Says what it did.
-pub(crate) fn tear(data: &Path, chance: &mut Chance) -> Result<String, Error> {
+/// had written; the first `keep` bytes stay. Says what it did.
+pub(crate) fn tear(data: &Path, keep: u64, chance: &mut Chance) -> Result<String, Error> {
     let path = data.join(kept::FILES[1]);
     let mut torn = || -> std::io::Result<String> {
-        let length = log_length(&fs::read(&path)?);
-        let bytes = chance.between(1, length.clamp(1, TORN_MAX)).min(length);
+        let log = Log::read(&fs::read(&path)?);
+        // What was copied to the file is not the end of the log any more: it is older than that.
+        let copied = HEADER + log.frame * copied_frames(data);
+        let bytes = chance.between(0, log.length.saturating_sub(keep.max(copied)).min(TORN_MAX));
+        let (length, rest) = (log.length, log.length - bytes);
         let mut file = File::options().write(true).open(&path)?;
         if chance.is_one_in(2) {
-            file.set_len(length - bytes)?;
+            file.set_len(rest)?;
             return Ok(format!("{bytes} of {length} bytes are cut off"));
         }
-        file.seek(SeekFrom::Start(length - bytes))?;
+        file.seek(SeekFrom::Start(rest))?;
         let noise: Vec<u8> = (0..bytes).map(|_| chance.draw().to_le_bytes()[0]).collect();
         file.write_all(&noise)?;
         Ok(format!("{bytes} of {length} bytes are noise"))
@@ -120,15 +123,42 @@ pub(crate) fn tear(data: &Path, chance: &mut Chance) -> Result<String, Error> {
     torn().map_err(Error::system("tear the log"))
 }
 
-/// The bytes of a log up to the last frame that counts. Behind it may be frames from before the
-/// log was begun anew: they have other salts than its header.
-fn log_length(log: &[u8]) -> u64 {
-    let (header, frame_header, salts) = (32, 24, 16..24);
-    let page = log.get(8..12).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_be_bytes);
-    let frame = frame_header + usize::try_from(page).unwrap_or(0);
-    let frames = log.get(header..).unwrap_or_default().chunks_exact(frame);
-    let n = frames.take_while(|frame| Some(&frame[8..16]) == log.get(salts.clone())).count();
-    u64::try_from(header + n * frame).unwrap_or(u64::MAX)
+/// How long the log is now.
+pub(crate) fn log_length(data: &Path) -> Result<u64, Error> {
+    let log = fs::read(data.join(kept::FILES[1])).map_err(Error::system("read the log"))?;
+    Ok(Log::read(&log).length)
+}
+
+/// How many frames of the log were copied to the file, as its index says.
+fn copied_frames(data: &Path) -> u64 {
+    let index = fs::read(data.join("maitre.db-shm")).unwrap_or_default();
+    let count = index.get(96..100).and_then(|bytes| bytes.try_into().ok());
+    count.map_or(0, u32::from_ne_bytes).into()
+}
+
+/// The bytes before the first frame.
+const HEADER: u64 = 32;
+
+/// A write-ahead log, as far as it counts.
+#[derive(Debug, PartialEq, Eq)]
+struct Log {
+    /// Its bytes up to the end of the last frame that counts.
+    length: u64,
+    /// The bytes of a frame.
+    frame: u64,
+}
+
+impl Log {
+    /// Behind the last frame that counts may be frames from before the log was begun anew: they
+    /// have other salts than its header.
+    fn read(log: &[u8]) -> Self {
+        let page = log.get(8..12).and_then(|bytes| bytes.try_into().ok());
+        let frame = 24 + usize::try_from(page.map_or(0, u32::from_be_bytes)).unwrap_or(0);
+        let frames = log.get(32..).unwrap_or_default().chunks_exact(frame);
+        let n = frames.take_while(|frame| Some(&frame[8..16]) == log.get(16..24)).count();
+        let bytes = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+        Self { length: HEADER + bytes(n * frame), frame: bytes(frame) }
+    }
 }
 
 #[cfg(test)]
@@ -145,7 +175,7 @@ mod tests {
             frame[8..16].copy_from_slice(salt);
             log.extend(frame);
         }
-        assert_eq!(log_length(&log), 32 + 2 * 32);
-        assert_eq!(log_length(&log[..32 + 40]), 32 + 32);
+        assert_eq!(Log::read(&log), Log { length: 32 + 2 * 32, frame: 32 });
+        assert_eq!(Log::read(&log[..32 + 40]).length, 32 + 32);
     }
 }

@@ -20,7 +20,7 @@ use crate::{Asked, Chance, Error, Op, Outcome, Said};
 /// Clients at once.
 const CLIENTS: u32 = 3;
 /// How long a client insists on an answer, once everything is well again.
-const INSIST: Duration = Duration::from_mins(1);
+const INSIST: Duration = Duration::from_mins(2);
 /// How long it waits before it asks the same again.
 const AGAIN: Duration = Duration::from_millis(30);
 /// Jobs that a client remembers, to call them off or to wait for them.

@@ -16,7 +16,7 @@ use crate::rpc::Rpc;
 use crate::{Chance, Error, Fault, Harm, History, Limits, kept};
 
 /// How long a scheduler may take to answer after its start, on a busy machine.
-const START: Duration = Duration::from_secs(20);
+const START: Duration = Duration::from_mins(1);
 /// Slots of each worker.
 const SLOTS: u32 = 3;
 /// Ports that the system gives to nobody who does not ask for them: a client that looks for a

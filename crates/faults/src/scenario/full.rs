@@ -14,10 +14,10 @@ use crate::{Chance, Error, Fault, Harm, Outcome};
 
 const LEASE_MS: u64 = 3_000;
 const ROUNDS: u64 = 3;
-/// Room for some thousands of jobs.
-const SIZE_KB: u64 = 16_384;
+/// Room for some hundreds of jobs, and for a log that is copied when it has 16 MB.
+const SIZE_KB: u64 = 65_536;
 /// How long a scheduler may take to notice that it cannot write.
-const NOTICE: Duration = Duration::from_secs(30);
+const NOTICE: Duration = Duration::from_mins(1);
 
 pub(super) async fn play(
     (program, dir): (&Path, &Path),

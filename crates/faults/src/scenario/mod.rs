@@ -14,10 +14,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::stage::Stage;
-use crate::{Chance, Error, Harm, History, Outcome, Scope, Violation, check};
+use crate::{Attempt, Chance, Error, Harm, History, Outcome, Scope, Violation, check};
 
 /// How long jobs may take to come to their end once all is well, on a busy machine.
-const DRAIN: Duration = Duration::from_mins(1);
+const DRAIN: Duration = Duration::from_mins(2);
 /// Violations that are listed.
 const LISTED_MAX: usize = 20;
 
@@ -78,6 +78,9 @@ pub struct Report {
     pub n_attempts: usize,
     /// Of these, lost with a worker or a lease.
     pub n_lost: usize,
+    /// Of these, on workers that nobody hurt meanwhile: their leases ran out, because the scheduler
+    /// was away for too long, or the machine too busy.
+    pub n_lost_unhurt: usize,
     /// Schedulers that were killed, or had to end.
     pub n_schedulers: usize,
     /// Workers that were killed.
@@ -95,8 +98,8 @@ impl fmt::Display for Report {
         write!(
             f,
             "{}: seed {}, {:.1} s: {} jobs ({} succeeded), {} acknowledged, {} unknown at first, \
-             {} refused; {} attempts, {} lost; {} schedulers and {} workers killed, {} workers \
-             suspended, {} stale words refused",
+             {} refused; {} attempts, {} lost ({} on workers that were not hurt); {} schedulers \
+             and {} workers killed, {} workers suspended, {} stale words refused",
             self.name,
             self.seed,
             self.took.as_secs_f64(),
@@ -107,6 +110,7 @@ impl fmt::Display for Report {
             self.n_refused,
             self.n_attempts,
             self.n_lost,
+            self.n_lost_unhurt,
             self.n_schedulers,
             self.n_workers,
             self.n_suspended,
@@ -120,8 +124,11 @@ impl Report {
     /// Adds up what a history says; `self` knows its scenario.
     fn add(&mut self, history: &History) {
         let n_said = |outcome| history.said.iter().filter(|said| said.outcome == outcome).count();
-        let n_attempts = |ending: &str| {
-            history.attempts.iter().filter(|attempt| attempt.ending == ending).count()
+        let lost = history.attempts.iter().filter(|attempt| attempt.ending == "lost");
+        let is_hurt = |attempt: &Attempt| {
+            let during = attempt.claimed_ms..=attempt.ended_ms.unwrap_or(i64::MAX);
+            let mut hurt = history.faults.iter().filter(|fault| fault.who == attempt.worker);
+            hurt.any(|fault| during.contains(&fault.at_ms))
         };
         self.n_jobs = history.jobs.len();
         self.n_succeeded = history.jobs.iter().filter(|job| job.state == "succeeded").count();
@@ -129,7 +136,8 @@ impl Report {
         self.n_unknown = n_said(Outcome::Unknown);
         self.n_refused = n_said(Outcome::Fail);
         self.n_attempts = history.attempts.len();
-        self.n_lost = n_attempts("lost");
+        self.n_lost = lost.clone().count();
+        self.n_lost_unhurt = lost.filter(|attempt| !is_hurt(attempt)).count();
     }
 
     /// Fails with everything that is wrong with a history.

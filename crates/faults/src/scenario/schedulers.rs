@@ -14,8 +14,8 @@ use crate::{Chance, Error};
 const LEASE_MS: u64 = 4_000;
 /// Kills in a round; then everything comes to its end and is judged.
 const ROUND: u64 = 13;
-/// How long a scheduler lives, at least and at most. Some do not live to see their first request.
-const LIFE_MS: (u64, u64) = (20, 1_300);
+/// How long a scheduler lives, at least and at most: from its start, or from its first answer.
+const LIFE_MS: (u64, u64) = (10, 900);
 
 pub(super) async fn play(
     (program, dir): (&Path, &Path),
@@ -36,6 +36,9 @@ pub(super) async fn play(
         stage.start_and_wait().await?;
         let load = Load::start(&stage, 120, chance)?;
         for _ in 1..n_kills {
+            if chance.is_one_in(2) {
+                stage.start_and_wait().await?;
+            }
             sleep(Duration::from_millis(chance.between(LIFE_MS.0, LIFE_MS.1))).await;
             stage.kill()?;
             stage.start()?;

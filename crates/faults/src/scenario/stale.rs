@@ -15,9 +15,10 @@ use crate::stage::Stage;
 use crate::zombie::{HAS, Zombie};
 use crate::{Chance, Error};
 
-const LEASE_MS: u64 = 1_000;
+/// Long enough to answer in time on a busy machine.
+const LEASE_MS: u64 = 4_000;
 /// How long something may take that is to happen soon.
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_mins(1);
 
 pub(super) async fn play(
     (program, dir): (&Path, &Path),

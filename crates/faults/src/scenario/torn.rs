@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::{DRAIN, Report, listed};
-use crate::disk::tear;
+use crate::disk::{log_length, tear};
 use crate::load::Load;
 use crate::stage::Stage;
 use crate::{Chance, Error, History, Op, Outcome, Scope, Violation, check};
@@ -25,6 +25,8 @@ pub(super) async fn play(
     let mut stage = Stage::build((program, dir), LEASE_MS, chance)?;
     stage.start_and_wait().await?;
     stage.set_limits().await?;
+    // Without its tables, a store is no store but a new one.
+    let keep = log_length(&stage.place.seen)?;
     for _ in 0..ROUNDS {
         stage.start_and_wait().await?;
         for name in WORKERS {
@@ -36,7 +38,7 @@ pub(super) async fn play(
         // Workers know more than the disk: they go, so that nobody mixes up old and new jobs.
         stage.kill_workers();
         drop(load);
-        report.notes.push(tear(&stage.place.seen, chance)?);
+        report.notes.push(tear(&stage.place.seen, keep, chance)?);
         let history = stage.history()?;
         judge_torn(&history)?;
         forget(&stage)?;

@@ -302,26 +302,12 @@ fn a_success_without_a_run_is_found() {
 
 #[test]
 fn two_runs_of_one_job_at_once_are_found_unless_a_worker_was_suspended() {
-    let late = |history: &mut History| history.marks.push(mark("tick", 2, 2, 1_600));
+    let late = |history: &mut History| history.marks.push(mark("tick", 2, 2, 1_950));
     assert_eq!(broken(late), ["side-by-side"]);
     let rules = broken(|history| {
         late(history);
         let who = "w1".to_owned();
         history.faults.push(Fault { at_ms: 1_300, harm: Harm::Stop, who });
-    });
-    assert_eq!(rules, Vec::<&str>::new());
-}
-
-#[test]
-fn a_loss_that_nothing_explains_is_found() {
-    let lost = |history: &mut History| {
-        history.attempts[2].error = "the worker lost track of it".to_owned();
-    };
-    assert_eq!(broken(lost), ["lost-track"]);
-    let rules = broken(|history| {
-        lost(history);
-        let who = "w1".to_owned();
-        history.faults.push(Fault { at_ms: 1_300, harm: Harm::Kill, who });
     });
     assert_eq!(rules, Vec::<&str>::new());
 }
