@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Target, refused};
 use crate::print::{self, Failure};
+use crate::settings::Length;
 use crate::view;
 
 /// Options of listings.
@@ -34,6 +35,9 @@ pub(crate) struct DrainOptions {
     /// Once it is empty, it exits.
     #[arg(long, conflicts_with = "undo")]
     then_exit: bool,
+    /// It stops what it runs within so long, and exits.
+    #[arg(long, value_name = "LENGTH", conflicts_with_all = ["undo", "then_exit"])]
+    stop_within: Option<Length>,
     /// For machines.
     #[arg(long)]
     json: bool,
@@ -112,6 +116,7 @@ pub(crate) async fn drain(options: &DrainOptions, target: &Target) -> Result<(),
         worker: options.worker.clone(),
         draining: !options.undo,
         then_exit: options.then_exit,
+        shutdown_ms: options.stop_within.map(|length| length.millis().0.unsigned_abs()),
     };
     let response = target.admin().await?.drain_worker(request).await;
     let jobs = response.map_err(|status| refused(&status))?.into_inner().jobs;

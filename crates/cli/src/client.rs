@@ -56,11 +56,20 @@ impl Target {
             .connect_timeout(Duration::from_secs(5))
             .tcp_nodelay(true)
             .http2_keep_alive_interval(Duration::from_secs(10));
-        endpoint.connect().await.map_err(|_| Failure::Input {
-            error: format!("no scheduler answers at `{}`", self.server),
+        endpoint.connect().await.map_err(|error| Failure::Input {
+            error: format!("no scheduler answers at `{}`: {}", self.server, cause(&error)),
             hint: Some("start one with `maitre dev`, or name another with `--server`".to_owned()),
         })
     }
+}
+
+/// The innermost reason: what the system said.
+fn cause(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
 }
 
 /// Runs a command that waits for others.

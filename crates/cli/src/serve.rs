@@ -1,6 +1,6 @@
 //! `maitre dev` and `maitre serve`: a scheduler, and for `dev` a worker beside it.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -77,7 +77,7 @@ pub(crate) fn dev(options: &DevOptions) -> Result<(), Failure> {
         let (worker, name) = work::exec_worker(&format!("http://{address}"), section)?;
         print::note(&welcome(address, &data_dir, &name));
         let working = CancellationToken::new();
-        let work = tokio::spawn(worker.run(working.clone()));
+        let work = tokio::spawn(report(worker.run(working.clone())));
         // The worker goes first: what it finishes on its way out is still written down.
         let leave = async move {
             stop.cancelled().await;
@@ -86,6 +86,13 @@ pub(crate) fn dev(options: &DevOptions) -> Result<(), Failure> {
         };
         ended(server.run(leave).await)
     })
+}
+
+/// Tells of a worker that ended before it was told to: the scheduler goes on without it.
+async fn report(work: impl Future<Output = Result<(), worker::Error>>) {
+    if let Err(error) = work.await {
+        print::note(&format!("the worker ended: {error}"));
+    }
 }
 
 fn ended(outcome: Result<(), server::Error>) -> Result<(), Failure> {
@@ -191,11 +198,16 @@ fn lock(data_dir: &Path) -> Result<File, Failure> {
         Ok(File::options().create(true).truncate(false).write(true).open(path)?)
     };
     let file = make().with_context(|| format!("could not use `{place}` as data directory"))?;
-    file.try_lock().map_err(|_| Failure::Input {
-        error: format!("another scheduler uses the data in `{place}`"),
-        hint: Some("stop it, or name another directory with `--data-dir`".to_owned()),
-    })?;
-    Ok(file)
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Failure::Input {
+            error: format!("another scheduler uses the data in `{place}`"),
+            hint: Some("stop it, or name another directory with `--data-dir`".to_owned()),
+        }),
+        Err(TryLockError::Error(error)) => {
+            Err(Failure::Other(anyhow!(error).context(format!("could not lock `{place}`"))))
+        }
+    }
 }
 
 /// Cancels `stop` at the first signal, and returns at the second: then nobody waits any longer.

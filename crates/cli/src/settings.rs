@@ -16,6 +16,28 @@ pub(crate) const ADDRESS: &str = "127.0.0.1:7070";
 /// The file that is read if it is there and nobody names another.
 const FILE: &str = "maitre.toml";
 
+/// Settings that the environment may give, by their names in a file.
+const KEYS: [&str; 18] = [
+    "listen",
+    "data_dir",
+    "heartbeat",
+    "lease",
+    "reconnect",
+    "reconnect_max",
+    "expire_every",
+    "averages_every",
+    "usage_window",
+    "stop_grace",
+    "shutdown_grace",
+    "retention",
+    "hints_learned",
+    "log_bytes_max",
+    "tenant_jobs_max",
+    "jobs_max",
+    "workers_max",
+    "losses_max",
+];
+
 /// Everything that a file may say. What it does not say is as documented in `docs/operating.md`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -75,9 +97,7 @@ pub(crate) fn read(named: Option<&Path>) -> Result<File, Failure> {
     let path = named.unwrap_or(Path::new(FILE));
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
-        Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => {
-            return Ok(File::default());
-        }
+        Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => {
             return Err(Failure::Input {
                 error: format!("cannot read `{}`: {error}", path.display()),
@@ -85,10 +105,32 @@ pub(crate) fn read(named: Option<&Path>) -> Result<File, Failure> {
             });
         }
     };
-    toml::from_str(&text).map_err(|error| Failure::Input {
+    let wrong = |error: toml::de::Error| Failure::Input {
         error: format!("`{}` is not as it should be\n{error}", path.display()),
         hint: Some("docs/operating.md lists every setting".to_owned()),
+    };
+    // Read as it is first: then what is wrong is named by its line.
+    let file: File = toml::from_str(&text).map_err(wrong)?;
+    let environment = environment(|name| std::env::var(name).ok());
+    if environment.is_empty() {
+        return Ok(file);
+    }
+    let mut all: toml::Table = toml::from_str(&text).map_err(wrong)?;
+    all.extend(environment);
+    File::deserialize(all).map_err(|error| Failure::Input {
+        error: format!("the environment (`MAITRE_…`) is not as it should be\n{error}"),
+        hint: Some("docs/operating.md lists every setting".to_owned()),
     })
+}
+
+/// What the environment sets: `MAITRE_LEASE` for `lease`, and so on.
+fn environment(variable: impl Fn(&str) -> Option<String>) -> toml::Table {
+    let set = |key: &&str| {
+        let value = variable(&format!("MAITRE_{}", key.to_ascii_uppercase()))?;
+        let number = value.parse().map(toml::Value::Integer);
+        Some(((*key).to_owned(), number.unwrap_or(toml::Value::String(value))))
+    };
+    KEYS.iter().filter_map(set).collect()
 }
 
 impl File {
@@ -134,6 +176,23 @@ mod tests {
         assert_eq!(file.config().lease, Millis::from_secs(90));
         let wrong = toml::from_str::<File>("lease = \"soon\"").unwrap_err().to_string();
         assert!(wrong.contains("lease") && wrong.contains("`soon`"), "{wrong}");
+    }
+
+    #[test]
+    fn the_environment_sets_what_a_file_may_set() {
+        let given = |name: &str| match name {
+            "MAITRE_LEASE" => Some("40s".to_owned()),
+            "MAITRE_WORKERS_MAX" => Some("7".to_owned()),
+            _ => None,
+        };
+        let config = File::deserialize(environment(given)).unwrap().config();
+        assert_eq!((config.lease, config.workers_max), (Millis::from_secs(40), 7));
+        for key in KEYS {
+            let wrong = File::deserialize(environment(|name| {
+                (name == format!("MAITRE_{}", key.to_ascii_uppercase())).then(|| "?".to_owned())
+            }));
+            assert!(wrong.is_err() || key == "data_dir", "{key} is a setting");
+        }
     }
 
     #[test]

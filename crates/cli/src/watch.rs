@@ -2,7 +2,9 @@
 
 use clap::Args;
 use proto::v1;
+use proto::v1::jobs_client::JobsClient;
 use serde_json::json;
+use tonic::transport::Channel;
 
 use crate::client::{Target, refused};
 use crate::print::{self, Failure};
@@ -35,21 +37,14 @@ pub(crate) async fn run(options: &Options, target: &Target) -> Result<(), Failur
     let request = v1::WatchRequest { filter: Some(filter), ids: options.ids.clone() };
     let stream = client.watch(request).await.map_err(|status| refused(&status))?;
     let mut stream = stream.into_inner();
-    let mut open = options.ids.clone();
     // What is done already will not change.
-    for id in &options.ids {
-        let job = client.get(v1::GetRequest { id: *id }).await;
-        let job = job.map_err(|status| refused(&status))?.into_inner().job.unwrap_or_default();
-        if job.finished_ms.is_some() {
-            print::data(&crate::job::describe(&job))?;
-            open.retain(|open| open != id);
-        }
-    }
+    let mut open = unfinished(&mut client, options.ids.clone()).await?;
     while options.ids.is_empty() || !open.is_empty() {
         let response = stream.message().await.map_err(|status| refused(&status))?;
         let Some(response) = response else { break };
         if response.missed {
             print::note("too slow: some changes were missed");
+            open = unfinished(&mut client, open).await?;
         }
         for change in response.changes {
             print::data(&if options.json { machine(&change) } else { line(&change) })?;
@@ -59,6 +54,21 @@ pub(crate) async fn run(options: &Options, target: &Target) -> Result<(), Failur
         }
     }
     Ok(())
+}
+
+/// Those of the jobs that are not done; the others are told.
+async fn unfinished(client: &mut JobsClient<Channel>, ids: Vec<u64>) -> Result<Vec<u64>, Failure> {
+    let mut open = Vec::new();
+    for id in ids {
+        let job = client.get(v1::GetRequest { id }).await;
+        let job = job.map_err(|status| refused(&status))?.into_inner().job.unwrap_or_default();
+        if job.finished_ms.is_some() {
+            print::data(&crate::job::describe(&job))?;
+        } else {
+            open.push(id);
+        }
+    }
+    Ok(open)
 }
 
 fn line(change: &v1::JobChange) -> String {

@@ -141,7 +141,8 @@ pub(crate) fn run(options: &Options, target: &Target) -> Result<(), Failure> {
 
 /// A worker that runs any command, and what it is called.
 pub(crate) fn exec_worker(url: &str, section: Section) -> Result<(Worker, String), Failure> {
-    make(url, Section { exec: true, ..section })
+    let name = section.name.unwrap_or_else(|| format!("{}-dev", host_name()));
+    make(url, Section { exec: true, name: Some(name), ..section })
 }
 
 fn make(url: &str, section: Section) -> Result<(Worker, String), Failure> {

@@ -42,8 +42,8 @@ impl World {
         self.names.len() + self.tenants.iter().count()
     }
 
-    /// Forgets names, tenants, types and resources that nothing uses and nobody set. What is decided
-    /// stays the same; a worker that left is here again until it leaves once more.
+    /// Forgets names, tenants, types and resources that nothing uses and nobody set. What is
+    /// decided stays the same; a worker that left is here again until it leaves once more.
     pub fn forget_unused(&mut self) {
         let mut snapshot = self.snapshot();
         let used: BTreeSet<TenantId> = self

@@ -1,6 +1,6 @@
 //! The life of a job: its states, what ends an attempt, and what comes next.
 
-use crate::{Ask, Fixed, JobId, Millis, Retry, Spec, Timestamp, WorkerId};
+use crate::{Ask, Fixed, JobId, Spec, Timestamp, WorkerId};
 
 /// Where a job is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -294,81 +294,9 @@ pub struct Measured {
     pub out_of_memory: bool,
 }
 
-/// What becomes of a job after an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// It waits again, not before this moment.
-    Queue {
-        /// `None` means at once.
-        backoff_until: Option<Timestamp>,
-    },
-    /// It is done with.
-    Finish {
-        /// A terminal state.
-        state: State,
-        /// Why, unless it succeeded.
-        cause: Option<Cause>,
-    },
-}
-
-/// What a scheduler does about attempts that say nothing about their job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
-    /// Workers that a job may take with it before it is parked.
-    pub losses_max: u32,
-    /// The wait after a refusal, so that two who disagree do not spin.
-    pub refused_backoff: Millis,
-}
-
-impl Patience {
-    /// Three workers; a tenth of a second.
-    pub const DEFAULT: Self = Self { losses_max: 3, refused_backoff: Millis(100) };
-}
-
-/// What becomes of a job whose attempt ended so. `counts` are those after the attempt;
-/// `draw` is any number, and spreads retries that would come at the same moment.
-pub fn next(
-    ending: Ending,
-    counts: &Counts,
-    retry: &Retry,
-    patience: &Patience,
-    (now, draw): (Timestamp, u64),
-) -> Next {
-    let failed = |cause| Next::Finish { state: State::Failed, cause: Some(cause) };
-    match ending {
-        Ending::Succeeded => Next::Finish { state: State::Succeeded, cause: None },
-        Ending::Cancelled => Next::Finish { state: State::Cancelled, cause: Some(Cause::Asked) },
-        Ending::Permanent => failed(Cause::Permanent),
-        Ending::Transient | Ending::Timeout if counts.failures >= retry.attempts_max => {
-            failed(Cause::Exhausted)
-        }
-        Ending::Transient | Ending::Timeout => {
-            Next::Queue { backoff_until: Some(now + backoff(counts.failures, retry, draw)) }
-        }
-        Ending::Lost if counts.losses >= patience.losses_max => failed(Cause::Poison),
-        Ending::Refused => Next::Queue { backoff_until: Some(now + patience.refused_backoff) },
-        Ending::Lost | Ending::Preempted => Next::Queue { backoff_until: None },
-    }
-}
-
-/// Between half and all of `backoff · 2^(failures − 1)`, at most `backoff_max`.
-fn backoff(failures: u32, retry: &Retry, draw: u64) -> Millis {
-    let doublings = failures.saturating_sub(1).min(32);
-    let full = retry.backoff.0.saturating_mul(1 << doublings).min(retry.backoff_max.0).max(0);
-    let half = full / 2;
-    let spread = i64::try_from(draw % (half.unsigned_abs() + 1)).unwrap_or(0);
-    Millis(full - spread)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const NOW: Timestamp = Timestamp(1_000_000);
-
-    fn after(ending: Ending, counts: Counts) -> Next {
-        next(ending, &counts, &Retry::DEFAULT, &Patience::DEFAULT, (NOW, 7))
-    }
 
     #[test]
     fn a_terminal_state_is_never_left() {
@@ -382,39 +310,5 @@ mod tests {
         assert!(State::ALL.into_iter().all(|one| State::named(one.name()) == Some(one)));
         assert!(Ending::ALL.into_iter().all(|one| Ending::named(one.name()) == Some(one)));
         assert!(Cause::ALL.into_iter().all(|one| Cause::named(one.name()) == Some(one)));
-    }
-
-    #[test]
-    fn backoff_doubles_up_to_its_maximum_and_stays_within_half_of_it() {
-        let retry = Retry { attempts_max: 99, backoff: Millis(1_000), backoff_max: Millis(60_000) };
-        for failures in 1..70 {
-            let full = 1_000_i64.saturating_mul(1 << (failures - 1).min(20)).min(60_000);
-            for draw in [0, 1, 499, 500, 501, u64::MAX] {
-                let Millis(wait) = backoff(failures, &retry, draw);
-                assert!(full / 2 <= wait && wait <= full, "{failures} {draw} {wait}");
-            }
-        }
-    }
-
-    #[test]
-    fn tries_are_used_up_by_failures_and_timeouts_alone() {
-        for ending in Ending::ALL {
-            let charged = Counts::default().after(ending).failures == 1;
-            let expected =
-                matches!(ending, Ending::Transient | Ending::Permanent | Ending::Timeout);
-            assert_eq!(charged, expected, "{ending:?}");
-        }
-        let last = Counts { failures: 3, ..Counts::default() };
-        let exhausted = Next::Finish { state: State::Failed, cause: Some(Cause::Exhausted) };
-        assert_eq!(after(Ending::Transient, last), exhausted);
-        assert_eq!(after(Ending::Preempted, last), Next::Queue { backoff_until: None });
-    }
-
-    #[test]
-    fn a_job_that_kills_workers_is_parked() {
-        let parked = Next::Finish { state: State::Failed, cause: Some(Cause::Poison) };
-        let counts = |losses| Counts { losses, ..Counts::default() };
-        assert_eq!(after(Ending::Lost, counts(2)), Next::Queue { backoff_until: None });
-        assert_eq!(after(Ending::Lost, counts(3)), parked);
     }
 }

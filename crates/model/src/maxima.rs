@@ -61,6 +61,8 @@ pub const INPUTS_MAX: usize = 1_000;
 pub const AFTER_MAX: usize = 1_000;
 /// Jobs in one submission, without arrays.
 pub const SUBMISSION_MAX: usize = 1_000;
+/// Bytes of all jobs that one submission makes.
+pub const SUBMISSION_BYTES_MAX: usize = 16 << 20;
 /// Jobs in one array.
 pub const ARRAY_MAX: u32 = 10_000;
 /// Attempts of one job that may fail.
@@ -72,4 +74,4 @@ pub const PAGE_MAX: usize = 500;
 /// Input digests that one worker may report.
 pub const INVENTORY_MAX: usize = 100_000;
 /// Attempts that one worker may have at once, and name in one message.
-pub const WORKER_ATTEMPTS_MAX: usize = 10_000;
+pub const WORKER_ATTEMPTS_MAX: usize = 100_000;

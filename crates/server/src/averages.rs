@@ -13,6 +13,13 @@ const BUCKET: Millis = Millis::from_secs(60);
 /// The longest window.
 const DAY: Millis = Millis::from_secs(24 * 3600);
 
+/// Whether what tenants used is to be asked for once more: something changed while it was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AskAgain {
+    No,
+    Yes,
+}
+
 /// Sums of runs by the minute.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Samples(VecDeque<Bucket>);
@@ -138,6 +145,11 @@ impl Scheduler {
     }
 
     pub(crate) fn ask_usage(&mut self) {
+        if let Some(again) = &mut self.usage_asked {
+            *again = AskAgain::Yes;
+            return;
+        }
+        self.usage_asked = Some(AskAgain::No);
         let since = self.store.now() - self.config.usage_window;
         self.settled.clear();
         self.call(|store| async move { Answer::Used(store.usage(since).await) }.boxed());
@@ -155,7 +167,18 @@ impl Scheduler {
     /// What was charged since the store was asked may or may not be in its answer, so it is added:
     /// for a moment a tenant may seem to have used more than it did, and never less.
     pub(crate) fn used(&mut self, answer: Result<Vec<Usage>, store::Error>) {
-        let Some(usages) = self.ok(answer) else { return };
+        let again = self.usage_asked.take();
+        let answer = self.ok(answer);
+        if let Some(usages) = answer {
+            self.count_usage(usages);
+        }
+        if again == Some(AskAgain::Yes) {
+            self.ask_usage();
+        }
+    }
+
+    /// Takes in what tenants used.
+    pub(crate) fn count_usage(&mut self, usages: Vec<Usage>) {
         let mut by_tenant = std::mem::take(&mut self.settled);
         for usage in usages {
             let (cost, completed) = by_tenant.entry(usage.tenant).or_default();

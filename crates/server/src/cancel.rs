@@ -1,12 +1,11 @@
 //! Stopping attempts: because somebody called the job off, another needs the room, or it is time.
 
-use futures_util::FutureExt as _;
 use model::{JobId, Record};
 use proto::v1;
 use proto::v1::server_message::Message;
 use store::Cancelled;
 
-use crate::scheduler::{Answer, Scheduler};
+use crate::scheduler::Scheduler;
 
 impl Scheduler {
     /// A job was called off. If a worker has it, it is told; if its claim is under way, it will be.
@@ -45,14 +44,20 @@ impl Scheduler {
         self.send(stream, message);
     }
 
-    /// Jobs that waited for too long are given up, all in one request.
-    pub(crate) fn give_up(&self, job: JobId) {
-        self.call(|store| async move { Answer::GivenUp(store.give_up(vec![job]).await) }.boxed());
-    }
-
-    pub(crate) fn given_up(&mut self, answer: Result<Vec<Cancelled>, store::Error>) {
-        let Some(answers) = self.ok(answer) else { return };
-        for answer in answers {
+    /// Jobs that waited for too long were given up.
+    pub(crate) fn given_up(
+        &mut self,
+        jobs: Vec<JobId>,
+        answer: Result<Vec<Cancelled>, store::Error>,
+    ) {
+        let Some(answers) = self.ok(answer) else {
+            self.outgoing.late.extend(jobs);
+            return;
+        };
+        for (job, answer) in jobs.into_iter().zip(answers) {
+            if !matches!(answer, Cancelled::Done { .. }) {
+                self.refetch.insert(job);
+            }
             if let Cancelled::Done { record, released, cancelled, changed } = answer {
                 self.counters.add("given_up", 1);
                 let gone: Vec<&Record> = std::iter::once(&*record).chain(&cancelled).collect();

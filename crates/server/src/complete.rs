@@ -107,6 +107,7 @@ impl Scheduler {
         }
         live.is_started = true;
         live.heard = now;
+        self.timers.unset(live.claimed + self.config.lease, Timer::Unaccepted(job.clone()));
         live.silence_at =
             live.silence_timeout.map(|timeout| now + timeout + self.config.stop_grace);
         if let Some(at) = live.silence_at {
@@ -153,20 +154,7 @@ impl Scheduler {
             return;
         }
         live.is_ending = true;
-        let end = End {
-            job: job.clone(),
-            attempt: live.number,
-            worker: worker.clone(),
-            ending: completion.ending,
-            error: completion.error,
-            result: completion.result,
-            exit_code: completion.exit_code,
-            measured: completion.measured,
-            cost: completion.cost,
-            fetched: completion.fetched,
-            draw: draw(job, live.number),
-        };
-        self.outgoing.ends.push(end);
+        self.outgoing.ends.push(end_of((job, live.number), worker, completion));
     }
 
     /// An attempt ends without a word of its worker.
@@ -189,8 +177,9 @@ impl Scheduler {
     /// The store knows how they ended, or refused to hear it.
     pub(crate) fn completed(&mut self, ends: Vec<End>, answer: Result<Vec<Ended>, store::Error>) {
         let Some(answers) = self.ok(answer) else {
-            // Nothing was told to the workers: the same is tried again.
-            self.outgoing.ends.extend(ends);
+            // Nothing was told to the workers: the same is tried again, one by one, so that none
+            // stands in the way of the others.
+            self.outgoing.ends_alone.extend(ends);
             return;
         };
         for (end, answer) in ends.into_iter().zip(answers) {
@@ -277,6 +266,7 @@ impl Scheduler {
         if let Some(at) = live.silence_at {
             self.timers.unset(at, Timer::Silence(job.clone()));
         }
+        self.timers.unset(live.claimed + self.config.lease, Timer::Unaccepted(job.clone()));
         Some(live)
     }
 
@@ -309,6 +299,27 @@ impl Scheduler {
         let Some(stream) = self.fleet.stream_of(worker) else { return };
         let attempt = Some(v1::AttemptRef::new(job, number));
         self.send(stream, Message::CompleteAck(v1::CompleteAck { attempt, stale }));
+    }
+}
+
+/// What the store is told about the end of an attempt.
+pub(crate) fn end_of(
+    (job, attempt): (&JobId, u32),
+    worker: &WorkerId,
+    completion: Completion,
+) -> End {
+    End {
+        job: job.clone(),
+        attempt,
+        worker: worker.clone(),
+        ending: completion.ending,
+        error: completion.error,
+        result: completion.result,
+        exit_code: completion.exit_code,
+        measured: completion.measured,
+        cost: completion.cost,
+        fetched: completion.fetched,
+        draw: draw(job, attempt),
     }
 }
 

@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 
 use futures_util::FutureExt as _;
+use model::JobId;
+use prost::Message as _;
 use proto::v1;
 use store::{End, LogChunk, Report, Session, Start};
 
 use crate::scheduler::{Answer, Scheduler};
 use crate::session::StreamId;
 
+/// Bytes after which a batch for a worker is full.
+const BATCH_BYTES: usize = 1 << 20;
 /// Records that are read again in one turn.
 const REFETCH_MAX: usize = 256;
 
@@ -18,7 +22,13 @@ pub(crate) struct Outgoing {
     pub(crate) starts: Vec<Start>,
     pub(crate) reports: Vec<Report>,
     pub(crate) logs: Vec<LogChunk>,
+    /// Bytes in them.
+    pub(crate) log_bytes: usize,
     pub(crate) ends: Vec<End>,
+    /// Ends that are to be told one by one, because telling them together failed.
+    pub(crate) ends_alone: Vec<End>,
+    /// Jobs that are no longer worth starting.
+    pub(crate) late: Vec<JobId>,
     /// Signs of life: the session, its stream, and the heartbeat to acknowledge.
     pub(crate) renewals: Vec<(Session, StreamId, u64)>,
     pub(crate) to_workers: BTreeMap<StreamId, Vec<v1::ServerMessage>>,
@@ -37,7 +47,7 @@ impl Scheduler {
         let outgoing = &mut self.outgoing;
         let starts = std::mem::take(&mut outgoing.starts);
         let reports = std::mem::take(&mut outgoing.reports);
-        let logs = std::mem::take(&mut outgoing.logs);
+        let logs = if self.is_logging { Vec::new() } else { std::mem::take(&mut outgoing.logs) };
         let ends = std::mem::take(&mut outgoing.ends);
         let renewals = std::mem::take(&mut outgoing.renewals);
         if !starts.is_empty() {
@@ -50,7 +60,9 @@ impl Scheduler {
             self.call(|store| async move { Answer::Noted(store.progress(reports).await) }.boxed());
         }
         if !logs.is_empty() {
-            self.call(|store| async move { Answer::Noted(store.log(logs).await) }.boxed());
+            self.is_logging = true;
+            self.outgoing.log_bytes = 0;
+            self.call(|store| async move { Answer::Logged(store.log(logs).await) }.boxed());
         }
         if !ends.is_empty() {
             self.call(|store| {
@@ -58,8 +70,26 @@ impl Scheduler {
                 async move { Answer::Completed(ends, store.complete(asked).await) }.boxed()
             });
         }
+        for end in std::mem::take(&mut self.outgoing.ends_alone) {
+            self.call(|store| {
+                let asked = vec![end.clone()];
+                async move { Answer::Completed(vec![end], store.complete(asked).await) }.boxed()
+            });
+        }
         self.flush_renewals(renewals);
+        self.flush_late();
         self.flush_refetch();
+    }
+
+    fn flush_late(&mut self) {
+        let late = std::mem::take(&mut self.outgoing.late);
+        if late.is_empty() {
+            return;
+        }
+        self.call(|store| {
+            let asked = late.clone();
+            async move { Answer::GivenUp(late, store.give_up(asked).await) }.boxed()
+        });
     }
 
     fn flush_renewals(&self, renewals: Vec<(Session, StreamId, u64)>) {
@@ -91,10 +121,28 @@ impl Scheduler {
     /// back, and both sides start from what the store says.
     pub(crate) fn flush_workers(&mut self) {
         for (stream, messages) in std::mem::take(&mut self.outgoing.to_workers) {
-            if self.fleet.deliver(stream, messages).is_err() {
-                self.counters.add("workers_cut_off", 1);
-                self.part(stream);
+            for batch in batches(messages) {
+                if self.fleet.deliver(stream, batch).is_err() {
+                    self.counters.add("workers_cut_off", 1);
+                    self.part(stream);
+                    break;
+                }
             }
         }
     }
+}
+
+/// The messages in batches that no limit of the wire refuses.
+fn batches(messages: Vec<v1::ServerMessage>) -> Vec<Vec<v1::ServerMessage>> {
+    let mut batches = vec![Vec::new()];
+    let mut n_bytes = 0;
+    for message in messages {
+        n_bytes += message.encoded_len();
+        if n_bytes > BATCH_BYTES && batches.last().is_some_and(|batch| !batch.is_empty()) {
+            n_bytes = message.encoded_len();
+            batches.push(Vec::new());
+        }
+        batches.last_mut().expect("there is one at least").push(message);
+    }
+    batches
 }

@@ -26,9 +26,10 @@ impl Scheduler {
         match timer {
             Timer::TooLate(job) => {
                 if self.seen.contains_key(&job) {
-                    self.give_up(job);
+                    self.outgoing.late.push(job);
                 }
             }
+            Timer::Unaccepted(job) => self.unaccepted(&job, now),
             Timer::RunTimeout(job) => self.run_timeout(&job, now),
             Timer::Silence(job) => self.silence(job, now),
             Timer::Expire => {
@@ -52,6 +53,16 @@ impl Scheduler {
                 self.is_dirty |= self.world.n_queued() > 0;
                 self.timers.set(now + SWEEP_EVERY, Timer::Sweep);
             }
+        }
+    }
+
+    /// The worker neither took it nor refused it. Others should not wait for that.
+    fn unaccepted(&mut self, job: &JobId, now: Timestamp) {
+        let Some(live) = self.live.get(job) else { return };
+        let is_over = live.claimed + self.config.lease <= now;
+        if !live.is_started && !live.is_ending && is_over {
+            self.stop(job, v1::StopReason::Stale);
+            self.end_silently(job, Ending::Refused, "the worker did not say that it runs");
         }
     }
 
@@ -82,6 +93,16 @@ impl Scheduler {
     /// Looks for workers that gave no sign of life.
     fn expire(&mut self, now: Timestamp) {
         self.silent_workers(now);
+        if self.are_leases_old {
+            self.are_leases_old = false;
+            let lease = self.config.lease;
+            self.call(|store| {
+                async move { Answer::RenewedAll(store.renew_all(lease).await) }.boxed()
+            });
+        }
+        if now < self.leases_from {
+            return;
+        }
         self.call(|store| async move { Answer::Expired(store.expired(EXPIRED_MAX).await) }.boxed());
     }
 

@@ -8,15 +8,29 @@ use proto::v1;
 use proto::v1::server_message::Message;
 use store::{LogChunk, Report, Session};
 
+use crate::complete::end_of;
 use crate::fleet::Seat;
 use crate::scheduler::{Answer, Scheduler};
 use crate::session::{Arrival, Beat, Heard, StreamId, heartbeat};
 
+/// Bytes of output that may wait to be kept.
+const LOG_BYTES_MAX: usize = 16 << 20;
+/// Words of a worker that are kept until it has its session.
+const EARLY_MAX: usize = 10_000;
+
 impl Scheduler {
     /// A worker came: the store gives its session a generation.
     pub(crate) fn hello(&mut self, arrival: Box<Arrival>) {
-        let is_known = self.fleet.seats.contains_key(&arrival.worker.id);
-        if !is_known && self.fleet.n_connected() >= self.config.workers_max {
+        let worker = &arrival.worker.id;
+        let seat = self.fleet.seats.get(worker);
+        if seat.is_some_and(|seat| self.is_taken(seat, &arrival.instance)) {
+            let status = tonic::Status::aborted(format!(
+                "another worker called `{worker}` is connected; give this one another name"
+            ));
+            let _ = arrival.outbox.try_send(Err(status));
+            return;
+        }
+        if seat.is_none() && self.fleet.n_connected() >= self.config.workers_max {
             let most = self.config.workers_max;
             let status = tonic::Status::resource_exhausted(format!(
                 "there are {most} workers, the most that may connect"
@@ -46,6 +60,7 @@ impl Scheduler {
         };
         let worker = arrival.worker.id.clone();
         let seat = self.fleet.seats.get(&worker);
+        let was_here = seat.is_none_or(|seat| seat.instance == arrival.instance);
         if seat.is_some_and(|seat| seat.session.generation > session.generation) {
             let is_same = seat.is_some_and(|seat| seat.instance == arrival.instance);
             let _ = arrival.outbox.try_send(Err(superseded(is_same)));
@@ -62,7 +77,7 @@ impl Scheduler {
         let protocol = arrival.protocol.min(proto::PROTOCOL);
         let generation = session.generation;
         self.fleet.sit(stream, seat_of(arrival, session, learned, self.store.now()));
-        let stale = self.reconcile(&worker, &attempts);
+        let stale = self.reconcile(&worker, &attempts, was_here);
         let welcome = self.welcome(protocol, generation, stale);
         self.send(stream, Message::Welcome(welcome));
         self.seat_in_world(&worker);
@@ -70,6 +85,17 @@ impl Scheduler {
             self.tell_to_stop(stream, &job);
         }
         self.hear(stream, early);
+    }
+
+    /// Whether another process of the same name is alive and well: it keeps its attempts.
+    fn is_taken(&self, seat: &Seat, instance: &str) -> bool {
+        let is_heard = self.store.now().since(seat.heard) <= self.late_after();
+        seat.instance != instance && seat.stream.is_some() && is_heard
+    }
+
+    /// A heartbeat may be late by so much.
+    fn late_after(&self) -> model::Millis {
+        model::Millis(self.config.heartbeat.0.saturating_mul(5) / 2)
     }
 
     fn welcome(&self, protocol: u32, generation: u64, stale: Vec<v1::AttemptRef>) -> v1::Welcome {
@@ -89,14 +115,22 @@ impl Scheduler {
     }
 
     /// Compares what a worker says it has with what we know it has. Answers what it has wrongly.
-    fn reconcile(&mut self, worker: &WorkerId, attempts: &[v1::AttemptRef]) -> Vec<v1::AttemptRef> {
+    ///
+    /// An attempt that the same process does not name never reached it. If another process has come
+    /// in its place, the attempt may be what ended the first.
+    fn reconcile(
+        &mut self,
+        worker: &WorkerId,
+        attempts: &[v1::AttemptRef],
+        is_same_process: bool,
+    ) -> Vec<v1::AttemptRef> {
         let named = names(attempts);
         for job in self.fleet.jobs_of(worker) {
             let Some(live) = self.live.get_mut(&job) else { continue };
             if is_named(&named, &job, live.number) {
                 live.is_offered = true;
                 self.accept(worker, job);
-            } else if live.is_started {
+            } else if live.is_started || (live.is_offered && !is_same_process) {
                 self.end_silently(&job, Ending::Lost, "the worker came back without it");
             } else {
                 self.end_silently(&job, Ending::Refused, "the worker did not get it");
@@ -112,7 +146,12 @@ impl Scheduler {
     /// A worker said something. Words of a stream that was replaced change nothing.
     pub(crate) fn hear(&mut self, stream: StreamId, heard: Vec<Heard>) {
         if let Some(early) = self.joining.get_mut(&stream) {
-            early.extend(heard);
+            // Whoever says so much before it is let in is not waited for.
+            if early.len() + heard.len() > EARLY_MAX {
+                self.joining.remove(&stream);
+            } else {
+                early.extend(heard);
+            }
             return;
         }
         let Some(worker) = self.fleet.worker_on(stream).cloned() else {
@@ -149,18 +188,17 @@ impl Scheduler {
             }
             Heard::Log(attempt, log_stream, offset, bytes) => {
                 let Some(job) = self.spoke(worker, attempt) else { return };
-                let attempt = attempt.attempt;
-                let at = self.store.now();
-                let chunk = LogChunk { job, attempt, stream: log_stream, offset, at, bytes };
-                self.outgoing.logs.push(chunk);
+                let (attempt, at) = (attempt.attempt, self.store.now());
+                self.log(LogChunk { job, attempt, stream: log_stream, offset, at, bytes });
             }
             Heard::Complete(attempt, completion) => {
                 if let Some(job) = self.current(worker, Some(attempt)) {
                     self.finish(worker, &job, *completion);
                 } else {
-                    self.counters.add("stale_results", 1);
+                    // It may be the same again, or too late: the store knows.
                     let job = JobId::number(attempt.job);
-                    self.acknowledge(worker, &job, attempt.attempt, true);
+                    let end = end_of((&job, attempt.attempt), worker, *completion);
+                    self.outgoing.ends.push(end);
                 }
             }
             Heard::Draining(is_draining) => {
@@ -170,6 +208,16 @@ impl Scheduler {
                 self.seat_in_world(worker);
             }
             Heard::Goodbye => self.goodbye(worker),
+        }
+    }
+
+    /// Output waits for the output before it to be kept; what is too much for that is dropped.
+    fn log(&mut self, chunk: LogChunk) {
+        self.outgoing.log_bytes += chunk.bytes.len();
+        if self.outgoing.log_bytes > LOG_BYTES_MAX {
+            self.counters.add("logs_dropped", 1);
+        } else {
+            self.outgoing.logs.push(chunk);
         }
     }
 
@@ -228,8 +276,10 @@ impl Scheduler {
         beats: &[(StreamId, u64)],
         answer: Result<Vec<bool>, store::Error>,
     ) {
-        let Some(answers) = self.ok(answer) else { return };
-        for ((stream, sequence), is_newest) in beats.iter().zip(answers) {
+        // Without room on the disk no lease can end either: nobody has to stop for that.
+        let is_full = matches!(answer, Err(store::Error::Full { .. }));
+        let answers = self.ok(answer).or_else(|| is_full.then(|| vec![true; beats.len()]));
+        for ((stream, sequence), is_newest) in beats.iter().zip(answers.unwrap_or_default()) {
             if is_newest {
                 let ack = v1::HeartbeatAck { sequence: *sequence };
                 self.send(*stream, Message::HeartbeatAck(ack));
@@ -268,7 +318,7 @@ impl Scheduler {
     /// Workers that were not heard for two heartbeats get no more work; those that were not heard
     /// for a lease are gone.
     pub(crate) fn silent_workers(&mut self, now: Timestamp) {
-        let late = model::Millis(self.config.heartbeat.0.saturating_mul(5) / 2);
+        let late = self.late_after();
         let workers: Vec<WorkerId> = self.fleet.seats.keys().cloned().collect();
         for worker in workers {
             let Some(seat) = self.fleet.seats.get_mut(&worker) else { continue };

@@ -20,6 +20,16 @@ pub(crate) struct Seen {
 }
 
 impl Scheduler {
+    /// Somebody says that a job waits. If it was changed before and is not known here, this may be
+    /// old news: the store is asked.
+    pub(crate) fn told(&mut self, record: &Record) {
+        if record.fence > 1 && !self.seen.contains_key(&record.id) {
+            self.refetch.insert(record.id.clone());
+        } else {
+            self.enqueue(record);
+        }
+    }
+
     /// Takes in a job as it is now. What is older than what is known changes nothing.
     pub(crate) fn enqueue(&mut self, record: &Record) {
         let job = &record.id;

@@ -16,7 +16,7 @@ use crate::timers::Timer;
 use crate::watch::Hub;
 
 /// Records that are read at a time.
-const PAGE: usize = 10_000;
+const PAGE: usize = 1_000;
 /// Runs that predictions and averages are drawn from after a start.
 const RUNS_MAX: usize = 200_000;
 
@@ -48,8 +48,7 @@ pub(crate) async fn recover(
     let day = Millis::from_secs(24 * 3600);
     let runs = store.runs(store.now() - day, RUNS_MAX).await?;
     runs.iter().rev().for_each(|run| scheduler.learn(run));
-    // Nobody could renew while there was no scheduler: silence until now proves nothing.
-    store.renew_all(config.lease).await?;
+    scheduler.count_usage(store.usage(store.now() - config.usage_window).await?);
     let mut after: Option<JobId> = None;
     loop {
         let records = store.look(after.take(), PAGE).await?;
@@ -58,6 +57,12 @@ pub(crate) async fn recover(
         for record in &records {
             scheduler.remember(record);
         }
+    }
+    // Nobody could renew while there was no scheduler: silence until now proves nothing.
+    match store.renew_all(config.lease).await {
+        // Without room on the disk it is done as soon as there is some.
+        Err(store::Error::Full { .. }) => scheduler.renew_later(),
+        renewed => renewed?,
     }
     tracing::info!(
         waiting = scheduler.seen.len(),

@@ -129,6 +129,7 @@ async fn serve(
     let (health, health_service) = tonic_health::server::health_reporter();
     health.set_serving::<JobsServer<Door>>().await;
     health.set_serving::<WorkerServer<Door>>().await;
+    health.set_serving::<AdminServer<Door>>().await;
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(proto::DESCRIPTORS)
         .build_v1()
@@ -156,6 +157,11 @@ async fn serve(
                 .max_decoding_message_size(limit)
                 .max_encoding_message_size(limit),
         )
-        .serve_with_incoming_shutdown(incoming, async move { stop.cancelled().await })
+        .serve_with_incoming_shutdown(incoming, async move {
+            stop.cancelled().await;
+            health.set_not_serving::<JobsServer<Door>>().await;
+            health.set_not_serving::<WorkerServer<Door>>().await;
+            health.set_not_serving::<AdminServer<Door>>().await;
+        })
         .await
 }

@@ -12,7 +12,7 @@ use store::{Cancelled, Claimed, End, Ended, Run, Session, Start, Store, Usage};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::averages::Samples;
+use crate::averages::{AskAgain, Samples};
 use crate::complete::Live;
 use crate::config::Config;
 use crate::counters::Counters;
@@ -59,15 +59,17 @@ pub(crate) enum Answer {
     Started(Vec<Start>, Result<Vec<bool>, store::Error>),
     /// Progress and output: how many were taken, and how many refused.
     Noted(Result<Vec<bool>, store::Error>),
+    Logged(Result<Vec<bool>, store::Error>),
     Completed(Vec<End>, Result<Vec<Ended>, store::Error>),
     Joined(Box<Arrival>, Result<Session, store::Error>),
     Renewed(Vec<(StreamId, u64)>, Result<Vec<bool>, store::Error>),
     Expired(Result<Vec<Record>, store::Error>),
-    GivenUp(Result<Vec<Cancelled>, store::Error>),
+    GivenUp(Vec<JobId>, Result<Vec<Cancelled>, store::Error>),
     Fetched(JobId, Result<Option<Box<Record>>, store::Error>),
     Used(Result<Vec<Usage>, store::Error>),
     Forgotten(Result<usize, store::Error>),
     Left(Result<bool, store::Error>),
+    RenewedAll(Result<(), store::Error>),
 }
 
 /// The world, and what surrounds it.
@@ -108,6 +110,14 @@ pub(crate) struct Scheduler {
     pub(crate) started: Timestamp,
     /// Names in use when they were last counted.
     pub(crate) n_names_used: usize,
+    /// Output is on its way to the store.
+    pub(crate) is_logging: bool,
+    /// What tenants used is being asked for, and whether it is to be asked for again.
+    pub(crate) usage_asked: Option<AskAgain>,
+    /// No lease is judged before this moment: leases could not be renewed for a while.
+    pub(crate) leases_from: Timestamp,
+    /// Leases in the store are older than they should be.
+    pub(crate) are_leases_old: bool,
     /// Something happened since the last round.
     pub(crate) is_dirty: bool,
     /// Nothing is asked of the store before this moment.
@@ -150,6 +160,10 @@ impl Scheduler {
             counters: Counters::default(),
             started,
             n_names_used: 0,
+            is_logging: false,
+            usage_asked: None,
+            leases_from: started,
+            are_leases_old: false,
             is_dirty: true,
             paused_until: None,
             fatal: None,
@@ -184,6 +198,7 @@ impl Scheduler {
             }
             if stop.is_cancelled() {
                 self.flush_store();
+                self.flush_workers();
             } else {
                 self.turn();
             }
@@ -222,7 +237,7 @@ impl Scheduler {
     fn take(&mut self, message: Message) {
         self.is_dirty = true;
         match message {
-            Message::Waiting(records) => records.iter().for_each(|record| self.enqueue(record)),
+            Message::Waiting(records) => records.iter().for_each(|record| self.told(record)),
             Message::Gone(jobs) => jobs.iter().for_each(|job| self.withdraw(job)),
             Message::Cancelling(jobs) => jobs.iter().for_each(|job| self.cancel(job)),
             Message::Set(setting) => self.set(*setting),
@@ -239,15 +254,20 @@ impl Scheduler {
             Answer::Claimed(claims, answer) => self.claimed(claims, answer),
             Answer::Started(starts, answer) => self.started(starts, answer),
             Answer::Noted(answer) => self.noted(answer),
+            Answer::Logged(answer) => {
+                self.is_logging = false;
+                self.noted(answer);
+            }
             Answer::Completed(ends, answer) => self.completed(ends, answer),
             Answer::Joined(arrival, answer) => self.joined(*arrival, answer),
             Answer::Renewed(beats, answer) => self.renewed(&beats, answer),
             Answer::Expired(answer) => self.expired(answer),
-            Answer::GivenUp(answer) => self.given_up(answer),
+            Answer::GivenUp(jobs, answer) => self.given_up(jobs, answer),
             Answer::Fetched(job, answer) => self.fetched(job, answer),
             Answer::Used(answer) => self.used(answer),
             Answer::Forgotten(answer) => self.forgotten(answer),
             Answer::Left(answer) => drop(self.ok(answer)),
+            Answer::RenewedAll(answer) => drop(self.ok(answer)),
         }
     }
 
@@ -258,13 +278,21 @@ impl Scheduler {
             Err(error) => {
                 tracing::error!(%error, "the store failed");
                 self.counters.add("store_errors", 1);
-                self.paused_until = Some(self.store.now() + PAUSE);
+                let now = self.store.now();
+                self.paused_until = Some(now + PAUSE);
+                self.renew_later();
                 if matches!(error, store::Error::Broken { .. }) {
                     self.fatal = Some(error);
                 }
                 None
             }
         }
+    }
+
+    /// Nobody could renew: silence proves nothing until everybody had the time to.
+    pub(crate) fn renew_later(&mut self) {
+        self.leases_from = self.store.now() + self.config.lease;
+        self.are_leases_old = true;
     }
 
     /// Takes in what an operator set.

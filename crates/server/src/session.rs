@@ -75,7 +75,12 @@ pub(crate) fn heard(message: v1::WorkerMessage) -> Result<Option<Heard>, Invalid
     let heard = match message {
         Message::Hello(_) => return Err(Invalid::new("hello", "came twice on one stream")),
         Message::Heartbeat(beat) => Heard::Heartbeat(Box::new(checked_beat(beat)?)),
-        Message::Inventory(inventory) => Heard::Inventory(inventory),
+        Message::Inventory(inventory) => {
+            for digest in inventory.added.iter().chain(&inventory.removed) {
+                proto::name("inventory", digest)?;
+            }
+            Heard::Inventory(inventory)
+        }
         Message::Accept(accept) => Heard::Accept(attempt(accept.attempt)?),
         Message::Refuse(refuse) => Heard::Refuse(attempt(refuse.attempt)?, cut(refuse.reason)),
         Message::Progress(report) => {
@@ -131,17 +136,17 @@ fn checked_completion(complete: v1::Complete) -> Result<Completion, Invalid> {
         let problem = format!("has {} bytes of at most {result_max}", result.len());
         return Err(Invalid::new("complete.result", problem));
     }
-    let cost = complete.cost.map(|cost| {
-        let fixed = Fixed::from_f64(cost).filter(|fixed| *fixed >= Fixed::ZERO);
-        fixed.ok_or_else(|| Invalid::new("complete.cost", format!("is {cost}, below zero")))
-    });
+    // A cost that cannot be is not worth the attempt: what was expected counts.
+    let most = Fixed::whole(model::maxima::NUMBER_MAX);
+    let cost = complete.cost.and_then(Fixed::from_f64);
+    let cost = cost.filter(|cost| *cost >= Fixed::ZERO && *cost <= most);
     Ok(Completion {
         ending,
         error: (!complete.error.is_empty()).then(|| cut(complete.error)),
         result: complete.result,
         exit_code: complete.exit_code,
         measured: complete.measured.unwrap_or_default().into(),
-        cost: cost.transpose()?,
+        cost,
         fetched: complete.fetched_paths.zip(complete.fetched_bytes),
     })
 }

@@ -16,12 +16,20 @@ pub(crate) enum Question {
     Tenants(oneshot::Sender<(Vec<TenantStatus>, Option<Fixed>)>),
     Workers(oneshot::Sender<Vec<v1::WorkerStatus>>),
     Status(oneshot::Sender<Box<v1::StatusResponse>>),
-    /// Tells a worker to drain and go; how many jobs it has.
+    /// Tells a worker to drain; how many jobs it has.
     Drain {
         worker: WorkerId,
-        then_exit: bool,
+        how: Leave,
         answer: oneshot::Sender<Option<u32>>,
     },
+}
+
+/// Whether a worker that takes no more work is to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leave {
+    Stay,
+    OnceEmpty,
+    Within { grace_ms: u64 },
 }
 
 impl Scheduler {
@@ -35,8 +43,8 @@ impl Scheduler {
             }
             Question::Workers(answer) => drop(answer.send(self.workers())),
             Question::Status(answer) => drop(answer.send(Box::new(self.status()))),
-            Question::Drain { worker, then_exit, answer } => {
-                let _ = answer.send(self.drain(&worker, then_exit));
+            Question::Drain { worker, how, answer } => {
+                let _ = answer.send(self.drain(&worker, how));
             }
         }
     }
@@ -46,10 +54,15 @@ impl Scheduler {
         Snapshot { now: self.store.now(), ..self.world.snapshot() }
     }
 
-    fn drain(&mut self, worker: &WorkerId, then_exit: bool) -> Option<u32> {
+    fn drain(&mut self, worker: &WorkerId, how: Leave) -> Option<u32> {
         let stream = self.fleet.seats.get(worker)?.stream;
-        if let Some(stream) = stream.filter(|_| then_exit) {
-            self.send(stream, Message::Drain(v1::Drain { then_exit }));
+        let message = match how {
+            Leave::Stay => None,
+            Leave::OnceEmpty => Some(Message::Drain(v1::Drain { then_exit: true })),
+            Leave::Within { grace_ms } => Some(Message::Shutdown(v1::Shutdown { grace_ms })),
+        };
+        if let Some((stream, message)) = stream.zip(message) {
+            self.send(stream, message);
         }
         u32::try_from(self.fleet.jobs_of(worker).len()).ok()
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::maxima::{ARRAY_MAX, NAME_BYTES_MAX, SUBMISSION_MAX};
+use model::maxima::{ARRAY_MAX, NAME_BYTES_MAX, SUBMISSION_BYTES_MAX, SUBMISSION_MAX};
 use model::{Name, Retry, Spec};
 use prost::Message as _;
 use proto::{Invalid, v1};
@@ -21,6 +21,7 @@ pub(crate) fn submission(
         let problem = format!("has {n_jobs} entries, which is not between 1 and {SUBMISSION_MAX}");
         return Err(Invalid::new("jobs", problem));
     }
+    check_size(&request)?;
     let idempotency = idempotency(&request)?;
     let array = request.array;
     let jobs = request.jobs.into_iter().enumerate().map(|(index, job)| {
@@ -35,6 +36,18 @@ pub(crate) fn submission(
     }
     let jobs = if array == 0 { jobs } else { expand(jobs, array)? };
     Ok(Submission { tenant, idempotency, jobs })
+}
+
+/// All that one submission would make, so that a small request cannot make a large one.
+fn check_size(request: &v1::SubmitRequest) -> Result<(), Invalid> {
+    let n_times = usize::try_from(request.array.max(1)).unwrap_or(usize::MAX);
+    let n_bytes: usize = request.jobs.iter().map(v1::Spec::encoded_len).sum();
+    let n_bytes = n_bytes.saturating_mul(n_times);
+    if n_bytes <= SUBMISSION_BYTES_MAX {
+        return Ok(());
+    }
+    let problem = format!("have {n_bytes} bytes in all, of at most {SUBMISSION_BYTES_MAX}");
+    Err(Invalid::new("jobs", problem))
 }
 
 fn idempotency(request: &v1::SubmitRequest) -> Result<Option<Idempotency>, Invalid> {

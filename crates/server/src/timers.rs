@@ -9,6 +9,8 @@ use model::{JobId, Timestamp};
 pub(crate) enum Timer {
     /// A job that still waits is no longer worth starting.
     TooLate(JobId),
+    /// An attempt may not have been taken up.
+    Unaccepted(JobId),
     /// An attempt may have run for too long.
     RunTimeout(JobId),
     /// An attempt may have been silent for too long.

@@ -5,6 +5,8 @@ use model::{
     WorkerId,
 };
 
+use crate::Refusal;
+
 /// Jobs to be taken in together, all of one tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submission {
@@ -265,6 +267,8 @@ pub enum Revived {
     NotFinished(State),
     /// Its dedupe key is taken by this unfinished job.
     Taken(JobId),
+    /// There is no room for one more unfinished job.
+    Full(Refusal),
     /// There is no such job.
     Unknown,
 }

@@ -112,7 +112,8 @@ pub(crate) fn end(
     }
 
     let ending = if record.cancelling { Ending::Cancelled } else { end.ending };
-    match model::life::next(ending, &record.counts, &record.spec.retry, patience, (now, end.draw)) {
+    match model::retry::next(ending, &record.counts, &record.spec.retry, patience, (now, end.draw))
+    {
         Next::Queue { backoff_until } => {
             record.state = State::Queued;
             record.backoff_until = backoff_until;

@@ -88,6 +88,10 @@ fn measure_apart(
         .args(["bench", "decide", "--alone", "--presets", preset.name()])
         .args(["--jobs", &n_jobs.to_string(), "--workers", &n_workers.to_string()])
         .args(["--seconds", &seconds.to_string()])
+        // Memory is weighed in pages: huge ones, and ones that are kept for later, would count for
+        // the jobs.
+        .env("MIMALLOC_ALLOW_THP", "0")
+        .env("MIMALLOC_PURGE_DELAY", "0")
         .output()
         .context("run a benchmark in a process of its own")?;
     let said: Value = serde_json::from_slice(&output.stdout)

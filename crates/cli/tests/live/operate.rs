@@ -21,6 +21,39 @@ fn a_worker_that_drains_takes_no_more_work() {
 }
 
 #[test]
+fn two_workers_of_one_name_do_not_take_each_others_jobs() {
+    let mut site = Site::serve();
+    let first = site.work("w1", &[]);
+    let script =
+        format!("touch {0}; while ! test -e {0}.go; do sleep 0.02; done", site.path("ran"));
+    let id = site.submit(&["--", "sh", "-c", &script]);
+    site.wait(&id, "state", "running");
+    site.work("w1", &[]);
+    // The second keeps asking; three heartbeats later the first still has its job.
+    let heard = || site.json(&["workers"])[0]["heard_ms"].as_i64().unwrap();
+    let before = heard();
+    site.until("the first is alive", || (heard() > before + 500).then_some(()));
+    std::fs::write(site.path("ran.go"), "").unwrap();
+    let job = site.wait(&id, "state", "succeeded");
+    assert_eq!((&job["attempts"], &job["losses"]), (&json!(1), &json!(0)));
+    site.kill_worker(first);
+    let next = site.submit(&["--", "true"]);
+    site.wait(&next, "state", "succeeded");
+}
+
+#[test]
+fn a_worker_can_be_told_to_stop() {
+    let mut site = Site::serve();
+    site.work("w1", &[]);
+    let id = site.submit(&["--", "sleep", "60"]);
+    site.wait(&id, "state", "running");
+    site.said(&["drain", "w1", "--stop-within", "100ms"]);
+    let job = site.wait(&id, "state", "queued");
+    assert_eq!((&job["failures"], &job["losses"]), (&json!(0), &json!(0)));
+    site.until("it is gone", || (site.json(&["workers"]) == json!([])).then_some(()));
+}
+
+#[test]
 fn workers_differ_and_jobs_find_the_right_one() {
     let mut site = Site::serve();
     site.work("plain", &[]);

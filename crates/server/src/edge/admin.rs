@@ -12,7 +12,7 @@ use tonic::{Request, Response, Status};
 use super::{Door, answer};
 use crate::scheduler::Message;
 use crate::settings::understand;
-use crate::status::Question;
+use crate::status::{Leave, Question};
 
 /// Bytes of a snapshot in one answer.
 const PIECE_BYTES: usize = 256 << 10;
@@ -38,7 +38,7 @@ impl Admin for Door {
             name: setting.name.clone(),
             document: Some(setting.json.clone()),
         };
-        self.put(stored).await?;
+        self.put_whole(stored).await?;
         Ok(Response::new(v1::SetResponse { setting: Some(setting) }))
     }
 
@@ -52,7 +52,7 @@ impl Admin for Door {
         let was_set =
             all.iter().any(|setting| setting.kind == kind && setting.name == request.name);
         if was_set {
-            self.put(Setting { kind, name: request.name, document: None }).await?;
+            self.put_whole(Setting { kind, name: request.name, document: None }).await?;
         }
         Ok(Response::new(v1::UnsetResponse { was_set }))
     }
@@ -102,14 +102,18 @@ impl Admin for Door {
     ) -> Result<Response<v1::DrainWorkerResponse>, Status> {
         let request = request.into_inner();
         let worker = WorkerId::new(&request.worker);
-        let then_exit = request.then_exit && request.draining;
+        let how = match (request.draining, request.shutdown_ms, request.then_exit) {
+            (true, Some(grace_ms), _) => Leave::Within { grace_ms },
+            (true, None, true) => Leave::OnceEmpty,
+            (_, _, _) => Leave::Stay,
+        };
         let jobs = self
-            .ask(|answer| Question::Drain { worker, then_exit, answer })
+            .ask(|answer| Question::Drain { worker, how, answer })
             .await?
             .ok_or_else(|| Status::not_found(format!("there is no worker `{}`", request.worker)))?;
         let document = request.draining.then(|| r#"{"draining":true}"#.to_owned());
         let setting = Setting { kind: SettingKind::Worker, name: request.worker, document };
-        self.put(setting).await?;
+        self.put_whole(setting).await?;
         Ok(Response::new(v1::DrainWorkerResponse { jobs }))
     }
 
@@ -135,12 +139,18 @@ impl Admin for Door {
 }
 
 impl Door {
+    async fn put_whole(&self, setting: Setting) -> Result<(), Status> {
+        let door = self.clone();
+        self.whole(async move { door.put(setting).await }).await
+    }
+
     /// Keeps a setting that is understood, and lets it take effect.
     async fn put(&self, setting: Setting) -> Result<(), Status> {
         let understood = understand(&setting).map_err(|invalid| answer::invalid(&invalid))?;
         let kept = self.store.set(vec![setting]).await;
         kept.map_err(|error| answer::failed(&error))?;
-        self.tell(Message::Set(Box::new(understood))).await
+        self.tell_done(Message::Set(Box::new(understood))).await;
+        Ok(())
     }
 }
 

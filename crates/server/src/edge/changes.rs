@@ -62,6 +62,7 @@ impl Door {
             Revived::Taken(other) => {
                 unchanged(id, None, format!("job {other} has its dedupe key now"))
             }
+            Revived::Full(refusal) => unchanged(id, None, refusal.to_string()),
             Revived::Unknown => unchanged(id, None, "there is no such job".to_owned()),
         });
         let changes = changes.collect();

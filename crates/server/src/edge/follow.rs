@@ -16,6 +16,7 @@ use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
+use super::jobs::without_bytes;
 use super::{Door, answer};
 use crate::task;
 use crate::watch::Change;
@@ -64,7 +65,9 @@ impl Door {
             }
         }
         let all_final = records.iter().all(|record| record.state.is_terminal());
-        Ok(v1::WaitResponse { jobs: records.into_iter().map(Into::into).collect(), all_final })
+        // Whoever wants results asks for them one by one: a thousand do not fit into one answer.
+        let jobs = records.into_iter().map(without_bytes).collect();
+        Ok(v1::WaitResponse { jobs, all_final })
     }
 
     /// Every change of jobs that pass the filter, as it happens.

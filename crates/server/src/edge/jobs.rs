@@ -20,6 +20,9 @@ use crate::watch::Change;
 /// Jobs on a page, if nobody says how many.
 const PAGE_DEFAULT: usize = 100;
 
+/// The last attempts of a job are shown, at most so many.
+const ATTEMPTS_SHOWN: usize = 100;
+
 type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 #[tonic::async_trait]
@@ -31,24 +34,8 @@ impl Jobs for Door {
         &self,
         request: Request<v1::SubmitRequest>,
     ) -> Result<Response<v1::SubmitResponse>, Status> {
-        let types = self.types.borrow().clone();
-        let submission =
-            submission(request.into_inner(), &types).map_err(|error| answer::invalid(&error))?;
-        let answer = self.store.submit(submission).await.map_err(|error| answer::failed(&error))?;
-        let submitted = answer.map_err(|refusal| answer::refused(&refusal))?;
-        let jobs =
-            submitted.jobs.iter().zip(&submitted.is_new).map(|(record, is_new)| v1::Submitted {
-                id: record.id.as_number().unwrap_or_default(),
-                is_new: *is_new,
-                state: v1::State::from(record.state).into(),
-            });
-        let response = v1::SubmitResponse { jobs: jobs.collect() };
-        let new = submitted.jobs.into_iter().zip(submitted.is_new);
-        let new = new.filter_map(|(record, is_new)| is_new.then_some(record));
-        let waiting: Vec<Record> = new.chain(submitted.changed).collect();
-        self.announce(&waiting);
-        self.tell_done(Message::Waiting(waiting)).await;
-        Ok(Response::new(response))
+        let (door, request) = (self.clone(), request.into_inner());
+        Ok(Response::new(self.whole(async move { door.take_in(request).await }).await?))
     }
 
     async fn get(
@@ -59,7 +46,8 @@ impl Jobs for Door {
         let record = self.record(id).await?;
         let past = self.store.attempts(JobId::number(id)).await;
         let past = past.map_err(|error| answer::failed(&error))?;
-        let attempts = past.into_iter().map(attempt).collect();
+        let n_older = past.len().saturating_sub(ATTEMPTS_SHOWN);
+        let attempts = past.into_iter().skip(n_older).map(attempt).collect();
         Ok(Response::new(v1::GetResponse { job: Some(record.into()), attempts }))
     }
 
@@ -109,16 +97,16 @@ impl Jobs for Door {
         &self,
         request: Request<v1::CancelRequest>,
     ) -> Result<Response<v1::ChangeResponse>, Status> {
-        let ids = ids(&request.into_inner().ids)?;
-        Ok(Response::new(self.cancel_jobs(ids).await?))
+        let (door, ids) = (self.clone(), ids(&request.into_inner().ids)?);
+        Ok(Response::new(self.whole(async move { door.cancel_jobs(ids).await }).await?))
     }
 
     async fn retry(
         &self,
         request: Request<v1::RetryRequest>,
     ) -> Result<Response<v1::ChangeResponse>, Status> {
-        let ids = ids(&request.into_inner().ids)?;
-        Ok(Response::new(self.revive_jobs(ids).await?))
+        let (door, ids) = (self.clone(), ids(&request.into_inner().ids)?);
+        Ok(Response::new(self.whole(async move { door.revive_jobs(ids).await }).await?))
     }
 
     async fn amend(
@@ -126,8 +114,9 @@ impl Jobs for Door {
         request: Request<v1::AmendRequest>,
     ) -> Result<Response<v1::ChangeResponse>, Status> {
         let request = request.into_inner();
-        let ids = ids(&request.ids)?;
-        Ok(Response::new(self.amend_jobs(ids, request.change).await?))
+        let (door, ids) = (self.clone(), ids(&request.ids)?);
+        let amended = self.whole(async move { door.amend_jobs(ids, request.change).await });
+        Ok(Response::new(amended.await?))
     }
 
     async fn explain(
@@ -167,6 +156,26 @@ impl Jobs for Door {
 }
 
 impl Door {
+    async fn take_in(&self, request: v1::SubmitRequest) -> Result<v1::SubmitResponse, Status> {
+        let types = self.types.borrow().clone();
+        let submission =
+            submission(request, &types).map_err(|invalid| answer::invalid(&invalid))?;
+        let answer = self.store.submit(submission).await.map_err(|error| answer::failed(&error))?;
+        let submitted = answer.map_err(|refusal| answer::refused(&refusal))?;
+        let jobs =
+            submitted.jobs.iter().zip(&submitted.is_new).map(|(record, is_new)| v1::Submitted {
+                id: record.id.as_number().unwrap_or_default(),
+                is_new: *is_new,
+                state: v1::State::from(record.state).into(),
+            });
+        let response = v1::SubmitResponse { jobs: jobs.collect() };
+        // Also those that were there before: whoever asked first may not have got this far.
+        let waiting: Vec<Record> = submitted.jobs.into_iter().chain(submitted.changed).collect();
+        self.announce(&waiting);
+        self.tell_done(Message::Waiting(waiting)).await;
+        Ok(response)
+    }
+
     pub(crate) async fn record(&self, id: u64) -> Result<Record, Status> {
         let record = self.store.job(JobId::number(id)).await;
         let record = record.map_err(|error| answer::failed(&error))?;
@@ -228,7 +237,7 @@ fn filter(filter: v1::JobFilter) -> Result<Filter, Invalid> {
 }
 
 /// A job as it is listed: what may be large is left out.
-fn without_bytes(mut record: Record) -> v1::Job {
+pub(crate) fn without_bytes(mut record: Record) -> v1::Job {
     record.spec.payload.clear();
     record.result = None;
     record.into()

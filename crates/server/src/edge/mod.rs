@@ -16,6 +16,7 @@ use tonic::Status;
 use crate::scheduler::Message;
 use crate::settings::Types;
 use crate::status::Question;
+use crate::task;
 use crate::watch::Hub;
 
 /// What every door needs. Cheap to clone.
@@ -31,6 +32,16 @@ impl Door {
     /// Tells the owner of the world; waits if it has too much to do.
     pub(crate) async fn tell(&self, message: Message) -> Result<(), Status> {
         self.scheduler.send(message).await.map_err(|_| stopping())
+    }
+
+    /// Does something to its end, even if whoever asked for it goes away in the middle: what is
+    /// written to the store and what the owner of the world is told belong together.
+    pub(crate) async fn whole<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, Status>> + Send + 'static,
+    ) -> Result<T, Status> {
+        let done = task::spawn("request", work).await;
+        done.unwrap_or_else(|error| Err(Status::internal(error.to_string())))
     }
 
     /// Tells the owner of the world what is done. If it is stopping, it finds out from the store

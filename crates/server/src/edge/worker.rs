@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use model::maxima::NAME_BYTES_MAX;
 use proto::v1::worker_message::Message as Said;
 use proto::v1::worker_server::Worker;
 use proto::{PROTOCOL, PROTOCOL_OLDEST, v1};
@@ -18,7 +19,7 @@ use crate::session::{Arrival, Heard, StreamId, heard};
 use crate::task;
 
 /// Batches that a worker may be behind before it is cut off.
-const OUTBOX_MAX: usize = 256;
+const OUTBOX_MAX: usize = 1_024;
 /// Who does not say hello within this is shown the door.
 const HELLO_WAIT: Duration = Duration::from_secs(5);
 
@@ -36,6 +37,8 @@ impl Worker for Door {
         let (hello, rest) = hello(&mut incoming).await?;
         let (outbox, outgoing) = mpsc::channel(OUTBOX_MAX);
         let stream = StreamId(STREAMS.fetch_add(1, Ordering::Relaxed));
+        proto::text("hello.software", &hello.software, NAME_BYTES_MAX)
+            .map_err(|invalid| answer::invalid(&invalid))?;
         let worker =
             hello.checked().map_err(|invalid| answer::invalid(&invalid.inside("hello")))?;
         let arrival = Arrival {
@@ -46,14 +49,18 @@ impl Worker for Door {
             protocol: hello.protocol,
             attempts: hello.attempts,
             has_inventory: hello.has_inventory,
-            outbox: outbox.clone(),
+            outbox,
         };
+        // Weak: when the owner of the world lets go of a worker, its stream ends.
+        let weak = arrival.outbox.downgrade();
         self.tell(Message::Hello(Box::new(arrival))).await?;
         let door = self.clone();
         task::spawn("worker-stream", async move {
             if let Err(status) = door.listen(stream, rest, &mut incoming).await {
                 tracing::warn!(%status, "a worker said something wrong");
-                let _ = outbox.try_send(Err(status));
+                if let Some(outbox) = weak.upgrade() {
+                    let _ = outbox.try_send(Err(status));
+                }
             }
             let _ = door.tell(Message::Parted(stream)).await;
         });

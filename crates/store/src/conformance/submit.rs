@@ -6,7 +6,7 @@ use model::{
 };
 
 use super::site::{Site, after, assert_is, ids, new, spec, submission, tenant};
-use crate::{Idempotency, NewJob, Refusal, Repeat, Submission};
+use crate::{Idempotency, NewJob, Refusal, Repeat, Revived, Submission};
 
 fn keyed(key: &str, body: u8, jobs: Vec<NewJob>) -> Submission {
     let idempotency = Some(Idempotency { key: key.to_owned(), body: [body; 32] });
@@ -191,10 +191,13 @@ pub(super) async fn a_tenant_and_a_store_can_be_full(site: Site) {
     site.submit(vec![new(other.clone()); 10]).await;
     let full = site.store.submit(submission(vec![new(other.clone())])).await;
     let store_full = Refusal::StoreFull { jobs: 40, max: 40 };
-    assert_eq!(full.expect("the store answers"), Err(store_full));
+    assert_eq!(full.expect("the store answers"), Err(store_full.clone()));
     // What is final takes no room, and neither does what is over at once.
     site.cancel(&records[0]).await;
     site.one(other).await;
     let over = site.one(after(&[&records[0]])).await;
     assert_is(&over, State::Cancelled, Some(Cause::Dependency));
+    // What is taken up again needs room like what is new.
+    let again = site.store.revive(vec![records[0].id.clone()]).await;
+    assert_eq!(again.expect("the store answers"), [Revived::Full(store_full)]);
 }

@@ -81,6 +81,9 @@ impl World {
         {
             return Revived::Taken(crate::number::id(*holder));
         }
+        if let Err(refusal) = self.check_room(&spec.tenant.clone(), 1) {
+            return Revived::Full(refusal);
+        }
         let record = self.known(number);
         transition::revive(record, now);
         let record = Box::new(record.clone());

@@ -142,7 +142,7 @@ impl World {
         self.check_room(tenant, n_new)
     }
 
-    fn check_room(&self, tenant: &TenantId, n_new: u64) -> Result<(), Refusal> {
+    pub(super) fn check_room(&self, tenant: &TenantId, n_new: u64) -> Result<(), Refusal> {
         let count = |records: usize| u64::try_from(records).unwrap_or(u64::MAX);
         let of_tenant = |number: &&i64| self.jobs[*number].spec.tenant == *tenant;
         let jobs = count(self.unfinished.iter().filter(of_tenant).count());

@@ -4,7 +4,7 @@ use model::{JobId, State};
 use rusqlite::Result;
 
 use super::writer::Desk;
-use super::{plan, row};
+use super::{plan, row, submit};
 use crate::{Revived, number, transition};
 
 pub(super) fn revive(desk: &mut Desk, jobs: &[JobId]) -> Result<Vec<Revived>> {
@@ -30,6 +30,9 @@ fn one(desk: &mut Desk, id: &JobId) -> Result<Revived> {
         if let Some(holder) = holder {
             return Ok(Revived::Taken(number::id(holder)));
         }
+    }
+    if let Some(refusal) = submit::full(desk, &record.spec.tenant, 1) {
+        return Ok(Revived::Full(refusal));
     }
     transition::revive(&mut record, desk.now());
     let delete = "DELETE FROM finished WHERE id = ?1";

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Cause, Record, State, Timestamp};
+use model::{Cause, Record, State, TenantId, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, Result, params};
 
 use super::fault::unreadable;
@@ -30,7 +30,7 @@ pub(super) fn submit(
         Err(refusal) => return Ok(Err(refusal)),
     };
     let n_new = places.iter().filter(|place| matches!(place, Place::New { .. })).count();
-    if let Some(refusal) = full(desk, &jobs, n_new) {
+    if let Some(refusal) = full(desk, &tenant, n_new) {
         return Ok(Err(refusal));
     }
     if let Some(idempotency) = &idempotency {
@@ -68,9 +68,8 @@ fn answered(
 }
 
 /// Why there is no room for so many more.
-fn full(desk: &Desk, jobs: &[NewJob], n_new: usize) -> Option<Refusal> {
+pub(super) fn full(desk: &Desk, tenant: &TenantId, n_new: usize) -> Option<Refusal> {
     let n_new = row::count(u64::try_from(n_new).unwrap_or(u64::MAX)).unsigned_abs();
-    let tenant = &jobs.first()?.spec.tenant;
     let n_jobs = desk.n_jobs.get(tenant).copied().unwrap_or(0);
     let max = desk.options.tenant_jobs_max;
     if n_new > 0 && n_jobs.saturating_add(n_new) > max {
