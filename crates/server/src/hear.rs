@@ -366,7 +366,6 @@ impl Scheduler {
     }
 }
 
-/// The attempts that a worker names.
 fn names(attempts: &[v1::AttemptRef]) -> BTreeSet<(u64, u32)> {
     attempts.iter().map(|attempt| (attempt.job, attempt.attempt)).collect()
 }

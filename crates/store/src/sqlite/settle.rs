@@ -97,7 +97,10 @@ impl Cascade {
                 let fence = record.fence;
                 transition::remove_dependent(&mut record);
                 row::update(&desk.connection, fence, &record)?;
-                self.changed.insert(blocker, record);
+                // One that was released on the way is told once, as it is in the end.
+                let is_released = self.released.contains_key(&blocker);
+                let list = if is_released { &mut self.released } else { &mut self.changed };
+                list.insert(blocker, record);
             }
         }
         let delete = "DELETE FROM jobs WHERE id = ?1";
