@@ -12,11 +12,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("decide", &["model"]),
     ("snapshot", &["model"]),
+    ("sim", &["model", "decide", "snapshot"]),
     ("store", &["model"]),
     ("proto", &["model"]),
     ("server", &["model", "decide", "snapshot", "store", "proto"]),
     ("worker", &["model", "proto"]),
-    ("cli", &["model", "decide", "snapshot", "store", "proto", "server", "worker"]),
+    ("cli", &["model", "decide", "snapshot", "sim", "store", "proto", "server", "worker"]),
     ("xtask", &[]),
 ];
 

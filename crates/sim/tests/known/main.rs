@@ -1,0 +1,5 @@
+//! Known answers: what an independent simulator found for the same workloads.
+
+mod bench;
+mod het;
+mod kth;
