@@ -52,7 +52,7 @@ pub struct Replay {
 /// Where nothing is under way and jobs still wait, a pass is tried again after this time …
 const STALL: Millis = Millis::from_secs(1);
 /// … and so often at most.
-const STALLS_MAX: u32 = 100_000;
+const STALLS_MAX: u32 = 3_600;
 
 /// Replays a workload. With a tick, passes are at its multiples alone. `watch` is told how many
 /// jobs have ended, now and then.

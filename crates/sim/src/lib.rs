@@ -9,7 +9,7 @@
 //! **Invariant:** deterministic. Time is whole milliseconds, and nothing but the workload, the
 //! fleet, the policy and a seed has a say in what comes out.
 //!
-//! **Invariant:** the presets are those of `decide`: `preset` feeds events to a world and does
+//! **Invariant:** the presets are those of `decide`: [`preset`] feeds events to a world and does
 //! what it decides. Only the baselines, which are no presets, are written here.
 
 mod error;
@@ -19,6 +19,8 @@ pub mod read;
 mod swf;
 mod rows;
 pub mod engine;
+pub mod estimate;
+pub mod preset;
 pub mod baseline;
 pub mod measure;
 pub mod share;
@@ -27,6 +29,8 @@ mod number;
 pub use baseline::Baseline;
 pub use engine::{Replay, Scheduler, Seat, Start, replay};
 pub use error::Error;
+pub use estimate::Estimates;
 pub use fleet::Fleet;
 pub use measure::Measures;
+pub use preset::Preset;
 pub use workload::{Job, Row, Workload};

@@ -1,7 +1,7 @@
 //! The Standard Workload Format: 18 numbers a line, comments after `;`.
 
 use model::job::Needs;
-use model::{JobId, Millis, TenantId, Timestamp};
+use model::{JobId, Millis, Name, TenantId, Timestamp};
 
 use crate::workload::{Bad, Row};
 
@@ -66,6 +66,7 @@ fn row(line: &str, reading: Reading) -> Result<Row, String> {
         slots,
         priority: 0,
         on_demand: false,
+        history_key: Some(Name::new(words[11])),
     };
     Ok(match reading {
         Reading::Plain => plain,

@@ -30,6 +30,8 @@ pub struct Row {
     pub priority: i32,
     /// Whether a person waits for the result.
     pub on_demand: bool,
+    /// Jobs of one tenant, type and key have one history.
+    pub history_key: Option<Name>,
 }
 
 /// One job of a workload.
@@ -55,6 +57,8 @@ pub struct Job {
     pub priority: i32,
     /// Whether a person waits for the result.
     pub on_demand: bool,
+    /// Which history it has, of [`Workload::n_histories`].
+    pub history: usize,
 }
 
 impl Job {
@@ -113,6 +117,8 @@ pub struct Workload {
     pub tenants: Vec<Sharer>,
     /// In order.
     pub fits: Vec<Fit>,
+    /// How many histories there are.
+    pub n_histories: usize,
     /// What was left out.
     pub bad: Bad,
 }
@@ -138,8 +144,11 @@ impl Workload {
         let fit = |row: &Row| Fit { kind: row.kind.clone(), needs: row.needs.clone() };
         let all_fits: Vec<Fit> = rows.iter().map(fit).collect();
         let fits = places(all_fits.iter());
+        let history = |row: &Row| (row.tenant.clone(), row.kind.clone(), row.history_key.clone());
+        let all_histories: Vec<_> = rows.iter().map(history).collect();
+        let histories = places(all_histories.iter());
         let mut jobs: Vec<Job> = Vec::with_capacity(rows.len());
-        for ((row, fit), rank) in rows.iter().zip(&all_fits).zip(ranks) {
+        for (at, (row, rank)) in rows.iter().zip(ranks).enumerate() {
             jobs.push(Job {
                 id: row.id.clone(),
                 rank,
@@ -147,7 +156,8 @@ impl Workload {
                 duration: row.duration,
                 requested: row.requested,
                 tenant: tenants[&row.tenant],
-                fit: fits[fit],
+                fit: fits[&all_fits[at]],
+                history: histories[&all_histories[at]],
                 slots: row.slots,
                 priority: row.priority,
                 on_demand: row.on_demand,
@@ -161,6 +171,7 @@ impl Workload {
             tenants: tenants
                 .map(|(id, place)| Sharer { id: id.clone(), weight: weight(place) })
                 .collect(),
+            n_histories: histories.len(),
             fits: fits.into_keys().cloned().collect(),
             bad,
         })

@@ -3,3 +3,4 @@
 mod bench;
 mod het;
 mod kth;
+mod preset;
