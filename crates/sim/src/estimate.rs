@@ -102,7 +102,7 @@ impl Oracle {
     }
 }
 
-/// One number of SplitMix64.
+/// One number of `SplitMix64`.
 const fn split_mix(seed: u64) -> u64 {
     let mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

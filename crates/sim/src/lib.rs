@@ -24,9 +24,12 @@ pub mod preset;
 pub mod baseline;
 pub mod measure;
 pub mod share;
+pub mod bound;
+mod relax;
 mod number;
 
 pub use baseline::Baseline;
+pub use bound::Bounds;
 pub use engine::{Replay, Scheduler, Seat, Start, replay};
 pub use error::Error;
 pub use estimate::Estimates;

@@ -1,5 +1,7 @@
 //! One hundred processors and jobs that take many of them at once.
 
+use model::Millis;
+
 use crate::bench::kth_m;
 
 #[test]
@@ -13,4 +15,10 @@ fn easy_has_the_published_slowdowns() {
         let measured = bench.measures(name).all.slowdown;
         assert!((measured / slowdown - 1.0).abs() < 0.002, "{name}: {measured}");
     }
+}
+
+#[test]
+fn nobody_waits_longer_under_easy_than_is_known() {
+    let Some(bench) = kth_m() else { return };
+    assert_eq!(bench.measures("easy").all.max, Millis::from_secs(262_194));
 }
