@@ -23,9 +23,9 @@ pub enum Error {
         problem: String,
     },
     /// More rows are bad than may be.
-    #[error("`{name}` has {n_bad} bad rows, more than {bad_max}: {}", told.join("; "))]
+    #[error("{name} has {n_bad} bad rows, more than {bad_max}: {}", told.join("; "))]
     Bad {
-        /// The file.
+        /// What has them.
         name: String,
         /// How many are bad.
         n_bad: usize,

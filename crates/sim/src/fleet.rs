@@ -78,8 +78,9 @@ impl Fleet {
                 && fit.needs.iter().all(|(key, values)| offers(key, values))
     }
 
-    /// Takes the jobs out that no worker could ever run, and counts them as bad.
-    pub fn sift(&self, workload: &mut Workload) {
+    /// Takes the jobs out that no worker could ever run, and counts them as bad; `bad_max` of all
+    /// rows may be.
+    pub fn sift(&self, workload: &mut Workload, bad_max: usize) -> Result<(), Error> {
         let room = |fit: &Fit| {
             let fitting = self.workers.iter().filter(|worker| self.fits(worker, fit));
             fitting.map(|worker| worker.slots).max().unwrap_or(0)
@@ -93,6 +94,7 @@ impl Fleet {
             }
             has_room
         });
+        workload.bad.check("the workload", bad_max)
     }
 }
 

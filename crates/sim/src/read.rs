@@ -38,10 +38,7 @@ pub fn workload(path: &Path, options: &Options) -> Result<Workload, Error> {
         _ => return Err(Error::form(&name, "is neither `.swf` nor `.csv`, with or without `.gz`")),
     };
     let workload = Workload::new(rows, &options.weights, bad)?;
-    if workload.bad.count > options.bad_max {
-        let Bad { count, told } = workload.bad;
-        return Err(Error::Bad { name, n_bad: count, bad_max: options.bad_max, told });
-    }
+    workload.bad.check(&format!("`{name}`"), options.bad_max)?;
     if workload.jobs.is_empty() {
         return Err(Error::form(&name, "has no jobs"));
     }

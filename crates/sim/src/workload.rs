@@ -106,6 +106,15 @@ impl Bad {
             self.told.push(problem());
         }
     }
+
+    /// Refuses what `name` says if more than `bad_max` rows are bad.
+    pub(crate) fn check(&self, name: &str, bad_max: usize) -> Result<(), Error> {
+        if self.count <= bad_max {
+            return Ok(());
+        }
+        let (name, told) = (name.to_owned(), self.told.clone());
+        Err(Error::Bad { name, n_bad: self.count, bad_max, told })
+    }
 }
 
 /// Jobs in the order in which they arrive.

@@ -121,7 +121,7 @@ fn input(options: &Options) -> Result<(Workload, Fleet), Failure> {
     let how = read::Options { reading, weights, bad_max: options.bad_max };
     let mut workload = read::workload(&options.file, &how).map_err(failure)?;
     let fleet = fleet(options)?;
-    fleet.sift(&mut workload);
+    fleet.sift(&mut workload, options.bad_max).map_err(failure)?;
     workload.jobs.truncate(options.first.unwrap_or(usize::MAX));
     if workload.jobs.is_empty() {
         let error = "no job of the workload fits the fleet".to_owned();
