@@ -37,7 +37,7 @@ pub fn workload(path: &Path, options: &Options) -> Result<Workload, Error> {
         "csv" => rows::rows(&name, &text, &mut bad)?,
         _ => return Err(Error::form(&name, "is neither `.swf` nor `.csv`, with or without `.gz`")),
     };
-    let workload = Workload::new(rows, &options.weights, bad)?;
+    let workload = Workload::new(&rows, &options.weights, bad)?;
     workload.bad.check(&format!("`{name}`"), options.bad_max)?;
     if workload.jobs.is_empty() {
         return Err(Error::form(&name, "has no jobs"));

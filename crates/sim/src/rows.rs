@@ -102,7 +102,7 @@ fn in_seconds(record: &csv::StringRecord) -> Result<Row, String> {
         slots: slots.max(1),
         priority: record[5].parse().map_err(|_| format!("`priority` is `{}`", &record[5]))?,
         on_demand: &record[6] == "on_demand",
-        history_key: named(&record[9]),
+        history_key: None,
     })
 }
 

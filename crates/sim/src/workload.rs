@@ -134,21 +134,13 @@ pub struct Workload {
 
 impl Workload {
     /// The jobs of `rows`. Tenants, by id, get `weights` in turn, from the first again after the
-    /// last; no weights mean equal ones. Rows that repeat an id are bad.
-    pub fn new(mut rows: Vec<Row>, weights: &[u32], mut bad: Bad) -> Result<Self, Error> {
+    /// last; no weights mean equal ones. Rows of one id, such as the stages of one build, are jobs
+    /// of their own, in the order of the file.
+    pub fn new(rows: &[Row], weights: &[u32], bad: Bad) -> Result<Self, Error> {
         if weights.contains(&0) {
             return Err(Error::Unfit("a weight is zero; every weight is at least 1".to_owned()));
         }
-        let ranks = ranks(&rows);
-        let mut is_new = unique(&ranks).into_iter();
-        rows.retain(|row| {
-            let keep = is_new.next().unwrap_or(false);
-            if !keep {
-                bad.add(|| format!("job `{}` is there twice", row.id));
-            }
-            keep
-        });
-        let ranks = ranks_of(&rows);
+        let ranks = ranks(rows);
         let tenants = places(rows.iter().map(|row| &row.tenant));
         let fit = |row: &Row| Fit { kind: row.kind.clone(), needs: row.needs.clone() };
         let all_fits: Vec<Fit> = rows.iter().map(fit).collect();
@@ -224,26 +216,13 @@ fn places<'a, T: Ord>(all: impl Iterator<Item = &'a T>) -> BTreeMap<&'a T, usize
     places
 }
 
-/// The rows in the order of their ids, each with whether it repeats the one before.
-fn ranks(rows: &[Row]) -> Vec<(usize, bool)> {
+/// The place of each row by id.
+fn ranks(rows: &[Row]) -> Vec<u32> {
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by(|one, two| rows[*one].id.cmp(&rows[*two].id).then(one.cmp(two)));
-    let repeats = |at: usize| at > 0 && rows[order[at]].id == rows[order[at - 1]].id;
-    (0..order.len()).map(|at| (order[at], repeats(at))).collect()
-}
-
-fn unique(ranks: &[(usize, bool)]) -> Vec<bool> {
-    let mut is_new = vec![true; ranks.len()];
-    for (row, repeats) in ranks {
-        is_new[*row] = !repeats;
+    let mut ranks = vec![0; rows.len()];
+    for (rank, row) in (0..).zip(order) {
+        ranks[row] = rank;
     }
-    is_new
-}
-
-fn ranks_of(rows: &[Row]) -> Vec<u32> {
-    let mut by_row = vec![0; rows.len()];
-    for (rank, (row, _)) in (0..).zip(ranks(rows)) {
-        by_row[row] = rank;
-    }
-    by_row
+    ranks
 }

@@ -22,8 +22,9 @@ fn a_baseline_has_its_known_answer() {
     let told = json(&["--policy", "fifo"]);
     let run = &told["runs"][0];
     assert_eq!(told["workload"]["n_jobs"], 18_709);
+    assert_eq!(run["policy"], "fifo");
     assert_eq!(format!("{:.2}", run["wait_mean_s"].as_f64().unwrap()), "58.80");
-    assert_eq!((run["wait_p99_s"].as_f64(), &run["policy"]), (Some(318.917), &"fifo".into()));
+    assert_eq!(format!("{:.0}", run["wait_p99_s"].as_f64().unwrap()), "319");
 }
 
 #[test]
@@ -54,7 +55,7 @@ fn wrong_input_is_refused_with_a_way_out() {
     assert!(said.contains("there is no fleet") && said.contains("--fleet 64"), "{said}");
     let said = refused(&arguments(&["--policy", "fastest"]), "");
     assert!(said.contains("fastest"), "{said}");
-    let said = refused(&arguments(&["--policy", "easy"]), "");
+    let said = refused(&arguments(&["--policy", "easy:perfect"]), "");
     assert!(said.contains("one wide worker"), "{said}");
     let said = refused(&arguments(&["--estimates", "guess"]), "");
     assert!(said.contains("wrong:4"), "{said}");

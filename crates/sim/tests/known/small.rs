@@ -9,9 +9,9 @@ use crate::bench::Bench;
 
 /// One job a line: id, arrival, duration, tenant and slots, in milliseconds.
 fn bench(text: &str, fleet: &str) -> Bench {
-    let rows = text.lines().map(row).collect();
+    let rows: Vec<Row> = text.lines().map(row).collect();
     Bench {
-        workload: Workload::new(rows, &[1, 3], Bad::default()).expect("the weights are fine"),
+        workload: Workload::new(&rows, &[1, 3], Bad::default()).expect("the weights are fine"),
         fleet: Fleet::parse_size(fleet).expect("it is a size"),
         window: Millis::from_secs(3_600),
     }
@@ -74,12 +74,16 @@ fn who_would_delay_the_first_in_line_does_not_go_ahead_of_it() {
 }
 
 #[test]
-fn tenants_get_weights_in_turn_and_repeated_ids_are_bad() {
-    let bench = bench("1 0 1 a 1\n1 5 1 b 1\n2 0 1 b 1\n3 0 1 c 1", "1");
+fn tenants_get_weights_in_turn() {
+    let bench = bench("1 0 1 a 1\n2 0 1 b 1\n3 0 1 c 1", "1");
     let weights = bench.workload.tenants.iter().map(|tenant| tenant.weight);
     assert_eq!(weights.collect::<Vec<_>>(), [1, 3, 1]);
-    assert_eq!(bench.workload.bad.told, ["job `1` is there twice"]);
-    assert_eq!(bench.workload.jobs.len(), 3);
+}
+
+#[test]
+fn jobs_of_one_id_are_in_the_order_of_the_file() {
+    let bench = bench("2 0 5 a 1\n1 0 7 a 1\n1 0 6 a 1", "1");
+    assert_eq!(starts(&bench, "fifo"), "2@13 1@0 1@7");
 }
 
 #[test]
