@@ -12,12 +12,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("decide", &["model"]),
     ("snapshot", &["model"]),
+    ("sim", &["model", "decide", "snapshot"]),
     ("store", &["model"]),
     ("proto", &["model"]),
     ("server", &["model", "decide", "snapshot", "store", "proto"]),
     ("worker", &["model", "proto"]),
     ("faults", &["proto"]),
-    ("cli", &["model", "decide", "snapshot", "store", "proto", "server", "worker", "faults"]),
+    (
+        "cli",
+        &["model", "decide", "snapshot", "store", "proto", "server", "worker", "faults", "sim"],
+    ),
     ("xtask", &[]),
 ];
 

@@ -13,6 +13,7 @@ mod change;
 mod admin;
 mod setting;
 mod decide;
+mod simulate;
 mod rules;
 mod bench;
 mod view;
@@ -90,6 +91,8 @@ enum Command {
     Snapshot,
     /// Decide on a snapshot, once: who runs where, and why the others wait.
     Decide(decide::Options),
+    /// Replay a workload: what a policy would have done with it.
+    Simulate(simulate::Options),
     /// List every rule: what it rewards, its range, which presets use it.
     Rules(rules::Options),
     /// Measure this machine.
@@ -139,6 +142,7 @@ fn run(command: &Command, target: &Target) -> Result<(), Failure> {
         Command::Settings(options) => wait(setting::list(options, target)),
         Command::Snapshot => wait(setting::snapshot(target)),
         Command::Decide(options) => decide::run(options),
+        Command::Simulate(options) => simulate::run(options),
         Command::Rules(options) => rules::run(options),
         Command::Bench(Bench::Decide(options)) => bench::run(options),
     }

@@ -1,6 +1,7 @@
 //! The binary, as a person or a program meets it.
 
 mod decide;
+mod simulate;
 mod rules;
 mod help;
 

@@ -1,0 +1,175 @@
+//! Outcomes for people and for machines.
+
+use model::{Fixed, Millis};
+use serde_json::{Value, json};
+use sim::measure::Waits;
+use sim::share::Share;
+use sim::{Bounds, Fleet, Workload};
+
+use super::run::Outcome;
+use crate::print;
+
+/// All there is to know, in seconds.
+pub(super) fn json(
+    workload: &Workload,
+    fleet: &Fleet,
+    bounds: &Bounds,
+    outcomes: &[Outcome],
+) -> Value {
+    let tenants = workload.tenants.iter();
+    let tenants: Vec<Value> = tenants
+        .map(|tenant| json!({ "id": tenant.id.to_string(), "weight": tenant.weight }))
+        .collect();
+    json!({
+        "workload": {
+            "n_jobs": workload.jobs.len(),
+            "n_bad": workload.bad.count,
+            "bad": workload.bad.told,
+            "tenants": tenants,
+            "last_arrival_s": seconds(Millis(workload.last_arrival().0)),
+        },
+        "fleet": { "n_workers": fleet.workers.len(), "slots": fleet.slots() },
+        "bounds": {
+            "mean_wait_s": bounds.mean_wait_ms / 1_000.0,
+            "slowdown": bounds.slowdown,
+            "flow_max_s": bounds.flow_max_ms / 1_000.0,
+            "wait_max_s": bounds.wait_max_ms / 1_000.0,
+            "makespan_s": bounds.makespan_ms / 1_000.0,
+        },
+        "runs": outcomes.iter().map(|outcome| run(outcome, workload, bounds)).collect::<Vec<_>>(),
+    })
+}
+
+fn run(outcome: &Outcome, workload: &Workload, bounds: &Bounds) -> Value {
+    let measures = &outcome.measures;
+    let mut value = waits(&measures.all);
+    let parts = measures.parts.iter().map(|part| {
+        let mut value = waits(&part.waits);
+        value["by"] = json!(part.by);
+        value["name"] = json!(part.name);
+        value
+    });
+    value["policy"] = json!(outcome.policy);
+    value["utilisation"] = json!(measures.utilisation);
+    value["makespan_s"] = json!(seconds(measures.makespan));
+    value["share"] = measures.share.as_ref().map_or(Value::Null, |own| share(own, workload));
+    value["parts"] = parts.collect();
+    value["ratios"] = json!({
+        "mean_wait": over(measures.all.mean_ms, bounds.mean_wait_ms),
+        "slowdown": over(measures.all.slowdown, bounds.slowdown),
+        "wait_max": over(seconds(measures.all.max) * 1_000.0, bounds.wait_max_ms),
+        "makespan": over(seconds(measures.makespan) * 1_000.0, bounds.makespan_ms),
+    });
+    value["n_passes"] = json!(outcome.replay.n_passes);
+    value["took_s"] = json!(outcome.took_s);
+    value
+}
+
+fn waits(waits: &Waits) -> Value {
+    json!({
+        "n_jobs": waits.n_jobs,
+        "wait_mean_s": waits.mean_ms / 1_000.0,
+        "wait_p50_s": seconds(waits.p50),
+        "wait_p95_s": seconds(waits.p95),
+        "wait_p99_s": seconds(waits.p99),
+        "wait_max_s": seconds(waits.max),
+        "slowdown": waits.slowdown,
+    })
+}
+
+fn share(share: &Share, workload: &Workload) -> Value {
+    let pairs = workload.tenants.iter().zip(share.got.iter().zip(&share.due));
+    let tenants: Vec<Value> = pairs
+        .map(|(tenant, (got, due))| json!({ "id": tenant.id.to_string(), "got": got, "due": due }))
+        .collect();
+    json!({
+        "contended_s": seconds(share.contended),
+        "jain": share.jain,
+        "error": share.error,
+        "lag_slot_s": share.lag_s,
+        "tenants": tenants,
+    })
+}
+
+/// How many times the bound; nothing where the bound is zero.
+fn over(measured: f64, bound: f64) -> Option<f64> {
+    (bound > 0.0).then(|| measured / bound)
+}
+
+fn seconds(length: Millis) -> f64 {
+    Fixed::thousandths(length.0).to_f64()
+}
+
+/// A table of policies, with what cannot be beaten below, and one of parts for each policy.
+pub(super) fn tables(workload: &Workload, bounds: &Bounds, outcomes: &[Outcome]) -> String {
+    let mut rows: Vec<Vec<String>> = outcomes.iter().map(row).collect();
+    rows.push(bound_row(bounds));
+    let header = [
+        "policy",
+        "mean s",
+        "p50",
+        "p95",
+        "p99",
+        "max",
+        "slowdown",
+        "used",
+        "makespan s",
+        "jain",
+        "share err",
+        "lag",
+    ];
+    let mut text = print::table(&header, rows, &(1..header.len()).collect::<Vec<_>>());
+    let header = ["policy", "jobs of", "n", "mean s", "p50", "p95", "p99", "max", "slowdown"];
+    let mut rows = Vec::new();
+    for outcome in outcomes {
+        // Beyond a few, tenants are for machines.
+        let parts = outcome.measures.parts.iter();
+        let parts = parts.filter(|part| part.by != "tenant" || workload.tenants.len() <= TOLD_MAX);
+        for part in parts.filter(|part| part.by != "type" || workload.fits.len() <= TOLD_MAX) {
+            let mut row = vec![outcome.policy.clone(), format!("{} {}", part.by, part.name)];
+            row.push(part.waits.n_jobs.to_string());
+            row.extend(lengths(&part.waits));
+            rows.push(row);
+        }
+    }
+    text.push('\n');
+    text + &print::table(&header, rows, &(2..header.len()).collect::<Vec<_>>())
+}
+
+/// So many tenants and types are shown one by one.
+const TOLD_MAX: usize = 12;
+
+fn lengths(waits: &Waits) -> Vec<String> {
+    let mut cells = vec![format!("{:.2}", waits.mean_ms / 1_000.0)];
+    let lengths = [waits.p50, waits.p95, waits.p99, waits.max];
+    cells.extend(lengths.map(|length| format!("{:.1}", seconds(length))));
+    cells.push(format!("{:.2}", waits.slowdown));
+    cells
+}
+
+fn row(outcome: &Outcome) -> Vec<String> {
+    let measures = &outcome.measures;
+    let mut row = vec![outcome.policy.clone()];
+    row.extend(lengths(&measures.all));
+    row.push(format!("{:.4}", measures.utilisation));
+    row.push(format!("{:.0}", seconds(measures.makespan)));
+    match &measures.share {
+        Some(share) => row.extend([
+            format!("{:.5}", share.jain),
+            format!("{:.2} %", share.error * 100.0),
+            format!("{:.0}", share.lag_s),
+        ]),
+        None => row.extend(["-", "-", "-"].map(str::to_owned)),
+    }
+    row
+}
+
+fn bound_row(bounds: &Bounds) -> Vec<String> {
+    let mut row = vec!["no policy can beat".to_owned()];
+    let s = |ms: f64| format!("{:.2}", ms / 1_000.0);
+    row.extend([s(bounds.mean_wait_ms), String::new(), String::new(), String::new()]);
+    row.extend([format!("{:.1}", bounds.wait_max_ms / 1_000.0), format!("{:.2}", bounds.slowdown)]);
+    row.extend([String::new(), format!("{:.0}", bounds.makespan_ms / 1_000.0)]);
+    row.extend([String::new(), String::new(), String::new()]);
+    row
+}

@@ -1,0 +1,81 @@
+//! One score of priority, age, rarity and on-demand, without an end to the bonus of people.
+
+use model::Timestamp;
+
+use super::lines::{Line, Lines, Place};
+use super::seats::{Prefer, Seats};
+use crate::engine::{Scheduler, Seat};
+use crate::fleet::Fleet;
+use crate::workload::Workload;
+
+/// Thousandths of points for a step of priority.
+const PRIORITY: i64 = 1_024_000;
+/// Thousandths of points for a millisecond of age.
+const AGE: i64 = 16;
+/// Points shared by the free slots that could run the job.
+const RARITY: i64 = 500;
+/// Thousandths of points for a job that a person waits for …
+const ON_DEMAND: i64 = 4_096_000;
+/// … and for each millisecond that they wait.
+const ON_DEMAND_AGE: i64 = 32;
+
+pub(super) struct Seed4<'a> {
+    workload: &'a Workload,
+    seats: Seats,
+    lines: Lines,
+    seated: Vec<usize>,
+}
+
+impl<'a> Seed4<'a> {
+    pub(super) fn new(workload: &'a Workload, fleet: &Fleet) -> Self {
+        Self {
+            workload,
+            seats: Seats::new(workload, fleet, Prefer::Specialist),
+            lines: Lines::default(),
+            seated: vec![0; workload.jobs.len()],
+        }
+    }
+
+    /// The score of the first of a line, in thousandths. Within a line all grow alike, so that
+    /// their order by key is their order by score.
+    fn score(&self, line: Line, place: Place, now: Timestamp) -> i64 {
+        let free = i64::try_from(self.seats.free(line.fit)).unwrap_or(i64::MAX);
+        let rarity = 1_000 * (RARITY / free.max(1));
+        let on_demand = if line.on_demand { ON_DEMAND } else { 0 };
+        slope(line.on_demand) * now.0 - place.key + rarity + on_demand
+    }
+}
+
+const fn slope(on_demand: bool) -> i64 {
+    if on_demand { AGE + ON_DEMAND_AGE } else { AGE }
+}
+
+impl Scheduler for Seed4<'_> {
+    fn arrive(&mut self, job: usize, _: Timestamp) {
+        let own = &self.workload.jobs[job];
+        let line = Line { on_demand: own.on_demand, ..Line::of(own) };
+        let key = slope(own.on_demand) * own.arrival.0 - PRIORITY * i64::from(own.priority);
+        self.lines.add(line, key, job, own);
+    }
+
+    fn end(&mut self, job: usize, _: Timestamp) {
+        self.seats.give_back(self.seated[job], self.workload.jobs[job].slots);
+    }
+
+    fn pass(&mut self, now: Timestamp) -> Vec<Seat> {
+        let mut started = Vec::new();
+        loop {
+            let fitting = self.lines.heads().filter_map(|(line, place)| {
+                let worker = self.seats.find(line.fit, line.slots)?;
+                let order = (-self.score(line, place, now), place.arrival, place.rank);
+                Some((order, line, place, worker))
+            });
+            let best = fitting.min_by_key(|(order, ..)| *order);
+            let Some((_, line, place, worker)) = best else { return started };
+            self.lines.remove(line, place);
+            self.seats.take(worker, line.slots);
+            self.seated[place.job] = worker;
+            started.push(Seat { job: place.job, worker });
+        }
+    }
+}

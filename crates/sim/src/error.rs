@@ -1,0 +1,46 @@
+//! What can go wrong before a replay starts.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a workload or a fleet cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file cannot be read.
+    #[error("cannot read `{}`", path.display())]
+    Read {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The input is of no known form.
+    #[error("`{name}` {problem}")]
+    Form {
+        /// The file, or the flag.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// More rows are bad than may be.
+    #[error("{name} has {n_bad} bad rows, more than {bad_max}: {}", told.join("; "))]
+    Bad {
+        /// What has them.
+        name: String,
+        /// How many are bad.
+        n_bad: usize,
+        /// How many may be.
+        bad_max: usize,
+        /// The first of them.
+        told: Vec<String>,
+    },
+    /// What was asked for does not go together.
+    #[error("{0}")]
+    Unfit(String),
+}
+
+impl Error {
+    pub(crate) fn form(name: &str, problem: impl Into<String>) -> Self {
+        Self::Form { name: name.to_owned(), problem: problem.into() }
+    }
+}

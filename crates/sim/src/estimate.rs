@@ -1,0 +1,127 @@
+//! What is believed about how long jobs run.
+
+use std::collections::VecDeque;
+
+use model::{Fixed, Millis};
+
+use crate::workload::{Job, Workload};
+
+/// Where predictions come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Estimates {
+    /// There are none.
+    None,
+    /// What submitters said; none where they said nothing.
+    User,
+    /// The truth.
+    Perfect,
+    /// The mean of earlier runs of the same tenant, type and key; none before the first.
+    History,
+    /// The truth times or divided by up to so much, by chance.
+    Wrong(Fixed),
+}
+
+impl Estimates {
+    /// `none`, `user`, `perfect`, `history`, or `wrong:4` for up to four times too long or short.
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "none" => Self::None,
+            "user" => Self::User,
+            "perfect" => Self::Perfect,
+            "history" => Self::History,
+            _ => {
+                let factor = text.strip_prefix("wrong:")?.parse().ok().and_then(Fixed::from_f64)?;
+                (factor >= Fixed::ONE).then_some(Self::Wrong(factor))?
+            }
+        })
+    }
+}
+
+/// Predicts, and learns from what ends.
+pub(crate) struct Oracle {
+    estimates: Estimates,
+    seed: u64,
+    /// The last runs of each history, and their sum.
+    runs: Vec<(VecDeque<i64>, i64)>,
+}
+
+/// Runs of one history that predictions are drawn from.
+const RUNS_MAX: usize = 200;
+
+impl Oracle {
+    pub(crate) fn new(workload: &Workload, estimates: Estimates, seed: u64) -> Self {
+        let runs = match estimates {
+            Estimates::History => vec![(VecDeque::new(), 0); workload.n_histories],
+            Estimates::None | Estimates::User | Estimates::Perfect | Estimates::Wrong(_) => {
+                Vec::new()
+            }
+        };
+        Self { estimates, seed, runs }
+    }
+
+    /// How long a job that arrives now is believed to run.
+    pub(crate) fn estimate(&self, job: &Job) -> Option<Millis> {
+        match self.estimates {
+            Estimates::None => None,
+            Estimates::User => job.requested,
+            Estimates::Perfect => Some(job.duration),
+            Estimates::History => {
+                let (runs, sum) = &self.runs[job.history];
+                sum.checked_div(i64::try_from(runs.len()).ok()?).map(Millis)
+            }
+            Estimates::Wrong(factor) => Some(self.mistaken(job, factor)),
+        }
+    }
+
+    /// A job has ended.
+    pub(crate) fn learn(&mut self, job: &Job) {
+        if self.estimates != Estimates::History {
+            return;
+        }
+        let (runs, sum) = &mut self.runs[job.history];
+        runs.push_back(job.duration.0);
+        *sum += job.duration.0;
+        if runs.len() > RUNS_MAX {
+            *sum -= runs.pop_front().unwrap_or(0);
+        }
+    }
+
+    /// Half of the jobs seem longer than they are and half shorter, by a factor between 1 and the
+    /// one given. In whole numbers, so that it is the same everywhere.
+    fn mistaken(&self, job: &Job, factor: Fixed) -> Millis {
+        let draw = split_mix(self.seed ^ u64::from(job.rank));
+        let part = i64::try_from((draw >> 1) % 1_001).unwrap_or(0);
+        let factor = Fixed::ONE + (factor - Fixed::ONE).scale(part, 1_000);
+        let truth = Fixed::thousandths(job.duration.0);
+        let mistaken = if draw & 1 == 0 {
+            truth.scale(factor.in_thousandths(), 1_000)
+        } else {
+            truth.scale(1_000, factor.in_thousandths())
+        };
+        Millis(mistaken.in_thousandths().max(1))
+    }
+}
+
+/// One number of `SplitMix64`.
+const fn split_mix(seed: u64) -> u64 {
+    let mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_known_by_name() {
+        assert_eq!(Estimates::parse("user"), Some(Estimates::User));
+        assert_eq!(
+            Estimates::parse("wrong:2.5"),
+            Some(Estimates::Wrong(Fixed::thousandths(2_500)))
+        );
+        assert_eq!(Estimates::parse("wrong:0.5"), None);
+        assert_eq!(Estimates::parse("guess"), None);
+    }
+}

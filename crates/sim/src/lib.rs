@@ -1,0 +1,39 @@
+//! Replays a workload against a policy, and says what would have happened.
+//!
+//! ```text
+//! rows ─► workload ─► engine ◄─► scheduler ─► starts ─► measures
+//! read    workload    engine     preset       engine    measure, share, bound
+//!                                baseline/
+//! ```
+//!
+//! **Invariant:** deterministic. Time is whole milliseconds, and nothing but the workload, the
+//! fleet, the policy and a seed has a say in what comes out.
+//!
+//! **Invariant:** the presets are those of `decide`: [`preset`] feeds events to a world and does
+//! what it decides. Only the baselines, which are no presets, are written here.
+
+mod error;
+pub mod workload;
+pub mod fleet;
+pub mod read;
+mod swf;
+mod rows;
+pub mod engine;
+pub mod estimate;
+pub mod preset;
+pub mod baseline;
+pub mod measure;
+pub mod share;
+pub mod bound;
+mod relax;
+mod number;
+
+pub use baseline::Baseline;
+pub use bound::Bounds;
+pub use engine::{Replay, Scheduler, Seat, Start, replay};
+pub use error::Error;
+pub use estimate::Estimates;
+pub use fleet::Fleet;
+pub use measure::Measures;
+pub use preset::Preset;
+pub use workload::{Job, Row, Workload};

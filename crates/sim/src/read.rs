@@ -1,0 +1,75 @@
+//! Workloads and fleets from files, packed or not.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+
+use crate::error::Error;
+use crate::fleet::Fleet;
+use crate::workload::{Bad, Workload};
+use crate::{rows, swf};
+
+pub use crate::swf::Reading;
+
+/// What a workload's file leaves open.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What the numbers of an SWF file mean.
+    pub reading: Reading,
+    /// Weights of tenants in turn; none means equal ones.
+    pub weights: Vec<u32>,
+    /// So many rows may be bad.
+    pub bad_max: usize,
+}
+
+/// Unpacked, a file has at most so many bytes.
+const BYTES_MAX: u64 = 4 << 30;
+
+/// The workload in a file: `.swf` and `.csv`, each also with `.gz`.
+pub fn workload(path: &Path, options: &Options) -> Result<Workload, Error> {
+    let text = text(path)?;
+    let name = path.display().to_string();
+    let mut bad = Bad::default();
+    let rows = match extension(path).as_str() {
+        "swf" => swf::rows(&text, options.reading, &mut bad),
+        "csv" => rows::rows(&name, &text, &mut bad)?,
+        _ => return Err(Error::form(&name, "is neither `.swf` nor `.csv`, with or without `.gz`")),
+    };
+    let workload = Workload::new(&rows, &options.weights, bad)?;
+    workload.bad.check(&format!("`{name}`"), options.bad_max)?;
+    if workload.jobs.is_empty() {
+        return Err(Error::form(&name, "has no jobs"));
+    }
+    Ok(workload)
+}
+
+/// The fleet in a `.csv` file.
+pub fn fleet(path: &Path) -> Result<Fleet, Error> {
+    Fleet::parse(&path.display().to_string(), &text(path)?)
+}
+
+/// The extension of a file, without `.gz`.
+fn extension(path: &Path) -> String {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    name.rsplit('.').next().unwrap_or_default().to_owned()
+}
+
+fn text(path: &Path) -> Result<String, Error> {
+    let read = || -> io::Result<String> {
+        let bytes = fs::read(path)?;
+        let mut text = String::new();
+        let n_bytes = if bytes.starts_with(&[0x1f, 0x8b]) {
+            MultiGzDecoder::new(bytes.as_slice()).take(BYTES_MAX).read_to_string(&mut text)?
+        } else {
+            bytes.as_slice().take(BYTES_MAX).read_to_string(&mut text)?
+        };
+        if u64::try_from(n_bytes).is_ok_and(|n_bytes| n_bytes >= BYTES_MAX) {
+            return Err(io::Error::other(format!("more than {BYTES_MAX} bytes")));
+        }
+        Ok(text)
+    };
+    read().map_err(|source| Error::Read { path: path.to_owned(), source })
+}

@@ -1,0 +1,7 @@
+//! Known answers: what an independent simulator found for the same workloads.
+
+mod bench;
+mod small;
+mod het;
+mod kth;
+mod preset;
