@@ -58,6 +58,12 @@ impl Row {
     }
 }
 
+/// Memory is weighed in pages, so in a process that keeps none for later and makes none huge: those
+/// would count for the jobs.
+const FRUGAL: [(&str, &str); 2] = [("MIMALLOC_ALLOW_THP", "0"), ("MIMALLOC_PURGE_DELAY", "0")];
+/// For weighing, nothing has to be timed.
+const SECONDS_WEIGHED: f64 = 0.001;
+
 /// Measures every preset on every queue and fleet, each in a process of its own: memory that an
 /// earlier figure left behind would hide what the next one takes.
 pub(crate) fn measure(
@@ -70,7 +76,14 @@ pub(crate) fn measure(
         for n_workers in &options.workers {
             for n_jobs in &options.jobs {
                 progress.say(format!("{}: {n_jobs} jobs, {n_workers} workers", preset.name()));
-                rows.push(measure_apart(*preset, *n_jobs, *n_workers, options.seconds)?);
+                let timed = (options.seconds, &[][..]);
+                let mut row = measure_apart(*preset, *n_jobs, *n_workers, timed)?;
+                if *n_jobs >= N_JOBS_WEIGHED {
+                    let weighed = (SECONDS_WEIGHED, &FRUGAL[..]);
+                    let weighed = measure_apart(*preset, *n_jobs, *n_workers, weighed)?;
+                    row.bytes_per_job = weighed.bytes_per_job;
+                }
+                rows.push(row);
             }
         }
     }
@@ -81,17 +94,14 @@ fn measure_apart(
     preset: Preset,
     n_jobs: usize,
     n_workers: usize,
-    seconds: f64,
+    (seconds, memory): (f64, &[(&str, &str)]),
 ) -> Result<Row, Failure> {
     let binary = env::current_exe().context("find this binary")?;
     let output = Command::new(binary)
         .args(["bench", "decide", "--alone", "--presets", preset.name()])
         .args(["--jobs", &n_jobs.to_string(), "--workers", &n_workers.to_string()])
         .args(["--seconds", &seconds.to_string()])
-        // Memory is weighed in pages: huge ones, and ones that are kept for later, would count for
-        // the jobs.
-        .env("MIMALLOC_ALLOW_THP", "0")
-        .env("MIMALLOC_PURGE_DELAY", "0")
+        .envs(memory.iter().copied())
         .output()
         .context("run a benchmark in a process of its own")?;
     let said: Value = serde_json::from_slice(&output.stdout)
