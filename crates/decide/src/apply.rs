@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::job::Amounts;
-use model::policy::Turn;
+use model::policy::{RARE_SPAN, Turn};
 use model::{
     Ask, Attempt, Ended, Event, Fixed, Inputs, Job, JobId, JobType, Tenant, TenantId, Worker,
     WorkerId,
@@ -58,7 +58,7 @@ impl World {
         let before = known.map(|ix| self.tenants[ix].tenant.clone());
         let ix = self.tenants.set(tenant, &mut self.names);
         if let (Some(before), Turn::Guaranteed) = (before, self.policy.turn) {
-            self.tenants.keep_account(ix, &before);
+            self.tenants.keep_account(ix, &before, self.now);
         }
     }
 
@@ -67,7 +67,8 @@ impl World {
         let kind = self.kind(name);
         let moves = kind.settings.pool != settings.pool;
         let seen = kind.settings.seen.max(settings.seen);
-        kind.settings = JobType { seen, ..settings };
+        let recent = kind.settings.recent.or(settings.recent);
+        kind.settings = JobType { seen, recent, ..settings };
         if moves {
             let jobs = self.queue.jobs.iter();
             let jobs = jobs.filter(|(_, waiting)| {
@@ -140,6 +141,9 @@ impl World {
         let promised = told.or_else(|| self.promised.get(&job.id).copied());
         let tenant = self.tenants.find_or_default(&job.tenant, &mut self.names);
         let class = self.class_of(job);
+        if self.register.waiting(&job.id).is_none() {
+            self.count_arrival(tenant, job);
+        }
         let standing = Standing {
             priority: job.priority,
             on_demand: job.on_demand,
@@ -167,12 +171,25 @@ impl World {
         };
         let ix = self.queue.push(waiting, &mut self.fleet.catalogue, &self.policy, self.now);
         self.register.set(entry, Place::Waiting(ix));
-        self.tenants.change(tenant, |sharer| sharer.n_queued += 1);
+        self.tenants.change(tenant, |sharer| {
+            sharer.n_queued += 1;
+            sharer.backlog.add(job.slots, job.estimate);
+        });
         self.promised.extend(promised.map(|worker| (job.id.clone(), worker)));
         for (worker, inputs) in &job.inputs {
             self.set_inputs(worker, &job.id, *inputs);
         }
         ix
+    }
+
+    /// A job became ready: more like it are expected, and its tenant asks for its work.
+    fn count_arrival(&mut self, tenant: TenantIx, job: &Job) {
+        self.count_asked(tenant, job);
+        if let Some(kind) = &job.kind {
+            let kind = self.names.intern(kind);
+            let recent = self.kind(kind).settings.recent.get_or_insert_default();
+            recent.add(job.ready, 1, RARE_SPAN);
+        }
     }
 
     /// A new entry for a job, in place of one of the same id.
@@ -249,7 +266,11 @@ impl World {
     /// Takes a job out of the queue; where it is then is for the caller to say.
     pub(crate) fn dequeue(&mut self, ix: JobIx) -> Waiting {
         let waiting = self.queue.take(ix, &mut self.fleet.catalogue);
-        self.tenants.change(waiting.tenant, |sharer| sharer.n_queued -= 1);
+        let slots = self.fleet.catalogue.classes[waiting.class].key.slots;
+        self.tenants.change(waiting.tenant, |sharer| {
+            sharer.n_queued -= 1;
+            sharer.backlog.subtract(slots, waiting.standing.estimate);
+        });
         if !self.promised.is_empty() {
             self.promised.remove(&waiting.id);
         }
@@ -263,8 +284,11 @@ impl World {
             && self.attempts[ix].worker == worker
         {
             // As decided: it has started now.
-            self.attempts[ix].started = attempt.started;
-            self.attempts[ix].placed_in = 0;
+            let running = &mut self.attempts[ix];
+            let before = std::mem::replace(&mut running.started, attempt.started);
+            running.placed_in = 0;
+            let (tenant, slots) = (running.tenant, running.slots);
+            self.tenants.change(tenant, |own| own.restart(slots, before, attempt.started));
             return;
         }
         self.forget(&attempt.job);
@@ -298,11 +322,11 @@ impl World {
 
     /// Counts an attempt in.
     pub(crate) fn start(&mut self, running: Running) -> AttemptIx {
-        let Running { tenant, worker, kind, slots, cost, pool, holds, .. } = running;
+        let Running { tenant, worker, kind, slots, cost, pool, holds, started, .. } = running;
         let (entry, job) = (running.entry, running.job.clone());
         self.fleet.change(worker, |seated| seated.take(slots, &running.amounts, kind));
         self.tenants.change(tenant, |sharer| {
-            sharer.start(pool, slots, cost);
+            sharer.start(pool, slots, cost, started);
             sharer.workspaces_used += u32::from(holds == Some(AskIx::Any));
         });
         self.in_flight += cost;
@@ -321,12 +345,12 @@ impl World {
     /// Counts an attempt out again.
     fn release(&mut self, ix: AttemptIx) -> Running {
         let running = self.attempts.remove(ix);
-        let Running { tenant, worker, kind, slots, cost, pool, holds, .. } = running;
+        let Running { tenant, worker, kind, slots, cost, pool, holds, started, .. } = running;
         self.register.remove(running.entry);
         self.fleet.workers[worker].attempts.retain(|other| *other != ix);
         self.fleet.change(worker, |seated| seated.give_back(slots, &running.amounts, kind));
         self.tenants.change(tenant, |sharer| {
-            sharer.end(pool, slots, cost);
+            sharer.end(pool, slots, cost, started);
             sharer.workspaces_used -= u32::from(holds == Some(AskIx::Any));
         });
         self.in_flight -= cost;
@@ -346,6 +370,10 @@ impl World {
     fn end(&mut self, ended: &Ended) {
         let Some(ix) = self.register.running(&ended.job) else { return };
         let running = self.release(ix);
+        let ran = ended.at.since(running.started);
+        self.tenants.change(running.tenant, |sharer| {
+            sharer.lift(i128::from(running.slots) * i128::from(ran.0));
+        });
         self.settle(running.tenant, ended.cost, u64::from(ended.completed));
     }
 

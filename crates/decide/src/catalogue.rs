@@ -35,6 +35,8 @@ pub(crate) struct Fit {
     /// All slots of serving workers that match.
     pub(crate) slots: u64,
     pub(crate) classes: Vec<ClassIx>,
+    /// Jobs of it that stand in line.
+    pub(crate) n_in_line: u64,
     /// Whether it stands for a type as such: kept even if no job of it waits.
     pub(crate) is_kind: bool,
 }
@@ -147,6 +149,7 @@ impl Catalogue {
             slots_free: 0,
             slots: 0,
             classes: Vec::new(),
+            n_in_line: 0,
             is_kind: false,
         });
         self.by_key.insert(key, ix);
@@ -207,6 +210,11 @@ impl Catalogue {
         }
         self.sweep_at = self.classes.len() * 2;
         gone
+    }
+
+    /// The fit of a class.
+    pub(crate) fn fit_of_mut(&mut self, class: ClassIx) -> &mut Fit {
+        &mut self.fits[self.classes[class].key.fit]
     }
 
     /// The fit of a class.

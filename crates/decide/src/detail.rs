@@ -182,8 +182,8 @@ impl World {
     }
 
     fn guard_left(&self, waiting: &Waiting) -> String {
-        let held_for = self.policy.guard.map_or(Millis::ZERO, |guard| guard.hold_max);
-        self.until(waiting.standing.ready + held_for)
+        let patience = self.patience.unwrap_or_default();
+        self.until(waiting.standing.ready + patience + patience)
     }
 
     /// What a job asks for, in words.

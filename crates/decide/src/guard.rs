@@ -1,45 +1,75 @@
-//! Keeping the last free slot for rare work that is expected.
+//! Keeping slots for rare work.
 //!
-//! A slot that can run rare work is worth more than one that cannot. While rare work keeps coming,
-//! a job of other work takes the last free slot for it only once it has waited for a while itself.
-//! So nothing is kept from anybody for longer than that while.
+//! A slot that can run rare work is worth more than one that cannot. Other work may take it if that
+//! helps more than it hurts: it hurts by the delay of rare work that is expected while the job runs,
+//! and helps by the delay that it spares those who wait for the same work. So short jobs pass, long
+//! ones do not, and the more jobs wait the more pass. Rare work that waits goes first in any case.
+//!
+//! Whoever has waited for twice its patience passes, so nothing is kept from anybody for ever.
 
-use model::policy::{Guard, RARE_EXPECTED_FOR};
+use model::policy::{Guard, RARE_SPAN};
+use model::{Millis, Timestamp};
 
-use crate::catalogue::Fit;
+use crate::catalogue::{ClassKey, Fit};
 use crate::table::WorkerIx;
 use crate::waiting::Waiting;
 use crate::world::World;
 
+/// Each slot that stays free for rare work makes a delay of it less likely: so many halvings.
+const HALVINGS: u32 = 3;
+
 impl World {
     /// Whether the worker is kept from this job for rarer work.
     pub(crate) fn is_guarded(&self, worker: WorkerIx, waiting: &Waiting) -> bool {
+        let class = &self.fleet.catalogue.classes[waiting.class].key;
+        self.would_be_guarded(worker, class, waiting.standing.ready, waiting.standing.length())
+    }
+
+    /// Whether it would be kept from a job of this class, age and length. If it is, then also from
+    /// every younger or longer one.
+    pub(crate) fn would_be_guarded(
+        &self,
+        worker: WorkerIx,
+        class: &ClassKey,
+        ready: Timestamp,
+        length: Millis,
+    ) -> bool {
         let Some(guard) = &self.policy.guard else { return false };
-        if self.now.since(waiting.standing.ready) >= guard.hold_max {
+        if self.is_desperate(ready) {
             return false;
         }
-        let class = &self.fleet.catalogue.classes[waiting.class].key;
         let own = &self.fleet.catalogue.fits[class.fit];
         self.fleet.workers[worker].fits().iter().any(|fit| {
             let fit = &self.fleet.catalogue.fits[*fit];
-            fit.is_kind
-                && fit.key.kind != own.key.kind
-                && fit.slots < own.slots
-                && fit.slots_free <= u64::from(class.slots)
-                && self.is_rare(fit, guard)
-                && self.is_expected(fit)
+            fit.key.kind != own.key.kind
+                && is_rarer(fit, own, guard)
+                && (self.goes_first(fit) || self.is_too_dear(fit, class, length, guard))
         })
     }
 
-    /// Whether few of the fleet's slots could run it.
-    fn is_rare(&self, fit: &Fit, guard: &Guard) -> bool {
-        fit.slots * u64::from(guard.rare_one_in) <= self.fleet.slots
+    /// Whether rare work waits for all the slots that are free for it, and has not had its chance
+    /// in this round.
+    fn goes_first(&self, fit: &Fit) -> bool {
+        self.rare_first && fit.n_in_line > 0 && fit.n_in_line >= fit.slots_free
     }
 
-    /// Whether work of the type came lately.
-    fn is_expected(&self, fit: &Fit) -> bool {
-        let kind = fit.key.kind.and_then(|kind| self.kinds.get(kind));
-        let seen = kind.and_then(|kind| kind.settings.seen);
-        seen.is_some_and(|seen| self.now.since(seen) < RARE_EXPECTED_FOR)
+    /// Whether the delay of rare work that is expected outweighs the delay that is spared.
+    fn is_too_dear(&self, rare: &Fit, class: &ClassKey, length: Millis, guard: &Guard) -> bool {
+        let kind = rare.key.kind.filter(|_| rare.is_kind).and_then(|kind| self.kinds.get(kind));
+        let recent = kind.and_then(|kind| kind.settings.recent);
+        let n_came = recent.map_or(0, |recent| recent.sum(self.now, RARE_SPAN));
+        let own = &self.fleet.catalogue.fits[class.fit];
+        let n_left = rare.slots_free.saturating_sub(u64::from(class.slots));
+        let halvings = u32::try_from(n_left).unwrap_or(u32::MAX).saturating_mul(HALVINGS);
+        let cost = i128::from(guard.price.in_thousandths()) * i128::from(n_came)
+            * i128::from(length.0)
+            * i128::from(own.slots);
+        let spared = 2_000 * i128::from(RARE_SPAN.0) * i128::from(own.n_in_line);
+        cost.checked_shr(halvings).unwrap_or(0) > spared
     }
+}
+
+/// Whether far fewer slots could run it.
+fn is_rarer(fit: &Fit, own: &Fit, guard: &Guard) -> bool {
+    fit.slots * u64::from(guard.rare_one_in) <= own.slots
 }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use model::Timestamp;
 use model::policy::{Policy, Turn};
 
 use crate::catalogue::Catalogue;
@@ -40,6 +41,8 @@ pub(crate) struct Lane {
     /// The line with the smallest key: most decisions look no further.
     first: (OrderKey, LineIx),
     others: BTreeSet<(OrderKey, LineIx)>,
+    /// All of them by their oldest jobs, where some choices go by age.
+    by_age: BTreeSet<(Timestamp, LineIx)>,
     /// Its place among the lanes of its class.
     place: usize,
 }
@@ -57,6 +60,11 @@ impl Lane {
     /// The line with the smallest key, and that key.
     pub(crate) const fn first(&self) -> &(OrderKey, LineIx) {
         &self.first
+    }
+
+    /// Its lines by their oldest jobs, the oldest first.
+    pub(crate) fn by_age(&self) -> impl Iterator<Item = &(Timestamp, LineIx)> {
+        self.by_age.iter()
     }
 
     /// The others, the smallest key first.
@@ -109,7 +117,7 @@ impl Lanes {
             self.active.push(lane.class);
         }
         let (first, others, place) = ((key, line), BTreeSet::new(), class.lanes.len());
-        let ix = self.table.insert(Lane { key: lane, first, others, place });
+        let ix = self.table.insert(Lane { key: lane, first, others, by_age: BTreeSet::new(), place });
         class.lanes.push(ix);
         self.by_key.insert(lane, ix);
         ix
@@ -131,6 +139,21 @@ impl Lanes {
         } else {
             self.close(ix, catalogue);
         }
+    }
+
+    /// The oldest job of a line became ready at another moment, if it has any.
+    pub(crate) fn age(
+        &mut self,
+        ix: LaneIx,
+        line: LineIx,
+        old: Option<Timestamp>,
+        new: Option<Timestamp>,
+    ) {
+        let by_age = &mut self.table[ix].by_age;
+        if let Some(old) = old {
+            by_age.remove(&(old, line));
+        }
+        by_age.extend(new.map(|new| (new, line)));
     }
 
     /// A line has another first job.

@@ -34,12 +34,14 @@ mod resources;
 mod waiting;
 mod tenants;
 mod lift;
+mod demand;
 
 mod round;
 mod pull;
 mod limits;
 mod turn;
 mod order;
+mod patience;
 mod seat;
 mod sample;
 mod chance;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use model::policy::Policy;
+use model::policy::{Order, Policy};
 use model::{Fixed, JobId, Millis, Timestamp};
 
 use crate::bounds::{Census, Sketch};
@@ -14,9 +14,10 @@ use crate::catalogue::{Catalogue, Class};
 use crate::index::QuickLookup;
 use crate::inputs::InputFacts;
 use crate::lanes::{Lane, LaneKey, Lanes};
-use crate::order::{Mode, OrderKey};
+use crate::order::{Mode, OrderKey, Standing};
 use crate::resources::{Asked, OpenTo};
 use crate::table::{ClassIx, Ix, JobIx, LaneIx, LineIx, NameIx, Table, TenantIx};
+use crate::tenants::Backlog;
 use crate::timers::Timers;
 use crate::waiting::{AskIx, Stage, Waiting};
 
@@ -35,13 +36,16 @@ pub(crate) struct Line {
     pub(crate) jobs: BTreeMap<OrderKey, JobIx>,
     /// The first of them: every decision looks at it, so it is at hand.
     pub(crate) head: Head,
-    /// The same jobs by age alone, where the policy asks for it.
+    /// The same jobs by age alone, where some choices go by it.
     pub(crate) by_age: BTreeMap<(Timestamp, JobId), JobIx>,
     /// No job of the line costs less than this.
     pub(crate) cost_min: Fixed,
     /// No job of the line is expected to be shorter than this; one without a prediction is not
     /// expected to end.
     pub(crate) length_min: Millis,
+    /// No job of the line is shorter than this, where one without a prediction counts as of the
+    /// usual length.
+    pub(crate) scored_min: Millis,
     /// No job of the line became ready before this.
     pub(crate) ready_min: Timestamp,
     /// Where it stands beside others of its class …
@@ -50,6 +54,13 @@ pub(crate) struct Line {
     lane: Option<LaneIx>,
     /// The last round in which nothing more of it could be placed.
     pub(crate) blocked_in: u64,
+}
+
+impl Line {
+    /// When its oldest job became ready, where some choices go by age.
+    fn oldest(&self) -> Option<Timestamp> {
+        self.by_age.first_key_value().map(|((ready, _), _)| *ready)
+    }
 }
 
 /// What decides whether the first job of a line has its turn.
@@ -71,6 +82,9 @@ pub(crate) struct Queue {
     lanes: Lanes,
     asked: Asked,
     timers: Timers,
+    /// Jobs that stand in line, and their work.
+    pub(crate) n_in_line: u64,
+    pub(crate) backlog: Backlog,
     /// Places of jobs that are gone, used again once no worker knows facts about them.
     retired: Vec<JobIx>,
 }
@@ -83,7 +97,7 @@ const RETIRED_MAX: usize = 4_096;
 
 /// Whether lines must also be sorted by age alone, because some choices go by it.
 fn needs_age_order(policy: &Policy) -> bool {
-    policy.priority_percentage < 100
+    policy.priority_percentage < 100 || policy.order == Order::Shortest
 }
 
 /// Whether a job waits at this place and is to be looked at again at that moment.
@@ -212,11 +226,13 @@ impl Queue {
     pub(crate) fn tighten(&mut self, ix: LineIx) {
         let standings = self.lines[ix].jobs.values().map(|job| &self.jobs[*job].standing);
         let length_min = standings.clone().filter_map(|standing| standing.estimate).min();
+        let scored_min = standings.clone().map(Standing::length).min();
         let ready_min = standings.map(|standing| standing.ready).min();
         let cost_min = self.lines[ix].jobs.values().map(|job| self.jobs[*job].cost).min();
         let line = &mut self.lines[ix];
         line.cost_min = cost_min.unwrap_or(line.cost_min);
         line.length_min = length_min.unwrap_or(LENGTH_UNKNOWN);
+        line.scored_min = scored_min.unwrap_or(LENGTH_UNKNOWN);
         line.ready_min = ready_min.unwrap_or(line.ready_min);
     }
 
@@ -242,7 +258,10 @@ impl Queue {
         let by_age = needs_age_order(policy).then(|| (order.ready, order.id.clone()));
         let cost = waiting.cost;
         let length = waiting.standing.estimate.unwrap_or(LENGTH_UNKNOWN);
-        let head = waiting.head(ix);
+        let (standing, head) = (waiting.standing, waiting.head(ix));
+        catalogue.fit_of_mut(key.class).n_in_line += 1;
+        self.n_in_line += 1;
+        self.backlog.add(catalogue.classes[key.class].key.slots, standing.estimate);
         let line_ix = self.open_line((key, LaneKey::new(&key, policy)), &head, catalogue);
         self.jobs[ix].line = Some(line_ix);
         let line = &mut self.lines[line_ix];
@@ -254,10 +273,23 @@ impl Queue {
         }
         line.cost_min = if line.jobs.is_empty() { cost } else { line.cost_min.min(cost) };
         line.length_min = line.length_min.min(length);
+        line.scored_min = line.scored_min.min(standing.length());
         line.ready_min = line.ready_min.min(order.ready);
         line.jobs.insert(order, ix);
         if let Some(by_age) = by_age {
+            let oldest = line.oldest();
             line.by_age.insert(by_age, ix);
+            self.age_line(line_ix, oldest);
+        }
+    }
+
+    /// The oldest job of a line may be another than `before`.
+    fn age_line(&mut self, ix: LineIx, before: Option<Timestamp>) {
+        let line = &self.lines[ix];
+        if let (Some(lane), oldest) = (line.lane, line.oldest())
+            && oldest != before
+        {
+            self.lanes.age(lane, ix, before, oldest);
         }
     }
 
@@ -267,6 +299,10 @@ impl Queue {
             self.timers.cancel();
         }
         let Some(line_ix) = waiting.line.take() else { return };
+        let (class, estimate) = (waiting.class, waiting.standing.estimate);
+        catalogue.fit_of_mut(class).n_in_line -= 1;
+        self.n_in_line -= 1;
+        self.backlog.subtract(catalogue.classes[class].key.slots, estimate);
         let line = &mut self.lines[line_ix];
         let key = waiting.order_key();
         let was_head = line.head.job == ix;
@@ -276,8 +312,11 @@ impl Queue {
             line.jobs.remove(&key);
         }
         if !line.by_age.is_empty() {
+            let oldest = line.oldest();
             line.by_age.remove(&(key.ready, key.id.clone()));
+            self.age_line(line_ix, oldest);
         }
+        let line = &mut self.lines[line_ix];
         match line.jobs.values().next() {
             None => self.close_line(line_ix, catalogue),
             Some(first) if was_head => {
@@ -306,6 +345,7 @@ impl Queue {
             by_age: BTreeMap::new(),
             cost_min: Fixed::ZERO,
             length_min: LENGTH_UNKNOWN,
+            scored_min: LENGTH_UNKNOWN,
             ready_min: head.key.ready,
             lane_key,
             lane: None,
@@ -329,13 +369,16 @@ impl Queue {
         let line = &mut self.lines[ix];
         if !self.asked.parks(&line.key) {
             let key = line.head.key.clone();
-            line.lane = Some(self.lanes.join(line.lane_key, ix, key, catalogue));
+            let lane = self.lanes.join(line.lane_key, ix, key, catalogue);
+            line.lane = Some(lane);
+            self.lanes.age(lane, ix, None, line.oldest());
         }
     }
 
     fn leave_lane(&mut self, ix: LineIx, catalogue: &mut Catalogue) {
         let line = &mut self.lines[ix];
         if let Some(lane) = line.lane.take() {
+            self.lanes.age(lane, ix, line.oldest(), None);
             self.lanes.leave(lane, ix, &line.head.key, catalogue);
         }
     }

@@ -21,9 +21,12 @@ impl World {
         self.begin(now);
         let mut actions = Vec::new();
         self.keep_promises(&mut actions);
+        self.rare_first = self.policy.guard.is_some();
         self.is_unkept = true;
         while std::mem::take(&mut self.is_unkept) {
             self.pass_over(&mut actions);
+            // What rare work that waited did not take is for the others.
+            self.is_unkept |= std::mem::take(&mut self.rare_first) && self.has_kept;
         }
         if self.policy.preemption.enabled {
             self.preempt(&mut actions);
@@ -54,12 +57,15 @@ impl World {
         self.pass += 1;
         self.reservations.clear();
         self.reserve_promised();
+        self.set_patience();
+        self.has_kept = false;
         match self.policy.turn {
-            Turn::Guaranteed => self.tenants.lift_returning(),
+            Turn::Guaranteed => self.tenants.lift_returning(self.now, self.fleet.slots),
             Turn::FirstCome | Turn::QuotaFirst | Turn::Deficit | Turn::TypeGroups => {
                 self.tenants.take_returning();
             }
         }
+        self.review_demand();
     }
 
     /// Jobs in turn look for their best worker, in one pool or in all.
@@ -70,7 +76,10 @@ impl World {
             let Some(pick) = self.next_turn(scope) else { break };
             match self.seat(pick.job, pool) {
                 Seating::At(worker, points) => actions.push(self.place(pick.job, worker, points)),
-                Seating::Kept => self.place_another(pick, scope, actions),
+                Seating::Kept => {
+                    self.has_kept = true;
+                    self.place_another(pick, scope, actions);
+                }
                 Seating::Nowhere => {
                     if self.policy.reserve && self.class_of_job(pick.job).is_wide() {
                         self.reserve(pick.job, pool);
@@ -96,11 +105,13 @@ impl World {
     /// The first job of a line that no worker with room is kept from.
     fn another(&mut self, line_ix: LineIx, scope: Scope) -> Option<JobIx> {
         let line = &self.queue.lines[line_ix];
-        let guard = self.policy.guard;
-        let is_old = guard.is_some_and(|guard| self.now.since(line.ready_min) >= guard.hold_max);
         let until = self.reservations.iter().map(|own| own.until).max();
         let is_short = until.is_some_and(|until| self.now + line.length_min <= until);
-        if !is_old && !is_short {
+        let class = &self.fleet.catalogue.classes[line.key.class].key;
+        let is_open = |ix: WorkerIx| {
+            !self.would_be_guarded(ix, class, line.ready_min, line.scored_min)
+        };
+        if !is_short && !self.fleet.with_room(&self.fleet.catalogue.classes[line.key.class]).any(is_open) {
             return None;
         }
         let another = self.first_covered(line, |waiting| self.is_open(waiting, scope.pool));
@@ -180,6 +191,12 @@ impl World {
                 said
             }
             Order::Rules => crate::rule::Asker::new(self, worker).candidate(job).points(),
+            Order::Shortest => {
+                let standing = &self.queue.jobs[job].standing;
+                let mut said = standing.points_shortest(&self.policy, self.now);
+                said.extend(seat_points);
+                said
+            }
             Order::PriorityAge | Order::Proposal => seat_points,
         }
     }

@@ -18,6 +18,7 @@ impl World {
     pub fn from_snapshot(snapshot: &Snapshot) -> Self {
         let mut world = Self::new(snapshot.policy.clone(), snapshot.seed);
         world.now = snapshot.now;
+        world.began = snapshot.began.or(Some(snapshot.now));
         world.budget = snapshot.budget;
         world.cluster = snapshot.cluster.clone();
         let settings = snapshot.types.iter().cloned().map(Event::Type);
@@ -42,9 +43,26 @@ impl World {
             .chain(reports)
             .chain(jobs)
             .for_each(|event| world.apply(event));
-        // They were there: a snapshot says where their accounts are.
+        // They were there: a snapshot says where their accounts are, and what came before.
         world.tenants.take_returning();
+        world.recall(snapshot);
         world
+    }
+
+    /// What came lately is as the snapshot says, where it does; the jobs in it were counted then.
+    fn recall(&mut self, snapshot: &Snapshot) {
+        for told in &snapshot.tenants {
+            let Some(ix) = self.tenants.find(&told.id) else { continue };
+            self.tenants.change(ix, |sharer| {
+                sharer.tenant.asked = told.asked.or(sharer.tenant.asked);
+                sharer.tenant.competes = told.competes && sharer.n_queued > 0;
+            });
+        }
+        for told in &snapshot.types {
+            let name = self.names.intern(&told.name);
+            let settings = &mut self.kind(name).settings;
+            settings.recent = told.recent.or(settings.recent);
+        }
     }
 
     /// This world, written down; everything sorted by id.
@@ -62,6 +80,7 @@ impl World {
         attempts.sort_by(|one, two| one.job.cmp(&two.job));
         Snapshot {
             now: self.now,
+            began: self.began,
             seed: self.chance.seed(),
             policy: self.given.clone(),
             budget: self.budget,
@@ -81,7 +100,7 @@ impl World {
     fn settled_tenants(&self) -> Vec<Tenant> {
         let mut tenants = self.tenants.clone();
         if self.policy.turn == Turn::Guaranteed {
-            tenants.lift_returning();
+            tenants.lift_returning(self.now, self.fleet.slots);
         }
         tenants.iter().map(|(_, sharer)| sharer.tenant.clone()).collect()
     }

@@ -10,6 +10,11 @@ use crate::world::World;
 /// expected again.
 const TYPE_KEPT: Millis = Millis::from_secs(24 * 3600);
 
+/// So soon it is worth looking whether a slot is still to be kept for rare work …
+const GUARDED_FOR: Millis = Millis::from_secs(5);
+/// … and whether one is still to be kept for a wide job.
+const RESERVED_FOR: Millis = Millis::from_secs(60);
+
 /// A tenant and what it has now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TenantStatus {
@@ -32,9 +37,11 @@ impl World {
     }
 
     /// The next moment at which a decision may differ although nothing happened: a job's time
-    /// comes. `None` means never.
+    /// comes, or a slot that was kept from one may be its own. `None` means never.
     pub fn wake_at(&self) -> Option<Timestamp> {
-        self.queue.next_timer()
+        let kept_for = if self.reservations.is_empty() { GUARDED_FOR } else { RESERVED_FOR };
+        let look_again = self.has_kept.then(|| self.now + kept_for);
+        look_again.into_iter().chain(self.queue.next_timer()).min()
     }
 
     /// How many names this world has heard: of tenants, types, pools, needs, hints, resources.
@@ -53,11 +60,12 @@ impl World {
             .map(|(_, sharer)| sharer.tenant.id.clone())
             .collect();
         snapshot.tenants.retain(|tenant| {
-            used.contains(&tenant.id) || *tenant != Tenant::new(tenant.id.clone())
+            let is_set = Tenant { asked: None, ..tenant.clone() } != Tenant::new(tenant.id.clone());
+            used.contains(&tenant.id) || is_set
         });
         snapshot.types.retain(|kind| {
             let since_seen = kind.seen.map_or(TYPE_KEPT, |seen| self.now.since(seen));
-            let is_set = JobType { seen: None, rotation: 0, ..kind.clone() }
+            let is_set = JobType { seen: None, recent: None, rotation: 0, ..kind.clone() }
                 != JobType::new(kind.name.clone());
             is_set || since_seen < TYPE_KEPT
         });

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Index;
 
-use model::{Fixed, Tenant, TenantId};
+use model::policy::LENGTH_UNKNOWN;
+use model::{Fixed, Millis, Tenant, TenantId, Timestamp};
 
 use crate::index::{Lookup, Names};
 use crate::table::{NameIx, Table, TenantIx};
@@ -25,8 +26,43 @@ pub(crate) struct Sharer {
     pub(crate) in_flight: Fixed,
     /// Workspaces without a name in use.
     pub(crate) workspaces_used: u32,
-    /// Whether it had anything to do when the last decision began.
-    pub(crate) was_counted: bool,
+    /// Slots of all its attempts, and the sum of when each of those slots was taken.
+    pub(crate) slots_used: i64,
+    pub(crate) slots_taken_at: i128,
+    /// Waiting work of known length, in slot-milliseconds, and slots asked for by the rest.
+    pub(crate) backlog: Backlog,
+    /// Whether jobs of it waited when the last decision began.
+    pub(crate) was_waiting: bool,
+}
+
+/// Work that waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Backlog {
+    /// Slot-milliseconds of jobs of known length.
+    known: i128,
+    /// Slots of jobs of unknown length.
+    unknown: i128,
+}
+
+impl Backlog {
+    pub(crate) fn add(&mut self, slots: u32, length: Option<Millis>) {
+        match length {
+            Some(length) => self.known += i128::from(slots) * i128::from(length.0),
+            None => self.unknown += i128::from(slots),
+        }
+    }
+
+    pub(crate) fn subtract(&mut self, slots: u32, length: Option<Millis>) {
+        match length {
+            Some(length) => self.known -= i128::from(slots) * i128::from(length.0),
+            None => self.unknown -= i128::from(slots),
+        }
+    }
+
+    /// All of it, in slot-milliseconds.
+    pub(crate) fn work(self) -> i128 {
+        self.known + self.unknown * i128::from(LENGTH_UNKNOWN.0)
+    }
 }
 
 impl Sharer {
@@ -67,9 +103,32 @@ impl Sharer {
         self.tenant.used + self.in_flight
     }
 
-    /// What its share is measured by, where tenants that come back are lifted.
-    pub(crate) fn account(&self) -> Fixed {
-        self.usage() + self.tenant.lift
+    /// What its share is measured by where shares are live: slot-milliseconds that it has had by
+    /// `now`, and what it was lifted by.
+    pub(crate) fn account(&self, now: Timestamp) -> i128 {
+        let running = i128::from(self.slots_used) * i128::from(now.0) - self.slots_taken_at;
+        i128::from(self.tenant.lift.in_thousandths()) + running
+    }
+
+    /// Its weight where shares are live; whoever has none has next to nothing.
+    pub(crate) fn share(&self) -> i128 {
+        i128::from(self.tenant.weight.in_thousandths().max(1))
+    }
+
+    /// How much it has had by `now` for its weight.
+    pub(crate) fn level(&self, now: Timestamp) -> i128 {
+        self.account(now) * LEVEL_UNIT / self.share()
+    }
+
+    /// Adds slot-milliseconds to its account.
+    pub(crate) fn lift(&mut self, by: i128) {
+        let lift = i128::from(self.tenant.lift.in_thousandths()) + by;
+        self.tenant.lift = Fixed::thousandths(narrow(lift));
+    }
+
+    /// Whether turns go by its share.
+    pub(crate) fn competes(&self) -> bool {
+        self.tenant.competes && self.n_queued > 0
     }
 
     /// Whether it has a part in the sums of a deficit.
@@ -93,7 +152,9 @@ impl Sharer {
         self.tenant.budget.map(|budget| budget - self.usage())
     }
 
-    pub(crate) fn start(&mut self, pool: NameIx, slots: u32, cost: Fixed) {
+    pub(crate) fn start(&mut self, pool: NameIx, slots: u32, cost: Fixed, at: Timestamp) {
+        self.slots_used += i64::from(slots);
+        self.slots_taken_at += i128::from(slots) * i128::from(at.0);
         *self.slots.entry(pool).or_default() += u64::from(slots);
         self.n_running += 1;
         self.in_flight += cost;
@@ -104,11 +165,25 @@ impl Sharer {
         *self.slots.entry(to).or_default() += u64::from(slots);
     }
 
-    pub(crate) fn end(&mut self, pool: NameIx, slots: u32, cost: Fixed) {
+    /// Its attempt started at another moment than was thought.
+    pub(crate) fn restart(&mut self, slots: u32, from: Timestamp, to: Timestamp) {
+        self.slots_taken_at += i128::from(slots) * i128::from(to.0 - from.0);
+    }
+
+    pub(crate) fn end(&mut self, pool: NameIx, slots: u32, cost: Fixed, started: Timestamp) {
+        self.slots_used -= i64::from(slots);
+        self.slots_taken_at -= i128::from(slots) * i128::from(started.0);
         *self.slots.entry(pool).or_default() -= u64::from(slots);
         self.n_running -= 1;
         self.in_flight -= cost;
     }
+}
+
+/// Accounts are compared in these units for each thousandth of weight, so that little is rounded.
+const LEVEL_UNIT: i128 = 1_000_000;
+
+fn narrow(number: i128) -> i64 {
+    i64::try_from(number).unwrap_or(if number < 0 { i64::MIN } else { i64::MAX })
 }
 
 /// All tenants.
@@ -118,9 +193,9 @@ pub(crate) struct Tenants {
     by_id: Lookup<TenantId, TenantIx>,
     /// Those with queued or running jobs.
     pub(crate) counted: Sums,
-    /// Those of them that no limit of their own holds back.
-    pub(crate) contending: Sums,
-    /// Those that got something to do, or have nothing left to do, since the last decision began.
+    /// How many have jobs that wait.
+    pub(crate) n_waiting: usize,
+    /// Those whose first job came, or whose last job went, since the last decision began.
     pub(crate) changed: BTreeSet<TenantIx>,
 }
 
@@ -129,7 +204,6 @@ pub(crate) struct Tenants {
 pub(crate) struct Sums {
     pub(crate) weight: Fixed,
     pub(crate) usage: Fixed,
-    pub(crate) lift: Fixed,
     pub(crate) count: i64,
 }
 
@@ -137,14 +211,12 @@ impl Sums {
     pub(crate) fn add(&mut self, sharer: &Sharer) {
         self.weight += sharer.tenant.weight;
         self.usage += sharer.usage();
-        self.lift += sharer.tenant.lift;
         self.count += 1;
     }
 
     pub(crate) fn subtract(&mut self, sharer: &Sharer) {
         self.weight -= sharer.tenant.weight;
         self.usage -= sharer.usage();
-        self.lift -= sharer.tenant.lift;
         self.count -= 1;
     }
 }
@@ -162,7 +234,7 @@ impl Tenants {
             table: Table::default(),
             by_id: Lookup::new(seed),
             counted: Sums::default(),
-            contending: Sums::default(),
+            n_waiting: 0,
             changed: BTreeSet::new(),
         }
     }
@@ -181,9 +253,9 @@ impl Tenants {
             quotas.map(|quota| (names.intern(&quota.pool), (quota.min, quota.max))).collect();
         if let Some(ix) = self.find(&tenant.id) {
             self.change(ix, |sharer| {
-                // Whoever sets a tenant knows its usage, but not how it was lifted here.
-                let lift = sharer.tenant.lift;
-                sharer.tenant = Tenant { lift, ..tenant };
+                // Whoever sets a tenant knows its usage, but not what its share is here.
+                let Tenant { lift, asked, competes, .. } = sharer.tenant;
+                sharer.tenant = Tenant { lift, asked, competes, ..tenant };
                 sharer.quotas = quotas;
             });
             return ix;
@@ -198,7 +270,10 @@ impl Tenants {
             n_queued: 0,
             in_flight: Fixed::ZERO,
             workspaces_used: 0,
-            was_counted: false,
+            slots_used: 0,
+            slots_taken_at: 0,
+            backlog: Backlog::default(),
+            was_waiting: false,
         });
         self.by_id.insert(id, ix);
         ix
@@ -211,21 +286,18 @@ impl Tenants {
     /// Changes a tenant and keeps the sums in step.
     pub(crate) fn change(&mut self, ix: TenantIx, with: impl FnOnce(&mut Sharer)) {
         let sharer = &mut self.table[ix];
-        let was_counted = sharer.counts();
-        if was_counted {
+        let was_waiting = sharer.n_queued > 0;
+        if sharer.counts() {
             self.counted.subtract(sharer);
-            if sharer.contends() {
-                self.contending.subtract(sharer);
-            }
         }
         with(sharer);
         if sharer.counts() {
             self.counted.add(sharer);
-            if sharer.contends() {
-                self.contending.add(sharer);
-            }
         }
-        if was_counted != sharer.counts() {
+        let is_waiting = sharer.n_queued > 0;
+        if was_waiting != is_waiting {
+            self.n_waiting = if is_waiting { self.n_waiting + 1 } else { self.n_waiting - 1 };
+            sharer.tenant.competes &= is_waiting;
             self.changed.insert(ix);
         }
     }
@@ -234,12 +306,6 @@ impl Tenants {
     pub(crate) fn deficit(&self, ix: TenantIx) -> i128 {
         let sharer = &self.table[ix];
         self.ahead(sharer, sharer.usage(), self.counted.usage)
-    }
-
-    /// The same where tenants that come back are lifted.
-    pub(crate) fn deficit_lifted(&self, ix: TenantIx) -> i128 {
-        let sharer = &self.table[ix];
-        self.ahead(sharer, sharer.account(), self.counted.usage + self.counted.lift)
     }
 
     /// `own / all − weight / all weights`, times both sums: they are the same for all tenants, so

@@ -45,15 +45,27 @@ struct WhoseTurn<'a> {
 pub(crate) struct Rank<'a> {
     /// `None` where it is anybody's turn.
     turn: Option<WhoseTurn<'a>>,
+    /// Whether it has not waited for too long.
+    is_patient: bool,
+    /// What its tenant has had for its weight, if it competes by that.
+    level: Option<i128>,
     key: i64,
     ready: Timestamp,
     id: &'a JobId,
+}
+
+impl<'a> Rank<'a> {
+    /// The same, without the share of its tenant.
+    fn beside(&self) -> impl Ord + use<'a> {
+        (self.turn, self.is_patient, self.key, self.ready, self.id)
+    }
 }
 
 /// What all jobs of a lane have in common.
 #[derive(Clone, Copy)]
 pub(crate) struct Shared<'a> {
     turn: Option<WhoseTurn<'a>>,
+    level: Option<i128>,
     /// What a job's key in line has more than its key among all.
     offset: i64,
 }
@@ -61,7 +73,8 @@ pub(crate) struct Shared<'a> {
 impl<'a> Shared<'a> {
     pub(crate) fn rank(self, key: &'a OrderKey) -> Rank<'a> {
         let OrderKey { major, ready, id } = key;
-        Rank { turn: self.turn, key: major - self.offset, ready: *ready, id }
+        let (turn, level, key) = (self.turn, self.level, major - self.offset);
+        Rank { turn, is_patient: true, level, key, ready: *ready, id }
     }
 }
 
@@ -69,6 +82,8 @@ impl<'a> Shared<'a> {
 #[derive(Default)]
 struct Look<'a> {
     best: Option<(Rank<'a>, Pick)>,
+    /// The best of those whose tenants compete by their shares.
+    competing: Option<(Rank<'a>, Pick)>,
     /// Lines that a limit closes.
     closed: Vec<LineIx>,
     /// Lines of which no job is cheap enough.
@@ -76,14 +91,26 @@ struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    fn improves(&self, rank: &Rank<'a>) -> bool {
-        self.best.as_ref().is_none_or(|(best, _)| rank < best)
+    /// The best of those that are told apart in the same way.
+    const fn best(&mut self, competes: bool) -> &mut Option<(Rank<'a>, Pick)> {
+        if competes { &mut self.competing } else { &mut self.best }
+    }
+
+    fn improves(&mut self, rank: &Rank<'a>) -> bool {
+        self.best(rank.level.is_some()).as_ref().is_none_or(|(best, _)| rank < best)
     }
 
     fn compare(&mut self, rank: Rank<'a>, pick: Pick) {
         if self.improves(&rank) {
-            self.best = Some((rank, pick));
+            let competes = rank.level.is_some();
+            *self.best(competes) = Some((rank, pick));
         }
+    }
+
+    /// The best of all: shares tell only those apart who compete.
+    fn found(&mut self) -> Option<Pick> {
+        let bests = [self.best.take(), self.competing.take()].into_iter().flatten();
+        bests.min_by(|(one, _), (two, _)| one.beside().cmp(&two.beside())).map(|(_, pick)| pick)
     }
 }
 
@@ -123,8 +150,8 @@ impl World {
                 }
             }
         }
-        let Look { best, closed, walked } = look;
-        let pick = best.map(|(_, pick)| pick);
+        let pick = look.found();
+        let Look { closed, walked, .. } = look;
         for line in &walked {
             // Nobody was cheap enough: it is not walked again until a cheaper job comes.
             self.queue.tighten(*line);
@@ -137,11 +164,12 @@ impl World {
 
     /// Looks for a better job in a lane. The first line settles it, unless a limit is in its way.
     fn look_along<'a>(&'a self, lane: &'a Lane, scope: Scope, look: &mut Look<'a>) {
-        let turn = self.turn(lane.key(), scope);
-        if look.best.as_ref().is_some_and(|(best, _)| best.turn < turn) {
+        let shared = self.shared(lane.key(), scope);
+        self.look_for_impatient(lane, shared.turn, scope, look);
+        let best = look.best(shared.level.is_some()).as_ref();
+        if best.is_some_and(|(best, _)| best.turn < shared.turn) {
             return;
         }
-        let shared = Shared { turn, offset: self.key_offset(lane.key().class, lane.key().mode) };
         if self.is_settled_by(lane.first(), shared, scope, look) {
             return;
         }
@@ -155,7 +183,7 @@ impl World {
     /// What all jobs of a lane have in common.
     pub(crate) fn shared(&self, lane: &LaneKey, scope: Scope) -> Shared<'_> {
         let offset = self.key_offset(lane.class, lane.mode);
-        Shared { turn: self.turn(lane, scope), offset }
+        Shared { turn: self.turn(lane, scope), level: self.level(lane), offset }
     }
 
     /// Looks at one line of a lane. It settles the matter if its first job may start, or is no
@@ -182,7 +210,7 @@ impl World {
         match self.first_of(line, scope) {
             None => look.walked.push(*ix),
             Some(job) if job == line.head.job => {
-                look.best = Some((rank, Pick { line: *ix, job }));
+                look.compare(rank, Pick { line: *ix, job });
                 return true;
             }
             Some(job) => {
@@ -192,6 +220,36 @@ impl World {
             }
         }
         false
+    }
+
+    /// Looks for the oldest job of a lane that has lost its patience and may start.
+    fn look_for_impatient<'a>(
+        &'a self,
+        lane: &'a Lane,
+        turn: Option<WhoseTurn<'a>>,
+        scope: Scope,
+        look: &mut Look<'a>,
+    ) {
+        let Some(before) = self.impatient_before() else { return };
+        let lines = lane.by_age().take_while(|(oldest, _)| *oldest < before);
+        for (_, ix) in lines {
+            let line = &self.queue.lines[*ix];
+            if !self.is_looked_at(line, scope) {
+                continue;
+            }
+            if !self.may_start_any(line, scope) {
+                look.closed.push(*ix);
+                continue;
+            }
+            let Some(job) = self.oldest(line, scope) else { continue };
+            let Waiting { standing, id, .. } = &self.queue.jobs[job];
+            if standing.ready < before {
+                let (ready, level) = (standing.ready, None);
+                let rank = Rank { turn, is_patient: false, level, key: 0, ready, id };
+                look.compare(rank, Pick { line: *ix, job });
+                return;
+            }
+        }
     }
 
     /// The same by age alone: lanes are not in that order, so every line is looked at.
@@ -211,7 +269,9 @@ impl World {
                 continue;
             };
             let Waiting { standing, id, .. } = &self.queue.jobs[job];
-            look.compare(Rank { turn, key: 0, ready: standing.ready, id }, Pick { line: ix, job });
+            let (ready, level) = (standing.ready, self.level(lane.key()));
+            let rank = Rank { turn, is_patient: true, level, key: 0, ready, id };
+            look.compare(rank, Pick { line: ix, job });
         }
     }
 
@@ -306,7 +366,6 @@ impl World {
             Turn::Guaranteed => WhoseTurn {
                 group: u8::from(self.tenants[tenant()].has_any()),
                 is_served: is_served(),
-                deficit: self.tenants.deficit_lifted(tenant()),
                 ..turn
             },
             Turn::TypeGroups => {
@@ -315,6 +374,15 @@ impl World {
             }
         };
         Some(turn)
+    }
+
+    /// What a tenant that competes has had for its weight.
+    fn level(&self, lane: &LaneKey) -> Option<i128> {
+        if self.policy.turn != Turn::Guaranteed {
+            return None;
+        }
+        let sharer = &self.tenants[lane.tenant?];
+        sharer.competes().then(|| sharer.level(self.now))
     }
 
     /// Whether the tenant is below its minimum in the pool that this is about.
@@ -343,7 +411,7 @@ impl World {
                 let slots_free = self.fleet.catalogue.fit_of(class).slots_free;
                 mode.score_and_key(&self.policy.aging, self.now, slots_free)
             }
-            Order::PriorityAge | Order::Proposal | Order::Rules => 0,
+            Order::Shortest | Order::PriorityAge | Order::Proposal | Order::Rules => 0,
         }
     }
 }

@@ -32,6 +32,8 @@ pub struct World {
     pub(crate) chance: Chance,
     /// The latest moment this world was told.
     pub(crate) now: Timestamp,
+    /// Since when it has been told what happens; `None` until it is.
+    pub(crate) began: Option<Timestamp>,
     /// Counts decisions, to tell this round's placements from older attempts.
     pub(crate) round: u64,
     pub(crate) names: Names,
@@ -62,6 +64,12 @@ pub struct World {
     pub(crate) reservations: Vec<Reservation>,
     /// A job that a worker was kept for went elsewhere: others may have that room now.
     pub(crate) is_unkept: bool,
+    /// How long everybody is patient; `None` where nobody needs to be.
+    pub(crate) patience: Option<Millis>,
+    /// Whether rare work that waits has yet to have its chance in this round.
+    pub(crate) rare_first: bool,
+    /// Whether slots were kept from some job in the last round.
+    pub(crate) has_kept: bool,
 }
 
 /// A job type and how many of its jobs run.
@@ -105,6 +113,7 @@ impl World {
             given: policy,
             chance: Chance::new(seed),
             now: Timestamp::default(),
+            began: None,
             round: 0,
             names: Names::new(seed),
             no_needs: Arc::default(),
@@ -125,6 +134,9 @@ impl World {
             pass: 0,
             reservations: Vec::new(),
             is_unkept: false,
+            patience: None,
+            rare_first: false,
+            has_kept: false,
         }
     }
 
@@ -160,6 +172,7 @@ impl World {
     /// Takes in a moment: jobs whose time has come stand in line, and workers in order.
     pub(crate) fn advance(&mut self, now: Timestamp) {
         self.now = self.now.max(now);
+        self.began.get_or_insert(self.now);
         self.queue.advance(&mut self.fleet.catalogue, &self.policy, self.now);
         self.fleet.settle(&self.policy, &self.names);
         self.forget_evictions();

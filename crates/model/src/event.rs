@@ -76,6 +76,8 @@ pub struct Ended {
     pub cost: Fixed,
     /// Whether it counts as completed.
     pub completed: bool,
+    /// When.
+    pub at: Timestamp,
 }
 
 /// How a worker is.

@@ -1,7 +1,7 @@
 //! What the fleet is doing: attempts, resources, types, averages.
 
 use crate::job::{Amounts, Ask, Needs};
-use crate::{Fixed, JobId, Millis, Name, TenantId, Timestamp, Traits, WorkerId};
+use crate::{Fixed, JobId, Millis, Name, Recent, TenantId, Timestamp, Traits, WorkerId};
 
 /// One try to run a job, now on a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,12 +90,22 @@ pub struct JobType {
     pub rotation: u64,
     /// When a job of it last became ready: work that came lately is expected to come again.
     pub seen: Option<Timestamp>,
+    /// How many jobs of it became ready lately; `None` means that nobody counted.
+    pub recent: Option<Recent>,
 }
 
 impl JobType {
     /// A type without limits.
     pub const fn new(name: Name) -> Self {
-        Self { name, pool: None, jobs_max: None, worker_max: None, rotation: 0, seen: None }
+        Self {
+            name,
+            pool: None,
+            jobs_max: None,
+            worker_max: None,
+            rotation: 0,
+            seen: None,
+            recent: None,
+        }
     }
 }
 

@@ -89,6 +89,8 @@ pub struct Policy {
     pub eviction_cooldown: Millis,
     /// The magnitudes of [`Order::Aging`].
     pub aging: Aging,
+    /// The magnitudes of [`Order::Shortest`].
+    pub shortest: Shortest,
     /// The opinions that count, each with its weight.
     pub rules: BTreeMap<Rule, Fixed>,
     /// Keeping slots for rare work; `None` means never.
@@ -118,7 +120,9 @@ pub enum Turn {
     QuotaFirst,
     /// Tenants with nothing done in the window, then the one furthest behind its share.
     Deficit,
-    /// Guarantee as in `Deficit`, then tenants below their minimum, then the deficit.
+    /// Guarantee as in `Deficit`, then tenants below their minimum. Then, of those that compete,
+    /// the one that has had least for its weight; whoever asks for less than its share is content
+    /// with its place in the order of jobs.
     Guaranteed,
     /// Job types in the order of their names.
     TypeGroups,
@@ -131,6 +135,8 @@ pub enum Order {
     PriorityAge,
     /// Highest sum of priority, age, rarity, on-demand and predicted length.
     Aging,
+    /// Shortest, by predicted length; but first whoever has waited for longer than its patience.
+    Shortest,
     /// Highest sum of rules for the worker that asks.
     Rules,
     /// As submitted.
@@ -212,16 +218,42 @@ pub struct Aging {
     pub length: Fixed,
 }
 
-/// Rare work is expected if some of it became ready within this time.
-pub const RARE_EXPECTED_FOR: Millis = Millis::from_secs(600);
+/// The magnitudes of shortest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shortest {
+    /// A job ages as if it had become ready later by so many times its predicted length …
+    pub length: i64,
+    /// … which counts as so many times shorter if a person waits for it. Eight steps of priority
+    /// make it count half.
+    pub on_demand: i64,
+    /// Nobody loses patience before this.
+    pub patience_min: Millis,
+    /// Patience lasts longer by this part of the time that the fleet needs for all who wait …
+    pub patience_drain: Fixed,
+    /// … and by all of it for each so many jobs that wait for every slot.
+    pub patience_crowd: Fixed,
+}
+
+/// A job of unknown length counts as one of this length.
+pub const LENGTH_UNKNOWN: Millis = Millis::from_secs(60);
+
+/// How much tenants ask for is counted over this time.
+pub const ASKED_SPAN: Millis = Millis::from_secs(1_200);
+
+/// A tenant competes once it asks for this much of what it would get at most.
+pub const ASKED_SHARE: Fixed = Fixed::thousandths(850);
+
+/// How often rare work comes is counted over this time.
+pub const RARE_SPAN: Millis = Millis::from_secs(600);
 
 /// Keeping slots that can run rare work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guard {
-    /// Work is rare if at most one in so many slots can run it.
+    /// Work is rarer than other work if that could run on so many times the slots.
     pub rare_one_in: u32,
-    /// A job of other work may take the last free slot for rare work once it is this old.
-    pub hold_max: Millis,
+    /// What a second of delay of rare work that is expected costs, in seconds of delay of the jobs
+    /// that wait for other work.
+    pub price: Fixed,
 }
 
 /// An opinion about a job and a worker, in points. The names are permanent: they are stored.

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::policy::{Aging, Entry, Guard, Order, Policy, Preemption, Preset, Rule, Seat, Turn};
+use crate::policy::{
+    Aging, Entry, Guard, Order, Policy, Preemption, Preset, Rule, Seat, Shortest, Turn,
+};
 use crate::{Fixed, Millis};
 
 /// The rules of `simple`.
@@ -57,7 +59,7 @@ impl Preset {
             }
             Self::Aging => (Entry::JobFirst, Turn::FirstCome, Order::Aging, Seat::FewestTypes),
             Self::Detected => (Entry::JobFirst, Turn::TypeGroups, Order::Proposal, Seat::MostFree),
-            Self::Balanced => (Entry::JobFirst, Turn::Guaranteed, Order::Aging, Seat::Fit),
+            Self::Balanced => (Entry::JobFirst, Turn::Guaranteed, Order::Shortest, Seat::Fit),
         };
         let is_assigner = matches!(self, Self::PriorityAge | Self::Cohort);
         let is_balanced = self == Self::Balanced;
@@ -78,10 +80,10 @@ impl Preset {
                 evictions_max: 3,
             },
             eviction_cooldown: Millis::from_secs(600),
-            aging: if is_balanced { Aging::BALANCED } else { Aging::DOCUMENTED },
+            aging: Aging::DOCUMENTED,
+            shortest: Shortest::BALANCED,
             rules: self.rules().iter().map(|rule| (*rule, Fixed::ONE)).collect::<BTreeMap<_, _>>(),
-            guard: is_balanced
-                .then_some(Guard { rare_one_in: 16, hold_max: Millis::from_secs(10) }),
+            guard: is_balanced.then_some(Guard { rare_one_in: 3, price: Fixed::thousandths(2_400) }),
             reserve: is_balanced,
             reserve_wait_max: Millis::from_secs(3_600),
         }
@@ -113,16 +115,16 @@ impl Aging {
         length: Fixed::ZERO,
     };
 
-    /// The same slope of priority; no rarity (the guard does that), a bonus for people that ends
-    /// after a minute, and short jobs first.
+}
+
+impl Shortest {
+    /// The numbers of `balanced`: `docs/quality.md` shows what each of them buys.
     pub const BALANCED: Self = Self {
-        priority: 1_024,
-        age: 16,
-        rarity: 0,
-        on_demand: 4_096,
-        on_demand_age: 32,
-        on_demand_age_max: Millis::from_secs(60),
-        length: Fixed::whole(4),
+        length: 400,
+        on_demand: 5,
+        patience_min: Millis::from_secs(200),
+        patience_drain: Fixed::thousandths(840),
+        patience_crowd: Fixed::thousandths(2_000),
     };
 }
 

@@ -13,6 +13,8 @@ use crate::{
 pub struct Snapshot {
     /// The moment of the decision.
     pub now: Timestamp,
+    /// Since when this world has been told what happens; `None` means since now.
+    pub began: Option<Timestamp>,
     /// What draws come from.
     pub seed: u64,
     /// How to decide.

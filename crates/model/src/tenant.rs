@@ -1,6 +1,6 @@
 //! Who shares the fleet, and what each is due.
 
-use crate::{Fixed, Name, TenantId};
+use crate::{Fixed, Name, Recent, TenantId};
 
 /// The tenant of jobs that name none.
 pub const TENANT_DEFAULT: &str = "default";
@@ -18,9 +18,14 @@ pub struct Tenant {
     pub used: Fixed,
     /// Jobs completed within the window.
     pub completed: u64,
-    /// What is added to its usage where shares are counted: a tenant that comes back after it had
-    /// nothing to do is lifted to where the others are, so that it is due nothing for that time.
+    /// Slot-seconds on its account where shares are live: those of attempts that ended, and what it
+    /// was lifted by when it came back after it had nothing to do, so that it is due nothing for
+    /// that time.
     pub lift: Fixed,
+    /// Slot-milliseconds that it asked for lately; `None` means that nobody counted.
+    pub asked: Option<Recent>,
+    /// Whether its share is counted: it asked for more than its due, and still has jobs waiting.
+    pub competes: bool,
     /// The most cost within the window; `None` means no limit.
     pub budget: Option<Fixed>,
     /// The most jobs at once; `None` means no limit.
@@ -41,6 +46,8 @@ impl Tenant {
             used: Fixed::ZERO,
             completed: 0,
             lift: Fixed::ZERO,
+            asked: None,
+            competes: false,
             budget: None,
             jobs_max: None,
             workspaces: None,

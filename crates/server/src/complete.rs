@@ -209,7 +209,7 @@ impl Scheduler {
         let now = self.store.now();
         let live = self.remove_live(&end.job);
         let completed = record.state == State::Succeeded;
-        let ended = WorldEnded { job: end.job.clone(), cost: charged, completed };
+        let ended = WorldEnded { job: end.job.clone(), cost: charged, completed, at: now };
         self.world.apply(Event::Ended(ended));
         self.settled(&record.spec.tenant, charged, completed);
         if end.ending == Ending::Preempted {
@@ -276,7 +276,8 @@ impl Scheduler {
             return;
         }
         self.remove_live(job);
-        let ended = WorldEnded { job: job.clone(), cost: model::Fixed::ZERO, completed: false };
+        let (cost, at) = (model::Fixed::ZERO, self.store.now());
+        let ended = WorldEnded { job: job.clone(), cost, completed: false, at };
         self.world.apply(Event::Ended(ended));
     }
 

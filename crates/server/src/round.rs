@@ -96,7 +96,7 @@ impl Scheduler {
     fn take_back(&mut self, job: &JobId) {
         self.claiming.remove(job);
         self.cancel_won.remove(job);
-        let ended = Ended { job: job.clone(), cost: Fixed::ZERO, completed: false };
+        let ended = Ended { job: job.clone(), cost: Fixed::ZERO, completed: false, at: self.store.now() };
         self.world.apply(Event::Ended(ended));
     }
 

@@ -106,7 +106,7 @@ impl Scheduler for Preset<'_> {
     fn end(&mut self, job: usize, now: Timestamp) {
         let own = &self.workload.jobs[job];
         let (job, cost) = (JobId::number(own.rank.into()), Fixed::thousandths(own.area()));
-        self.world.apply(Event::Ended(Ended { job, cost, completed: true }));
+        self.world.apply(Event::Ended(Ended { job, cost, completed: true, at: now }));
         self.oracle.learn(own);
         self.usage.add(now, own.tenant, cost);
     }

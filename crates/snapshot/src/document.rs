@@ -12,6 +12,7 @@ mod number;
 mod name;
 mod list;
 mod facts;
+mod recent;
 mod policy;
 mod tenant;
 mod worker;
@@ -29,7 +30,7 @@ pub(crate) use name::Label;
 pub(crate) use number::{AgingPoints, AtLeastOne, Attempts, Count, Factor, Moment, Natural};
 pub(crate) use number::{Percentage, SignedNumber, Slope, Span};
 pub(crate) use policy::{
-    Aging, Guard, PolicyChoice, PolicyObject, Preemption, PresetName, Sampling, SamplingWeights,
+    Aging, Guard, PolicyChoice, PolicyObject, Preemption, PresetName, Sampling, SamplingWeights, Shortest,
 };
 pub(crate) use tenant::{Budget, Tenant};
 pub(crate) use worker::Worker;
@@ -44,6 +45,8 @@ record! {
         /// The moment of the decision, in milliseconds since whatever you count from. 0 if left
         /// out.
         now_ms: Option<Moment>,
+        /// Since when this world has been told what happens, in milliseconds. `now_ms` if left out.
+        began_ms: Option<Moment>,
         /// What draws come from. 0 if left out.
         seed: Option<Natural>,
         /// How to decide: the name of a preset, or an object that changes one. `balanced` if left

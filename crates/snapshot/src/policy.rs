@@ -1,11 +1,11 @@
 //! Policies: a preset by name, with what is to be changed of it; and back.
 
-use model::policy::{Rule, Seat};
+use model::policy::{Rule, Seat, Turn};
 use model::{Fixed, Name, Policy, Preset};
 
 use crate::document::{
     Aging, AgingPoints, AtLeastOne, Attempts, Count, Factor, Guard, Label, Object, Percentage,
-    PolicyChoice, PolicyObject, Preemption, PresetName, Sampling, SamplingWeights, SignedNumber,
+    PolicyChoice, PolicyObject, Preemption, PresetName, Sampling, SamplingWeights, Shortest, SignedNumber,
     Slope, Span, Table, or, unless,
 };
 use crate::error::{At as _, Problem, shortened};
@@ -17,7 +17,7 @@ const ASSIGNERS: &[Preset] = &[Preset::PriorityAge, Preset::Cohort];
 /// The one whose evictions lower quotas.
 const COHORT: &[Preset] = &[Preset::Cohort];
 /// Presets that order jobs by an ageing score.
-const AGING: &[Preset] = &[Preset::Aging, Preset::Balanced];
+const AGING: &[Preset] = &[Preset::Aging];
 /// Presets that weigh rules.
 const WEIGHING: &[Preset] =
     &[Preset::Simple, Preset::ResourceAware, Preset::Aging, Preset::Balanced];
@@ -90,6 +90,12 @@ fn changed(object: PolicyObject) -> Result<Policy, Problem> {
     if let Some(Object(aging)) = object.aging {
         policy.aging = aging.read(policy.aging);
     }
+    if let Some(Object(shortest)) = object.shortest {
+        policy.shortest = shortest.read(policy.shortest);
+    }
+    if object.share == Some(false) {
+        policy.turn = Turn::FirstCome;
+    }
     if let Some(rules) = object.rules {
         weigh(&mut policy, rules).at("rules")?;
     }
@@ -121,6 +127,8 @@ fn refuse_unused(preset: Preset, object: &PolicyObject) -> Result<(), Problem> {
         ("eviction_cooldown_ms", object.eviction_cooldown_ms.is_some(), COHORT),
         ("aging", object.aging.is_some(), AGING),
         ("rules", object.rules.is_some(), WEIGHING),
+        ("shortest", object.shortest.is_some(), BALANCED),
+        ("share", object.share.is_some(), BALANCED),
         ("guard", has_guard, BALANCED),
         ("reserve", object.reserve.is_some(), BALANCED),
         ("reserve_wait_max_ms", object.reserve_wait_max_ms.is_some(), BALANCED),
@@ -205,6 +213,10 @@ pub(crate) fn write(policy: &Policy) -> PolicyChoice {
         eviction_cooldown_ms: unless(policy.eviction_cooldown, &own.eviction_cooldown)
             .map(Span::from),
         aging: unless(policy.aging, &own.aging).map(|aging| Object(Aging::write(aging))),
+        shortest: unless(policy.shortest, &own.shortest)
+            .map(|shortest| Object(Shortest::write(shortest))),
+        share: (policy.preset == Preset::Balanced && policy.turn == Turn::FirstCome)
+            .then_some(false),
         rules: write_rules(policy, &own),
         guard: unless(policy.guard, &own.guard)
             .map(|guard| guard.map(|guard| Object(Guard::write(guard)))),
@@ -300,18 +312,41 @@ impl Aging {
     }
 }
 
+impl Shortest {
+    fn read(self, own: model::policy::Shortest) -> model::policy::Shortest {
+        model::policy::Shortest {
+            length: or(self.length, own.length),
+            on_demand: self.on_demand.map_or(own.on_demand, |times| i64::from(times.0)),
+            patience_min: or(self.patience_min_ms, own.patience_min),
+            patience_drain: or(self.patience_drain, own.patience_drain),
+            patience_crowd: or(self.patience_crowd, own.patience_crowd),
+        }
+    }
+
+    fn write(shortest: model::policy::Shortest) -> Self {
+        let on_demand = u32::try_from(shortest.on_demand).unwrap_or(u32::MAX);
+        Self {
+            length: Some(Slope(shortest.length)),
+            on_demand: Some(AtLeastOne(on_demand)),
+            patience_min_ms: Some(shortest.patience_min.into()),
+            patience_drain: Some(Factor(shortest.patience_drain)),
+            patience_crowd: Some(Factor(shortest.patience_crowd)),
+        }
+    }
+}
+
 impl Guard {
     fn read(self, own: model::policy::Guard) -> model::policy::Guard {
         model::policy::Guard {
             rare_one_in: or(self.rare_one_in, own.rare_one_in),
-            hold_max: or(self.hold_max_ms, own.hold_max),
+            price: or(self.price, own.price),
         }
     }
 
     fn write(guard: model::policy::Guard) -> Self {
         Self {
             rare_one_in: Some(AtLeastOne(guard.rare_one_in)),
-            hold_max_ms: Some(guard.hold_max.into()),
+            price: Some(Factor(guard.price)),
         }
     }
 }

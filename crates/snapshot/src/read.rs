@@ -14,6 +14,7 @@ pub(crate) fn snapshot(document: Document) -> Result<Snapshot, Problem> {
     let has_tenants = document.tenants.is_some();
     let mut snapshot = Snapshot {
         now,
+        began: document.began_ms.map(Timestamp::from),
         seed: or(document.seed, 0),
         policy: policy::read(document.policy).at("policy")?,
         budget: document.budget.and_then(|Object(budget)| budget.read()),

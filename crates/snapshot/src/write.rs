@@ -14,6 +14,7 @@ pub(crate) fn document(snapshot: &Snapshot) -> Document {
     let cluster = unless(snapshot.cluster.clone(), &model::Cluster::default());
     Document {
         now_ms: unless(now, &Timestamp::default()).map(Moment::from),
+        began_ms: snapshot.began.map(Moment::from),
         seed: unless(snapshot.seed, &0).map(Natural),
         policy: Some(policy::write(&snapshot.policy)),
         budget: snapshot.budget.map(|budget| Object(Budget::write(budget))),

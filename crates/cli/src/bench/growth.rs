@@ -160,7 +160,8 @@ fn churn(world: &mut World, workload: &mut Workload, running: &mut VecDeque<JobI
     let mut n_decisions = 0;
     for _ in 0..BATCH {
         let Some(job) = running.pop_front() else { break };
-        world.apply(Event::Ended(Ended { job, cost: Fixed::ONE, completed: true }));
+        let (cost, at) = (Fixed::ONE, workload.now());
+        world.apply(Event::Ended(Ended { job, cost, completed: true, at }));
         world.apply(Event::Queued(Box::new(workload.job())));
         running.extend(placed(&world.decide(workload.now())));
         n_decisions += 1;

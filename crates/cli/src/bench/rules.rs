@@ -106,7 +106,7 @@ fn pull(world: &mut World, turn: u64) -> (Option<JobId>, Duration) {
         Action::Preempt(_) | Action::Defer(_) => None,
     });
     if let Some(job) = found.clone() {
-        world.apply(Event::Ended(Ended { job, cost: Fixed::ONE, completed: true }));
+        world.apply(Event::Ended(Ended { job, cost: Fixed::ONE, completed: true, at: NOW }));
     }
     (found, took)
 }

@@ -1,11 +1,11 @@
 //! Every job that waits has a true reason, the first that applies, and no worker idles for it.
 
-use model::policy::{Guard, Order};
-use model::{Hold, Job, Reason, Snapshot, Worker};
+use model::policy::Order;
+use model::{Hold, Job, Reason, Worker};
 
 use super::delay::delay;
 use super::fit::could_ever_run;
-use super::kept::{is_guarded, is_reserved};
+use super::kept::{guard_max, is_guarded, is_reserved};
 use super::ledger::Ledger;
 use super::limits::{self, Meter};
 use super::opinions::{is_vetoed, may_be_below_zero};
@@ -18,7 +18,7 @@ pub(super) fn check(ledger: &Ledger<'_>) -> Vec<Violation> {
     for hold in &ledger.decision.holds {
         if let Some(job) = ledger.job(&hold.job) {
             violations.extend(check_reason(ledger, hold, job));
-            violations.extend(check_policy(ledger.before, hold, job));
+            violations.extend(check_policy(ledger, hold, job));
             violations.extend(check_purpose(ledger, hold, job));
             violations.extend(check_idle(ledger, hold, job));
         }
@@ -153,7 +153,8 @@ pub(super) fn is_within_type_max(ledger: &Ledger<'_>, job: &Job, worker: &Worker
 }
 
 /// Whether this policy holds jobs for this reason, and for so long.
-fn check_policy(before: &Snapshot, hold: &Hold, job: &Job) -> Option<Violation> {
+fn check_policy(ledger: &Ledger<'_>, hold: &Hold, job: &Job) -> Option<Violation> {
+    let before = ledger.before;
     let policy = &before.policy;
     let is_known = match purpose(hold.reason)? {
         Purpose::RareWork => policy.guard.is_some(),
@@ -166,7 +167,7 @@ fn check_policy(before: &Snapshot, hold: &Hold, job: &Job) -> Option<Violation> 
     if !is_known {
         return Some(Violation::NotThisPolicy { job: job.id.clone(), reason: hold.reason });
     }
-    let Guard { hold_max, .. } = policy.guard.filter(|_| hold.reason == Reason::Guarded)?;
+    let hold_max = (hold.reason == Reason::Guarded).then(|| guard_max(ledger))?;
     let waited = before.now.since(job.ready);
     (waited >= hold_max).then(|| Violation::GuardedTooLong {
         job: job.id.clone(),

@@ -3,10 +3,10 @@
 //! Whether rarer work is expected can be told exactly. Who had a turn before whom cannot: a slot is
 //! taken to be kept for a wide job if some wide job could have been told to wait for it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use model::policy::{Guard, Order, RARE_EXPECTED_FOR};
-use model::{Attempt, Decision, Job, Millis, Name, Reason, Timestamp, Worker};
+use model::policy::{Guard, LENGTH_UNKNOWN, Order, RARE_SPAN, Shortest};
+use model::{Attempt, Decision, Job, Millis, Name, Reason, Recent, Timestamp, Worker};
 
 use super::delay::delay;
 use super::fit::{could_ever_run, misfit};
@@ -18,30 +18,79 @@ use super::placements::placed_on;
 /// Whether `worker`, which has room for `job`, is kept for rarer work that is expected.
 pub(super) fn is_guarded(ledger: &Ledger<'_>, job: &Job, worker: &Worker) -> bool {
     let before = ledger.before;
-    let Some(Guard { rare_one_in, hold_max }) = before.policy.guard else { return false };
-    if before.now.since(job.ready) >= hold_max {
+    let Some(Guard { rare_one_in, price }) = before.policy.guard else { return false };
+    if before.now.since(job.ready) >= guard_max(ledger) {
         return false;
     }
     let serving = || before.workers.iter().filter(|worker| worker.is_serving());
-    let all: u64 = serving().map(|worker| u64::from(worker.slots)).sum();
     let own = serving().filter(|worker| misfit(ledger, job, worker).is_none());
     let own: u64 = own.map(|worker| u64::from(worker.slots)).sum();
-    expected(ledger).into_iter().filter(|kind| Some(*kind) != job.kind.as_ref()).any(|kind| {
-        let able = || serving().filter(|worker| runs(worker, kind));
-        let slots: u64 = able().map(|worker| u64::from(worker.slots)).sum();
-        let n_free: u64 = able().map(|worker| limits::slots_free(ledger, worker)).sum();
-        let is_rare = slots < own && slots * u64::from(rare_one_in) <= all;
-        runs(worker, kind) && is_rare && n_free <= u64::from(job.slots)
-    })
+    let n_alike = ledger.before.jobs.iter().filter(|other| {
+        !ledger.is_placed(&other.id) && is_in_line(ledger, other) && is_alike(ledger, job, other)
+    });
+    let n_alike = i128::try_from(n_alike.count()).unwrap_or(i128::MAX);
+    came_lately(ledger).into_iter().filter(|(kind, _)| Some(*kind) != job.kind.as_ref()).any(
+        |(kind, n_came)| {
+            let able = || serving().filter(|worker| runs(worker, kind));
+            let slots: u64 = able().map(|worker| u64::from(worker.slots)).sum();
+            let n_free: u64 = able().map(|worker| limits::slots_free(ledger, worker)).sum();
+            let n_left = n_free.saturating_sub(u64::from(job.slots));
+            let length = i128::from(job.estimate.unwrap_or(LENGTH_UNKNOWN).0);
+            // Those that come while it runs wait for half of it, on average; an eighth as often
+            // for each slot that stays free.
+            let delay = i128::from(n_came) * length * i128::from(price.in_thousandths());
+            let eighths = u32::try_from(n_left).unwrap_or(u32::MAX);
+            let likely = 8_i128.checked_pow(eighths).unwrap_or(i128::MAX);
+            let spared = 2_000 * i128::from(RARE_SPAN.0) * n_alike;
+            runs(worker, kind)
+                && slots * u64::from(rare_one_in) <= own
+                && delay * i128::from(own) / likely > spared
+        },
+    )
 }
 
-/// Types of which a job became ready lately.
-fn expected<'a>(ledger: &Ledger<'a>) -> BTreeSet<&'a Name> {
+/// How long slots are kept from a job at most: twice its patience.
+pub(super) fn guard_max(ledger: &Ledger<'_>) -> Millis {
     let before = ledger.before;
-    let told = before.types.iter().filter_map(|kind| Some((&kind.name, kind.seen?)));
-    let seen = before.jobs.iter().filter_map(|job| Some((job.kind.as_ref()?, job.ready)));
-    let lately = told.chain(seen).filter(|(_, at)| before.now.since(*at) < RARE_EXPECTED_FOR);
-    lately.map(|(kind, _)| kind).collect()
+    if before.policy.order != Order::Shortest {
+        return Millis::ZERO;
+    }
+    let Shortest { patience_min, patience_drain, patience_crowd, .. } = before.policy.shortest;
+    let slots = before.workers.iter().filter(|worker| worker.is_serving());
+    let slots: i128 = slots.map(|worker| i128::from(worker.slots)).sum::<i128>().max(1);
+    let waiting = || before.jobs.iter().filter(|job| is_in_line(ledger, job));
+    let work: i128 = waiting()
+        .map(|job| i128::from(job.estimate.unwrap_or(LENGTH_UNKNOWN).0) * i128::from(job.slots))
+        .sum();
+    let crowd = i128::from(patience_crowd.in_thousandths().max(1)) * slots;
+    let n_waiting = i128::try_from(waiting().count()).unwrap_or(i128::MAX);
+    let part = i128::from(patience_drain.in_thousandths()) + n_waiting * 1_000_000 / crowd;
+    let more = i64::try_from(work / slots * part / 1_000).unwrap_or(i64::MAX);
+    Millis(patience_min.0.saturating_add(more).saturating_mul(2))
+}
+
+/// Whether its moment had come before this decision.
+fn is_in_line(ledger: &Ledger<'_>, job: &Job) -> bool {
+    job.ready.max(job.not_before.unwrap_or(job.ready)) <= ledger.before.now
+}
+
+/// Whether the same workers could run both.
+fn is_alike(ledger: &Ledger<'_>, job: &Job, other: &Job) -> bool {
+    let own = |job: &Job| ledger.job_type(job).and_then(|kind| kind.pool.clone());
+    let pool = |job: &Job| job.pool.clone().or_else(|| own(job));
+    job.kind == other.kind && job.needs == other.needs && pool(job) == pool(other)
+}
+
+/// How many jobs of each type became ready lately.
+fn came_lately<'a>(ledger: &Ledger<'a>) -> BTreeMap<&'a Name, i64> {
+    let before = ledger.before;
+    let told = before.types.iter().filter_map(|kind| Some((&kind.name, kind.recent?)));
+    let mut recents: BTreeMap<&Name, Recent> = BTreeMap::new();
+    for (kind, job) in before.jobs.iter().filter_map(|job| Some((job.kind.as_ref()?, job))) {
+        recents.entry(kind).or_default().add(job.ready, 1, RARE_SPAN);
+    }
+    recents.extend(told);
+    recents.into_iter().map(|(kind, recent)| (kind, recent.sum(before.now, RARE_SPAN))).collect()
 }
 
 fn runs(worker: &Worker, kind: &Name) -> bool {

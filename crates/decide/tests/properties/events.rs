@@ -156,7 +156,7 @@ impl Life {
     }
 
     fn end(&mut self, job: &JobId, completed: bool) {
-        self.world.apply(Event::Ended(Ended { job: job.clone(), cost: Fixed::ONE, completed }));
+        self.world.apply(Event::Ended(Ended { job: job.clone(), cost: Fixed::ONE, completed, at: self.now }));
     }
 }
 

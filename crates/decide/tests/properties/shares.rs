@@ -59,7 +59,7 @@ impl Shop {
     fn end(&mut self, which: usize) {
         self.now = self.now + Millis(10);
         let job = self.running.swap_remove(which % self.running.len());
-        self.world.apply(Event::Ended(Ended { job, cost: Fixed::ONE, completed: true }));
+        self.world.apply(Event::Ended(Ended { job, cost: Fixed::ONE, completed: true, at: self.now }));
         self.decide();
     }
 

@@ -45,7 +45,7 @@ fn started(attempt: Attempt) -> Event {
 }
 
 fn ended(job: &str) -> Event {
-    Event::Ended(Ended { job: JobId::new(job), cost: Fixed::ONE, completed: true })
+    Event::Ended(Ended { job: JobId::new(job), cost: Fixed::ONE, completed: true, at: NOW })
 }
 
 fn placed(actions: &[Action]) -> Vec<String> {

@@ -6,6 +6,7 @@ use model::{JobId, Name, TenantId, Timestamp, WorkerId};
 use super::list::Object;
 use super::name::{ANY, Id, Label};
 use super::number::{Count, Moment, Natural};
+use super::recent::Recent;
 use super::tenant::{read_tenant, write_tenant};
 use super::{or, unless};
 use crate::error::Problem;
@@ -40,6 +41,8 @@ record! {
         rotation: Option<Natural>,
         /// When a job of it last became ready, in milliseconds.
         seen_ms: Option<Moment>,
+        /// How many jobs of it became ready lately. Those here, if left out.
+        recent: Option<Object<Recent>>,
     }
 }
 
@@ -103,6 +106,7 @@ impl JobType {
             worker_max: self.worker_max.map(u32::from),
             rotation: or(self.rotation, default.rotation),
             seen: self.seen_ms.map(Timestamp::from),
+            recent: self.recent.map(|Object(recent)| recent.read()),
             ..default
         })
     }
@@ -116,6 +120,7 @@ impl JobType {
             worker_max: kind.worker_max.map(Count),
             rotation: unless(kind.rotation, &default.rotation).map(Natural),
             seen_ms: kind.seen.map(Moment::from),
+            recent: kind.recent.map(|recent| Object(Recent::write(recent))),
         }
     }
 }

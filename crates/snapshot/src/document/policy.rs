@@ -53,8 +53,12 @@ record! {
         preemption: Option<Object<Preemption>>,
         /// For so long an eviction lowers its tenant's maximum by one slot (`cohort`).
         eviction_cooldown_ms: Option<Span>,
-        /// The magnitudes of an ageing score (`aging`, `balanced`).
+        /// The magnitudes of an ageing score (`aging`).
         aging: Option<Object<Aging>>,
+        /// The magnitudes of shortest first (`balanced`).
+        shortest: Option<Object<Shortest>>,
+        /// Whether turns go by the shares of tenants that compete (`balanced`). True if left out.
+        share: Option<bool>,
         /// Weights of rules by name; 0 switches one off (`simple`, `resource-aware`, `aging`,
         /// `balanced`).
         rules: Option<Table<Label, Factor, { maxima::KEYS_MAX }>>,
@@ -130,12 +134,29 @@ record! {
 }
 
 record! {
+    /// The magnitudes of shortest first. The preset's own if left out.
+    Shortest {
+        /// A job ages as if it had become ready later by so many times its predicted length …
+        length: Option<Slope>,
+        /// … which counts as so many times shorter if a person waits for it.
+        on_demand: Option<AtLeastOne>,
+        /// Nobody loses patience before this.
+        patience_min_ms: Option<Span>,
+        /// Patience lasts longer by this part of the time that the fleet needs for all who wait …
+        patience_drain: Option<Factor>,
+        /// … and by all of it for each so many jobs that wait for every slot.
+        patience_crowd: Option<Factor>,
+    }
+}
+
+record! {
     /// Keeping slots that can run rare work. The preset's own numbers if left out.
     Guard {
-        /// Work is rare if at most one in so many slots can run it.
+        /// Work is rarer than other work if that could run on so many times the slots.
         rare_one_in: Option<AtLeastOne>,
-        /// Other work may take the last free slot for rare work once it is this old.
-        hold_max_ms: Option<Span>,
+        /// What a second of delay of rare work costs, in seconds of delay of those who wait for
+        /// other work.
+        price: Option<Factor>,
     }
 }
 

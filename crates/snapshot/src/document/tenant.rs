@@ -7,6 +7,7 @@ use model::{Fixed, Name, TenantId, maxima};
 use super::list::{List, Object};
 use super::name::{Id, Label};
 use super::number::{Count, Number, Quantity, SignedNumber};
+use super::recent::Recent;
 use super::{or, unless};
 use crate::check::unique;
 use crate::error::{At as _, Problem};
@@ -24,9 +25,14 @@ record! {
         used: Option<Number>,
         /// Jobs completed within the window. 0 if left out.
         completed: Option<Quantity>,
-        /// What is added to its usage where shares are counted (`balanced`): a tenant that comes
-        /// back after it had nothing to do is due nothing for that time. 0 if left out.
+        /// Slot-seconds on its account where shares are live (`balanced`), those of attempts that
+        /// run apart. Only differences between tenants matter. 0 if left out.
         lift: Option<SignedNumber>,
+        /// Slot-milliseconds that it asked for lately. Those of its jobs here, if left out.
+        asked: Option<Object<Recent>>,
+        /// Whether its share is counted, because it asked for more than its due. False if left
+        /// out.
+        competes: Option<bool>,
         /// The most cost within the window. No limit if left out.
         budget: Option<Number>,
         /// The most jobs at once. No limit if left out.
@@ -84,6 +90,8 @@ impl Tenant {
             used: or(self.used, default.used),
             completed: or(self.completed, default.completed),
             lift: or(self.lift, default.lift),
+            asked: self.asked.map(|Object(asked)| asked.read()),
+            competes: or(self.competes, default.competes),
             budget: self.budget.map(Fixed::from),
             jobs_max: self.jobs_max.map(u32::from),
             workspaces: self.workspaces.map(u32::from),
@@ -102,6 +110,8 @@ impl Tenant {
             used: unless(tenant.used, &default.used).map(Number),
             completed: unless(tenant.completed, &default.completed).map(Quantity),
             lift: unless(tenant.lift, &default.lift).map(SignedNumber),
+            asked: tenant.asked.map(|asked| Object(Recent::write(asked))),
+            competes: unless(tenant.competes, &default.competes),
             budget: tenant.budget.map(Number),
             jobs_max: tenant.jobs_max.map(Count),
             workspaces: tenant.workspaces.map(Count),

@@ -1,0 +1,69 @@
+//! Who competes: tenants that ask for more than their share.
+//!
+//! What tenants ask for is the work that came lately, and the work that waits. Slots are dealt out
+//! in thought: nobody gets more than it asks for, and what one leaves is for the others, by weight.
+//! Whoever gets nearly all it asks for is content. Its jobs stand in the common order, where age
+//! protects them: to let them go first would delay many short jobs of others and hardly help. The
+//! others compete, and turns go by their shares, until none of their jobs waits.
+
+use model::policy::{ASKED_SHARE, ASKED_SPAN, LENGTH_UNKNOWN, Turn};
+use model::{Job, Millis, Recent};
+
+use crate::table::TenantIx;
+use crate::tenants::Sharer;
+use crate::world::World;
+
+/// A world that is younger than this is taken to be so old, or its first job would be a flood.
+const AGE_MIN: Millis = Millis::from_secs(30);
+
+impl World {
+    /// Counts what a job's tenant asks for with it.
+    pub(crate) fn count_asked(&mut self, tenant: TenantIx, job: &Job) {
+        let length = job.estimate.unwrap_or(LENGTH_UNKNOWN).0;
+        let work = length.saturating_mul(i64::from(job.slots));
+        self.tenants.change(tenant, |sharer| {
+            let asked = sharer.tenant.asked.get_or_insert_default();
+            asked.add(job.ready, work, ASKED_SPAN);
+        });
+    }
+
+    /// Finds those who compete from now on.
+    pub(crate) fn review_demand(&mut self) {
+        if self.policy.turn != Turn::Guaranteed || self.tenants.n_waiting < 2 {
+            return;
+        }
+        let mut asks: Vec<(TenantIx, i128, i128)> = self
+            .tenants
+            .iter()
+            .map(|(ix, sharer)| (ix, self.asks(sharer), sharer.share()))
+            .filter(|(_, asked, _)| *asked > 0)
+            .collect();
+        // Who asks for least, for its weight, is satisfied first.
+        asks.sort_by(|one, two| (one.1 * two.2).cmp(&(two.1 * one.2)).then(one.0.cmp(&two.0)));
+        let mut left = i128::from(self.fleet.slots) * i128::from(ASKED_SPAN.0);
+        let mut shares: i128 = asks.iter().map(|(_, _, share)| share).sum();
+        let enough = i128::from(ASKED_SHARE.in_thousandths());
+        let n_content = asks.iter().take_while(|(_, asked, share)| {
+            let is_content = asked * shares * 1_000 < enough * left * share;
+            if is_content {
+                left -= asked;
+                shares -= share;
+            }
+            is_content
+        });
+        let n_content = n_content.count();
+        for (ix, _, _) in asks.split_off(n_content) {
+            self.tenants.change(ix, |sharer| sharer.tenant.competes |= sharer.n_queued > 0);
+        }
+    }
+
+    /// What a tenant asks for in the time that is counted, in slot-milliseconds.
+    fn asks(&self, sharer: &Sharer) -> i128 {
+        let span = i128::from(ASKED_SPAN.0);
+        let age = self.began.map_or(Millis::ZERO, |began| self.now.since(began));
+        let counted = i128::from(age.0.clamp(AGE_MIN.0, ASKED_SPAN.0));
+        let lately = |asked: &Recent| i128::from(asked.sum(self.now, ASKED_SPAN));
+        let came = sharer.tenant.asked.as_ref().map_or(0, lately);
+        came * span / counted + sharer.backlog.work()
+    }
+}
