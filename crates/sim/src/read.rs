@@ -9,7 +9,7 @@ use flate2::read::MultiGzDecoder;
 use crate::error::Error;
 use crate::fleet::Fleet;
 use crate::workload::{Bad, Workload};
-use crate::{rows, swf};
+use crate::{rows, seating, swf};
 
 pub use crate::swf::Reading;
 
@@ -45,9 +45,13 @@ pub fn workload(path: &Path, options: &Options) -> Result<Workload, Error> {
     Ok(workload)
 }
 
-/// The fleet in a `.csv` file.
+/// The fleet in a `.csv` or `.toml` file.
 pub fn fleet(path: &Path) -> Result<Fleet, Error> {
-    Fleet::parse(&path.display().to_string(), &text(path)?)
+    let name = path.display().to_string();
+    match extension(path).as_str() {
+        "toml" => seating::parse_toml(&name, &text(path)?),
+        _ => seating::parse(&name, &text(path)?),
+    }
 }
 
 /// The extension of a file, without `.gz`.
@@ -57,7 +61,7 @@ fn extension(path: &Path) -> String {
     name.rsplit('.').next().unwrap_or_default().to_owned()
 }
 
-fn text(path: &Path) -> Result<String, Error> {
+pub(crate) fn text(path: &Path) -> Result<String, Error> {
     let read = || -> io::Result<String> {
         let bytes = fs::read(path)?;
         let mut text = String::new();

@@ -2,7 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sim::preset::{self, Preset};
-use sim::{Baseline, Fleet, Measures, Replay, Scheduler, Workload};
+use sim::{Baseline, Conditions, Fleet, Measures, Replay, Scheduler, Workload};
 
 use super::{Options, estimates, failure, window, wrong};
 use crate::print::{self, Failure};
@@ -27,10 +27,12 @@ pub(super) fn run(
     let bar = bar(name, workload);
     let mut watch = |n_ended| bar.set_position(u64::try_from(n_ended).unwrap_or(u64::MAX));
     let tick = options.tick.map(model::Millis);
-    let replay = sim::replay(workload, &mut *scheduler, tick, &mut watch).map_err(failure)?;
+    let conditions = Conditions { tick, ..Conditions::default() };
+    let replay = sim::replay(workload, fleet, &mut *scheduler, &conditions, &mut watch);
+    let replay = replay.map_err(failure)?;
     let took_s = bar.elapsed().as_secs_f64();
     bar.finish_and_clear();
-    let measures = Measures::new(workload, fleet, &replay.starts);
+    let measures = Measures::new(workload, fleet, &replay);
     Ok(Outcome { policy: name.to_owned(), replay, measures, took_s })
 }
 
@@ -38,7 +40,7 @@ fn scheduler<'a>(
     options: &Options,
     name: &str,
     workload: &'a Workload,
-    fleet: &Fleet,
+    fleet: &'a Fleet,
 ) -> Result<Box<dyn Scheduler + 'a>, Failure> {
     if let Some(baseline) = Baseline::from_name(name) {
         let scheduler = baseline.scheduler(workload, fleet, window(options, true));
@@ -53,8 +55,9 @@ fn scheduler<'a>(
         estimates: estimates(options)?,
         seed: options.seed,
         window: window(options, false),
+        budget: None,
     };
-    Ok(Box::new(Preset::new(workload, fleet, policy, how).map_err(failure)?))
+    Ok(Box::new(Preset::new(workload, fleet, policy, how)))
 }
 
 fn bar(name: &str, workload: &Workload) -> ProgressBar {
