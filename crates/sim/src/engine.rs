@@ -31,6 +31,10 @@ pub trait Scheduler {
     fn stops(&mut self) -> Vec<usize> {
         Vec::new()
     }
+    /// How often one scheduler asked for a job that another had taken.
+    fn n_conflicts(&self) -> u64 {
+        0
+    }
     /// The next moment at which a pass may start something although nothing happened.
     fn wake_at(&self) -> Option<Timestamp> {
         None
@@ -86,6 +90,8 @@ pub struct Replay {
     pub lost: Vec<Lost>,
     /// How many passes there were.
     pub n_passes: u64,
+    /// How often one scheduler asked for a job that another had taken.
+    pub n_conflicts: u64,
 }
 
 impl Replay {
@@ -131,7 +137,8 @@ pub fn replay(
             None => run.scheduler.wake_at().map(|at| at.max(now + Millis(1))),
         };
     }
-    Ok(Replay { starts: run.starts, lost: run.lost, n_passes: run.n_passes })
+    let n_conflicts = run.scheduler.n_conflicts();
+    Ok(Replay { starts: run.starts, lost: run.lost, n_passes: run.n_passes, n_conflicts })
 }
 
 /// Where a job is.

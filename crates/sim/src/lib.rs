@@ -14,6 +14,7 @@
 
 mod error;
 pub mod workload;
+pub mod sharers;
 pub mod fleet;
 pub mod seating;
 pub mod read;
@@ -29,8 +30,10 @@ mod usage;
 pub mod baseline;
 pub mod measure;
 pub mod share;
+pub mod promise;
 pub mod bound;
 mod relax;
+pub mod report;
 mod number;
 
 pub use baseline::Baseline;
@@ -43,4 +46,5 @@ pub use fleet::Fleet;
 pub use many::Many;
 pub use measure::Measures;
 pub use preset::Preset;
+pub use promise::Promise;
 pub use workload::{Job, Row, Workload};

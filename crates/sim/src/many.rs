@@ -60,11 +60,6 @@ impl<'a> Many<'a> {
         }
     }
 
-    /// How often a scheduler asked for a job that another had taken.
-    pub const fn n_conflicts(&self) -> u64 {
-        self.n_conflicts
-    }
-
     fn hear(&mut self, now: Timestamp) {
         while let Some((_, news)) = self.news.front().copied().filter(|(at, _)| *at <= now) {
             self.news.pop_front();
@@ -161,6 +156,10 @@ impl Scheduler for Many<'_> {
 
     fn stops(&mut self) -> Vec<usize> {
         std::mem::take(&mut self.stops)
+    }
+
+    fn n_conflicts(&self) -> u64 {
+        self.n_conflicts
     }
 
     fn wake_at(&self) -> Option<Timestamp> {

@@ -8,6 +8,7 @@ use flate2::read::MultiGzDecoder;
 
 use crate::error::Error;
 use crate::fleet::Fleet;
+use crate::sharers::{self, Dues};
 use crate::workload::{Bad, Workload};
 use crate::{rows, seating, swf};
 
@@ -52,6 +53,11 @@ pub fn fleet(path: &Path) -> Result<Fleet, Error> {
         "toml" => seating::parse_toml(&name, &text(path)?),
         _ => seating::parse(&name, &text(path)?),
     }
+}
+
+/// What a `.toml` file says about tenants.
+pub fn dues(path: &Path) -> Result<Dues, Error> {
+    sharers::parse(&path.display().to_string(), &text(path)?)
 }
 
 /// The extension of a file, without `.gz`.

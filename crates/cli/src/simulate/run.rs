@@ -1,8 +1,10 @@
 //! One replay, with a bar for who watches.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use model::Millis;
 use sim::preset::{self, Preset};
-use sim::{Baseline, Conditions, Fleet, Measures, Replay, Scheduler, Workload};
+use sim::promise::{self, Promise};
+use sim::{Baseline, Fleet, Many, Measures, Replay, Scheduler, Workload};
 
 use super::{Options, estimates, failure, window, wrong};
 use crate::print::{self, Failure};
@@ -12,6 +14,8 @@ pub(super) struct Outcome {
     pub(super) policy: String,
     pub(super) replay: Replay,
     pub(super) measures: Measures,
+    /// The longest wait that was promised or asked for, and how that was kept.
+    pub(super) promise: Option<Promise>,
     /// How long the replay took here.
     pub(super) took_s: f64,
 }
@@ -23,41 +27,70 @@ pub(super) fn run(
     workload: &Workload,
     fleet: &Fleet,
 ) -> Result<Outcome, Failure> {
-    let mut scheduler = scheduler(options, name, workload, fleet)?;
+    let policy = policy(name)?;
+    let mut scheduler = scheduler(options, &policy, workload, fleet)?;
+    let conditions = options.under.conditions()?;
     let bar = bar(name, workload);
     let mut watch = |n_ended| bar.set_position(u64::try_from(n_ended).unwrap_or(u64::MAX));
-    let tick = options.tick.map(model::Millis);
-    let conditions = Conditions { tick, ..Conditions::default() };
     let replay = sim::replay(workload, fleet, &mut *scheduler, &conditions, &mut watch);
     let replay = replay.map_err(failure)?;
     let took_s = bar.elapsed().as_secs_f64();
     bar.finish_and_clear();
+    let stated = match &policy {
+        Policy::Baseline(_) => None,
+        Policy::Preset(policy) => promise::bound(policy, workload, fleet),
+    };
+    let bound = options.under.bound().or(stated);
+    let promise = bound.map(|bound| Promise::new(workload, &replay, bound));
     let measures = Measures::new(workload, fleet, &replay);
-    Ok(Outcome { policy: name.to_owned(), replay, measures, took_s })
+    Ok(Outcome { policy: name.to_owned(), replay, measures, promise, took_s })
 }
 
-fn scheduler<'a>(
-    options: &Options,
-    name: &str,
-    workload: &'a Workload,
-    fleet: &'a Fleet,
-) -> Result<Box<dyn Scheduler + 'a>, Failure> {
+/// What decides.
+enum Policy {
+    Baseline(Baseline),
+    Preset(Box<model::Policy>),
+}
+
+fn policy(name: &str) -> Result<Policy, Failure> {
     if let Some(baseline) = Baseline::from_name(name) {
-        let scheduler = baseline.scheduler(workload, fleet, window(options, true));
-        return scheduler.map_err(failure);
+        return Ok(Policy::Baseline(baseline));
     }
     let policy = snapshot::policy(name).map_err(|error| {
         let hint = error.hint().map(ToOwned::to_owned);
         let baselines = Baseline::ALL.map(Baseline::name).join(", ");
         wrong(error.to_string(), hint.or(Some(format!("baselines are {baselines}"))))
     })?;
+    Ok(Policy::Preset(Box::new(policy)))
+}
+
+fn scheduler<'a>(
+    options: &Options,
+    policy: &Policy,
+    workload: &'a Workload,
+    fleet: &'a Fleet,
+) -> Result<Box<dyn Scheduler + 'a>, Failure> {
+    let policy = match policy {
+        Policy::Baseline(baseline) => {
+            if options.under.for_presets() {
+                let name = baseline.name();
+                print::note(&format!("{name} knows no quotas, budgets or other schedulers"));
+            }
+            let scheduler = baseline.scheduler(workload, fleet, window(options, true));
+            return scheduler.map_err(failure);
+        }
+        Policy::Preset(policy) => policy,
+    };
     let how = preset::Options {
         estimates: estimates(options)?,
-        seed: options.seed,
+        seed: options.under.seed(),
         window: window(options, false),
-        budget: None,
+        budget: options.under.budget_of_all()?,
     };
-    Ok(Box::new(Preset::new(workload, fleet, policy, how)))
+    Ok(match options.under.schedulers() {
+        (1, Millis::ZERO) => Box::new(Preset::new(workload, fleet, (**policy).clone(), how)),
+        several => Box::new(Many::new(workload, fleet, policy, how, several)),
+    })
 }
 
 fn bar(name: &str, workload: &Workload) -> ProgressBar {

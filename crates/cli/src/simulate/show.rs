@@ -2,7 +2,7 @@
 
 use model::{Fixed, Millis};
 use serde_json::{Value, json};
-use sim::measure::Waits;
+use sim::measure::{Losses, Waits};
 use sim::share::Share;
 use sim::{Bounds, Fleet, Workload};
 
@@ -60,6 +60,12 @@ fn run(outcome: &Outcome, workload: &Workload, bounds: &Bounds) -> Value {
         "wait_max": over(seconds(measures.all.max) * 1_000.0, bounds.wait_max_ms),
         "makespan": over(seconds(measures.makespan) * 1_000.0, bounds.makespan_ms),
     });
+    value["preempted"] = losses(&measures.preempted);
+    value["failed"] = losses(&measures.failed);
+    value["bound"] = outcome.promise.map_or(Value::Null, |promise| {
+        json!({ "wait_max_s": seconds(promise.bound), "n_violations": promise.n_violations })
+    });
+    value["n_conflicts"] = json!(outcome.replay.n_conflicts);
     value["n_passes"] = json!(outcome.replay.n_passes);
     value["took_s"] = json!(outcome.took_s);
     value
@@ -75,6 +81,10 @@ fn waits(waits: &Waits) -> Value {
         "wait_max_s": seconds(waits.max),
         "slowdown": waits.slowdown,
     })
+}
+
+fn losses(losses: &Losses) -> Value {
+    json!({ "n_attempts": losses.n_attempts, "slot_s": losses.slot_s, "part": losses.part })
 }
 
 fn share(share: &Share, workload: &Workload) -> Value {
@@ -100,26 +110,51 @@ fn seconds(length: Millis) -> f64 {
     Fixed::thousandths(length.0).to_f64()
 }
 
+/// The titles of columns, and the cells of rows.
+pub(super) type Cells = (Vec<&'static str>, Vec<Vec<String>>);
+
 /// A table of policies, with what cannot be beaten below, and one of parts for each policy.
 pub(super) fn tables(workload: &Workload, bounds: &Bounds, outcomes: &[Outcome]) -> String {
+    let (header, rows) = policies(bounds, outcomes);
+    let mut text = print::table(&header, rows, &(1..header.len()).collect::<Vec<_>>());
+    let (header, rows) = parts(workload, outcomes);
+    text.push('\n');
+    text + &print::table(&header, rows, &(2..header.len()).collect::<Vec<_>>())
+}
+
+/// One row a policy, and what cannot be beaten.
+pub(super) fn policies(bounds: &Bounds, outcomes: &[Outcome]) -> Cells {
+    let mut header = vec!["policy", "mean s", "p50", "p95", "p99", "max", "slowdown", "used"];
+    header.extend(["makespan s", "jain", "share err", "lag"]);
     let mut rows: Vec<Vec<String>> = outcomes.iter().map(row).collect();
     rows.push(bound_row(bounds));
-    let header = [
-        "policy",
-        "mean s",
-        "p50",
-        "p95",
-        "p99",
-        "max",
-        "slowdown",
-        "used",
-        "makespan s",
-        "jain",
-        "share err",
-        "lag",
-    ];
-    let mut text = print::table(&header, rows, &(1..header.len()).collect::<Vec<_>>());
-    let header = ["policy", "jobs of", "n", "mean s", "p50", "p95", "p99", "max", "slowdown"];
+    let mut add = |title, cells: Vec<Option<String>>| {
+        // What happened nowhere is not told.
+        if cells.iter().any(Option::is_some) {
+            header.push(title);
+            let cells = cells.into_iter().map(Option::unwrap_or_default);
+            for (row, cell) in rows.iter_mut().zip(cells.chain([String::new()])) {
+                row.push(cell);
+            }
+        }
+    };
+    let each = |cell: &dyn Fn(&Outcome) -> Option<String>| outcomes.iter().map(cell).collect();
+    let some = |number: usize| (number > 0).then(|| number.to_string());
+    let part = |part: f64| (part > 0.0).then(|| format!("{:.2} %", part * 100.0));
+    add("evicted", each(&|outcome| some(outcome.measures.preempted.n_attempts)));
+    add("preempted", each(&|outcome| part(outcome.measures.preempted.part)));
+    add("failed", each(&|outcome| some(outcome.measures.failed.n_attempts)));
+    add("lost", each(&|outcome| part(outcome.measures.failed.part)));
+    let late = |outcome: &Outcome| outcome.promise.map(|own| own.n_violations.to_string());
+    let bound = |outcome: &Outcome| outcome.promise.map(|own| format!("{:.0}", seconds(own.bound)));
+    add("bound s", each(&bound));
+    add("violations", each(&late));
+    (header, rows)
+}
+
+/// One row for each tenant, type and mode under each policy.
+pub(super) fn parts(workload: &Workload, outcomes: &[Outcome]) -> Cells {
+    let header = vec!["policy", "jobs of", "n", "mean s", "p50", "p95", "p99", "max", "slowdown"];
     let mut rows = Vec::new();
     for outcome in outcomes {
         // Beyond a few, tenants are for machines.
@@ -132,8 +167,7 @@ pub(super) fn tables(workload: &Workload, bounds: &Bounds, outcomes: &[Outcome])
             rows.push(row);
         }
     }
-    text.push('\n');
-    text + &print::table(&header, rows, &(2..header.len()).collect::<Vec<_>>())
+    (header, rows)
 }
 
 /// So many tenants and types are shown one by one.
