@@ -34,10 +34,14 @@ pub(super) fn write(
         header: header.into_iter().map(ToOwned::to_owned).collect(),
         rows,
     };
-    let tables = [
+    let mut tables = vec![
         table("Policies", show::policies(bounds, outcomes)),
         table("By tenant, type and mode", show::parts(workload, outcomes)),
     ];
+    let extras = show::extras(outcomes);
+    if extras.0.len() > 1 {
+        tables.insert(1, table("Losses and bounds", extras));
+    }
     let path = folder.join("report.html");
     super::write(
         &path,

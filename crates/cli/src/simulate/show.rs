@@ -117,6 +117,11 @@ pub(super) type Cells = (Vec<&'static str>, Vec<Vec<String>>);
 pub(super) fn tables(workload: &Workload, bounds: &Bounds, outcomes: &[Outcome]) -> String {
     let (header, rows) = policies(bounds, outcomes);
     let mut text = print::table(&header, rows, &(1..header.len()).collect::<Vec<_>>());
+    let (header, rows) = extras(outcomes);
+    if header.len() > 1 {
+        text.push('\n');
+        text += &print::table(&header, rows, &(1..header.len()).collect::<Vec<_>>());
+    }
     let (header, rows) = parts(workload, outcomes);
     text.push('\n');
     text + &print::table(&header, rows, &(2..header.len()).collect::<Vec<_>>())
@@ -128,13 +133,19 @@ pub(super) fn policies(bounds: &Bounds, outcomes: &[Outcome]) -> Cells {
     header.extend(["makespan s", "jain", "share err", "lag"]);
     let mut rows: Vec<Vec<String>> = outcomes.iter().map(row).collect();
     rows.push(bound_row(bounds));
+    (header, rows)
+}
+
+/// What was lost, and how bounds were kept; what happened nowhere is not told.
+pub(super) fn extras(outcomes: &[Outcome]) -> Cells {
+    let mut header = vec!["policy"];
+    let mut rows: Vec<Vec<String>> =
+        outcomes.iter().map(|outcome| vec![outcome.policy.clone()]).collect();
     let mut add = |title, cells: Vec<Option<String>>| {
-        // What happened nowhere is not told.
         if cells.iter().any(Option::is_some) {
             header.push(title);
-            let cells = cells.into_iter().map(Option::unwrap_or_default);
-            for (row, cell) in rows.iter_mut().zip(cells.chain([String::new()])) {
-                row.push(cell);
+            for (row, cell) in rows.iter_mut().zip(cells) {
+                row.push(cell.unwrap_or_default());
             }
         }
     };
@@ -149,6 +160,8 @@ pub(super) fn policies(bounds: &Bounds, outcomes: &[Outcome]) -> Cells {
     let bound = |outcome: &Outcome| outcome.promise.map(|own| format!("{:.0}", seconds(own.bound)));
     add("bound s", each(&bound));
     add("violations", each(&late));
+    let lost = |outcome: &Outcome| usize::try_from(outcome.replay.n_conflicts).ok();
+    add("lost claims", each(&|outcome| some(lost(outcome)?)));
     (header, rows)
 }
 

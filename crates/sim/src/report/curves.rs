@@ -14,7 +14,7 @@ const WAIT_MIN_S: f64 = 0.1;
 /// Points of a curve.
 const POINTS: u32 = 400;
 /// Parts of the time for which a mean is drawn.
-pub(super) const SPANS: usize = 300;
+const SPANS: usize = 300;
 
 /// Which part of the jobs waited no longer than so long.
 pub(super) fn waits(workload: &Workload, runs: &[Run<'_>]) -> Picture {
@@ -93,19 +93,19 @@ fn means(workload: &Workload, run: Run<'_>, span: Millis) -> Vec<(f64, f64)> {
 }
 
 /// Sums over equal parts of the time.
-pub(super) struct Spans {
+struct Spans {
     length: i64,
     sums: Vec<i128>,
 }
 
 impl Spans {
-    pub(super) fn new(span: Millis) -> Self {
+    fn new(span: Millis) -> Self {
         let n_spans = i64::try_from(SPANS).unwrap_or(i64::MAX);
         Self { length: (span.0 / n_spans).max(1) + 1, sums: vec![0; SPANS] }
     }
 
     /// Something was so much from one moment to another.
-    pub(super) fn add(&mut self, from: Timestamp, until: Timestamp, much: i64) {
+    fn add(&mut self, from: Timestamp, until: Timestamp, much: i64) {
         let mut from = from.0;
         while from < until.0 && much != 0 {
             let ix = from / self.length;
@@ -117,18 +117,9 @@ impl Spans {
         }
     }
 
-    /// The sum of each part of the time.
-    pub(super) fn sums(&self) -> &[i128] {
-        &self.sums
-    }
-
-    /// The middle of the part of the time at a place.
-    pub(super) fn middle(&self, ix: usize) -> f64 {
-        (count(ix) + 0.5) * float(self.length.into())
-    }
-
     fn means(&self) -> Vec<(f64, f64)> {
         let sums = self.sums.iter().enumerate();
-        sums.map(|(ix, sum)| (self.middle(ix), ratio(*sum, self.length.into()))).collect()
+        let middle = |ix: usize| (count(ix) + 0.5) * float(self.length.into());
+        sums.map(|(ix, sum)| (middle(ix), ratio(*sum, self.length.into()))).collect()
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use model::Timestamp;
+use model::{Millis, Timestamp};
 use plotters::prelude::*;
 
 use super::plot::{self, Axis};
@@ -16,7 +16,7 @@ use crate::workload::Workload;
 
 /// So many slots are drawn.
 const SLOTS_MAX: u64 = 128;
-/// So many attempts are drawn: those around the longest queue.
+/// So many attempts start in what is drawn: those around the longest queue.
 const ATTEMPTS_MAX: usize = 1_200;
 /// Rows of slots are so high.
 const ROW: u32 = 9;
@@ -31,9 +31,10 @@ pub(super) fn gantt(
     if fleet.slots() > SLOTS_MAX {
         return None;
     }
-    let attempts = around_the_longest_queue(workload, run);
-    let from = attempts.iter().map(|(_, start)| start.at).min()?;
-    let until = attempts.iter().map(|(_, start)| start.end).max()?;
+    let (from, until) = around_the_longest_queue(workload, run)?;
+    let mut attempts: Vec<(usize, Start)> = run.replay.attempts().collect();
+    attempts.retain(|(_, start)| start.at < until && start.end > from);
+    attempts.sort_by_key(|(job, start)| (start.at, *job));
     let rows = Rows::new(workload, fleet, &attempts);
     let (unit, length) = plot::unit(until.since(from).0);
     let time = |at: Timestamp| float(at.0.into()) / length;
@@ -41,7 +42,7 @@ pub(super) fn gantt(
         let (job, start) = attempts[*attempt];
         let color = plot::color(workload.jobs[job].tenant);
         let is_lost = run.replay.starts[job] != start;
-        (count(*row), time(start.at), time(start.end), color, is_lost)
+        (count(*row), time(start.at.max(from)), time(start.end.min(until)), color, is_lost)
     });
     let bars: Vec<(f64, f64, f64, RGBColor, bool)> = bars.collect();
     let tenants = workload.tenants.iter().take(6).enumerate();
@@ -56,6 +57,7 @@ pub(super) fn gantt(
         let below = plot::legend(root, &names)?;
         let mut chart = ChartBuilder::on(&below)
             .margin_right(24)
+            .margin_left(12)
             .margin_top(8)
             .x_label_area_size(44)
             .y_label_area_size(70)
@@ -73,24 +75,25 @@ pub(super) fn gantt(
         Ok(())
     });
     let is_all = attempts.len() == run.replay.starts.len() + run.replay.lost.len();
-    let which = if is_all { "All attempts" } else { "The attempts around the longest queue" };
+    let which = if is_all { "All attempts" } else { "The time around the longest queue" };
     Some(Picture {
         name: format!("slots-{number}"),
         title: format!("Slots under {}", run.name),
         note: format!(
-            "{which}, each slot a row, coloured by tenant. White is idle; what is pale was \
+            "{which}, each slot a row, coloured by tenant. Empty is idle; what is pale was \
              preempted or lost."
         ),
         svg,
     })
 }
 
-/// All attempts, or those that start closest to when most jobs wait.
-fn around_the_longest_queue(workload: &Workload, run: Run<'_>) -> Vec<(usize, Start)> {
-    let mut attempts: Vec<(usize, Start)> = run.replay.attempts().collect();
-    attempts.sort_by_key(|(job, start)| (start.at, *job));
-    if attempts.len() <= ATTEMPTS_MAX {
-        return attempts;
+/// All of the time, or that in which a few attempts start around when most jobs wait.
+fn around_the_longest_queue(workload: &Workload, run: Run<'_>) -> Option<(Timestamp, Timestamp)> {
+    let mut starts: Vec<Timestamp> = run.replay.attempts().map(|(_, start)| start.at).collect();
+    starts.sort_unstable();
+    if starts.len() <= ATTEMPTS_MAX {
+        let end = run.replay.starts.iter().map(|start| start.end).max()?;
+        return Some((*starts.first()?, end));
     }
     let (mut n_waiting, mut most) = (0, (0, Reverse(Timestamp(0))));
     for (at, _, change) in changes(workload, run.replay) {
@@ -98,9 +101,11 @@ fn around_the_longest_queue(workload: &Workload, run: Run<'_>) -> Vec<(usize, St
         most = most.max((n_waiting, Reverse(at)));
     }
     let (_, Reverse(peak)) = most;
-    let middle = attempts.partition_point(|(_, start)| start.at < peak);
-    let first = middle.saturating_sub(ATTEMPTS_MAX / 2).min(attempts.len() - ATTEMPTS_MAX);
-    attempts.drain(first..first + ATTEMPTS_MAX).collect()
+    let middle = starts.partition_point(|at| *at < peak);
+    let first = middle.saturating_sub(ATTEMPTS_MAX / 2).min(starts.len() - ATTEMPTS_MAX);
+    let (from, until) = (starts[first], starts[first + ATTEMPTS_MAX - 1]);
+    // If all start at once there is still something to see.
+    Some((from, until.max(from + Millis(1))))
 }
 
 /// Attempts in rows, none over another.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
 
-use crate::number::{float, whole};
+use crate::number::whole;
 
 /// Width and height of a picture.
 pub(super) const SIZE: (u32, u32) = (960, 380);
@@ -56,13 +56,11 @@ pub(super) struct Axis<'a> {
 
 /// A unit of time that suits a span, with its length in milliseconds.
 pub(super) const fn unit(span_ms: i64) -> (&'static str, f64) {
-    const MINUTE: i64 = 60_000;
-    const HOUR: i64 = 60 * MINUTE;
     match span_ms {
         ..=300_000 => ("seconds", 1_000.0),
         300_001..=18_000_000 => ("minutes", 60_000.0),
-        18_000_001..=432_000_000 => ("hours", float(HOUR as i128)),
-        _ => ("days", float(24 * HOUR as i128)),
+        18_000_001..=432_000_000 => ("hours", 3_600_000.0),
+        _ => ("days", 86_400_000.0),
     }
 }
 
@@ -86,6 +84,7 @@ where
         let below = legend(root, &names)?;
         let mut chart = ChartBuilder::on(&below)
             .margin_right(24)
+            .margin_left(12)
             .margin_top(8)
             .x_label_area_size(44)
             .y_label_area_size(70)
@@ -131,14 +130,15 @@ pub(super) fn legend<'a>(
 ) -> Result<Root<'a>, Failure> {
     const ROW: i32 = 22;
     const KEY: i32 = 26;
+    const LEFT: i32 = 82;
     let (width, _) = root.dim_in_pixel();
     let right = i32::try_from(width).unwrap_or(i32::MAX) - 24;
-    let (mut x, mut y) = (70, 14);
+    let (mut x, mut y) = (LEFT, 14);
     for (name, color, is_dashed) in names {
         let name = shortened(name);
         let length = KEY + 20 + 7 * i32::try_from(name.chars().count()).unwrap_or(0);
-        if x > 70 && x + length > right {
-            (x, y) = (70, y + ROW);
+        if x > LEFT && x + length > right {
+            (x, y) = (LEFT, y + ROW);
         }
         let dashes: &[(i32, i32)] = if *is_dashed { &[(0, 7), (11, 18)] } else { &[(0, 20)] };
         for (from, to) in dashes {
@@ -195,6 +195,7 @@ pub(super) fn up_to(numbers: impl Iterator<Item = f64>) -> Range<f64> {
 }
 
 /// A number as people write it: `12`, `1.5`, `20k`, `3M`.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "this is how axes ask")]
 pub(super) fn short(number: &f64) -> String {
     let (number, sign) = match *number {
         number if number.abs() >= 999_950.0 => (number / 1e6, "M"),

@@ -2,15 +2,19 @@
 
 use model::{Millis, Timestamp};
 
-use super::curves::{self, Spans};
+use super::curves;
 use super::plot::{self, Axis, Line};
 use super::{Picture, Run};
-use crate::number::{float, ratio};
+use crate::number::{count, float, ratio};
 use crate::share::{Busy, changes};
-use crate::workload::Workload;
+use crate::workload::{Sharer, Workload};
 
 /// So many tenants are drawn: those with the most work.
 const TENANTS_MAX: usize = 5;
+/// Parts of the time for which a mean is drawn …
+const SPANS: usize = 120;
+/// … of so many looks each.
+const LOOKS: usize = 16;
 
 /// The share of each tenant and its target; `None` with a single tenant.
 pub(super) fn shares(workload: &Workload, run: Run<'_>, number: usize) -> Option<Picture> {
@@ -20,24 +24,21 @@ pub(super) fn shares(workload: &Workload, run: Run<'_>, number: usize) -> Option
     let span = curves::end(workload, &[run]);
     let (unit, length) = plot::unit(span.0);
     let drawn = largest(workload);
-    let (had, due) = sums(workload, run, &drawn, span);
+    let sums = Sums::new(workload, run, &drawn, span);
     let mut lines = Vec::new();
     for (at, tenant) in drawn.iter().enumerate() {
         let name = format!("tenant {}", workload.tenants[*tenant].id);
-        let points = |spans: &Spans, all: &[i128]| {
-            let sums = spans.sums().iter().zip(all).enumerate();
-            let points = sums
-                .filter(|(_, (_, all))| **all > 0)
-                .map(|(ix, (sum, all))| (spans.middle(ix) / length, ratio(*sum, *all)));
+        let points = |own: &[f64]| {
+            let sums = own.iter().zip(&sums.all).enumerate();
+            let points = sums.filter(|(_, (_, all))| **all > 0.0).map(|(ix, (own, all))| {
+                let middle = (count(ix) + 0.5) / count(SPANS) * float(span.0.into());
+                (middle / length, own / all)
+            });
             points.collect::<Vec<_>>()
         };
-        let target = Line {
-            name: Some(format!("{name}, target")),
-            is_dashed: true,
-            ..Line::new(at, "", points(&due.parts[at], &due.all()))
-        };
-        lines.push(Line::new(at, &name, points(&had.parts[at], &had.all())));
-        lines.push(target);
+        let target = Line::new(at, &format!("{name}, target"), points(&sums.due[at]));
+        lines.push(Line::new(at, &name, points(&sums.had[at])));
+        lines.push(Line { is_dashed: true, ..target });
     }
     let x_axis = Axis { title: format!("time ({unit})"), label: &plot::short };
     let percent = |part: &f64| format!("{:.0} %", part * 100.0);
@@ -46,8 +47,8 @@ pub(super) fn shares(workload: &Workload, run: Run<'_>, number: usize) -> Option
     Some(Picture {
         name: format!("shares-{number}"),
         title: format!("Shares under {}", run.name),
-        note: "The part of the slots in use that each tenant had. Dashed: what it was due by its \
-               weight, among those who had something waiting or running."
+        note: "The part of the slots in use that each tenant had. Dashed: its target. What a \
+               tenant with nothing waiting does not use of its due goes to the others, by weight."
             .to_owned(),
         svg: plot::lines(ranges, (&x_axis, &y_axis), &lines),
     })
@@ -66,69 +67,97 @@ fn largest(workload: &Workload) -> Vec<usize> {
     order
 }
 
-/// Sums over time of those who are drawn, and of the others.
+/// Slots over time: what the drawn tenants had, what they were due, and what all had.
 struct Sums {
-    parts: Vec<Spans>,
-    others: Spans,
+    had: Vec<Vec<f64>>,
+    due: Vec<Vec<f64>>,
+    all: Vec<f64>,
 }
 
 impl Sums {
-    fn new(n_drawn: usize, span: Millis) -> Self {
-        let parts = (0..n_drawn).map(|_| Spans::new(span)).collect();
-        Self { parts, others: Spans::new(span) }
+    /// Looks at what goes on at moments that lie equally far apart.
+    fn new(workload: &Workload, run: Run<'_>, drawn: &[usize], span: Millis) -> Self {
+        let none = || vec![vec![0.0; SPANS]; drawn.len()];
+        let mut sums = Self { had: none(), due: none(), all: vec![0.0; SPANS] };
+        let mut busy = vec![Busy::default(); workload.tenants.len()];
+        let mut look = 0;
+        for (at, tenant, change) in changes(workload, run.replay) {
+            let from = look;
+            while look < SPANS * LOOKS && moment(look, span) < at {
+                look += 1;
+            }
+            if look > from {
+                sums.add(from..look, &busy, &due(&workload.tenants, &busy), drawn);
+            }
+            busy[tenant].n_waiting += change.n_waiting;
+            busy[tenant].slots += change.slots;
+        }
+        sums
     }
 
-    fn all(&self) -> Vec<i128> {
-        let mut all = self.others.sums().to_vec();
-        for part in &self.parts {
-            for (all, own) in all.iter_mut().zip(part.sums()) {
-                *all += own;
+    fn add(&mut self, looks: std::ops::Range<usize>, busy: &[Busy], due: &[f64], drawn: &[usize]) {
+        let all: i64 = busy.iter().map(|own| own.slots).sum();
+        for look in looks {
+            self.all[look / LOOKS] += float(all.into());
+            for (ix, tenant) in drawn.iter().enumerate() {
+                self.had[ix][look / LOOKS] += float(busy[*tenant].slots.into());
+                self.due[ix][look / LOOKS] += due[*tenant];
             }
         }
-        all
     }
 }
 
-/// What weights are multiplied by, so that parts of them are whole numbers.
-const EXACT: i64 = 1_000_000;
+/// The moment of a look.
+fn moment(look: usize, span: Millis) -> Timestamp {
+    let (look, looks) = (i128::try_from(look).unwrap_or(0), i128::try_from(SPANS * LOOKS));
+    let at = i128::from(span.0) * (2 * look + 1) / (2 * looks.unwrap_or(1));
+    Timestamp(i64::try_from(at).unwrap_or(i64::MAX))
+}
 
-/// The slots that tenants had, and the parts that they were due, over time.
-fn sums(workload: &Workload, run: Run<'_>, drawn: &[usize], span: Millis) -> (Sums, Sums) {
-    let (mut had, mut due) = (Sums::new(drawn.len(), span), Sums::new(drawn.len(), span));
-    let mut busy = vec![Busy::default(); workload.tenants.len()];
-    // Slots in use and weights of those who want some: of the drawn one by one, and of all.
-    let (mut slots, mut weights, mut now) = (0_i64, 0_i64, Timestamp(0));
-    for (at, tenant, change) in changes(workload, run.replay) {
-        if at > now {
-            let (mut slots_left, mut due_left) = (slots, if weights > 0 { EXACT } else { 0 });
-            for (ix, tenant) in drawn.iter().enumerate() {
-                had.parts[ix].add(now, at, busy[*tenant].slots);
-                slots_left -= busy[*tenant].slots;
-                if busy[*tenant].wants() {
-                    let weight = i64::from(workload.tenants[*tenant].weight);
-                    let part = EXACT * weight / weights.max(1);
-                    due.parts[ix].add(now, at, part);
-                    due_left -= part;
-                }
-            }
-            had.others.add(now, at, slots_left);
-            due.others.add(now, at, due_left);
-            now = at;
-        }
-        let weight = i64::from(workload.tenants[tenant].weight);
-        let own = &mut busy[tenant];
-        let wanted = own.wants();
-        own.n_waiting += change.n_waiting;
-        own.slots += change.slots;
-        slots += change.slots;
-        weights += weight * (i64::from(own.wants()) - i64::from(wanted));
+/// The slots that each tenant is due of those in use: by weight, but who has nothing waiting is due
+/// no more than it has, and the others have the rest.
+fn due(tenants: &[Sharer], busy: &[Busy]) -> Vec<f64> {
+    let weight = |ix: usize| i128::from(tenants[ix].weight);
+    // First those who ask for least: whatever they leave is for those after them.
+    let mut order: Vec<usize> = (0..tenants.len()).filter(|ix| busy[*ix].wants()).collect();
+    let asks = |ix: usize| ratio(busy[ix].slots.into(), weight(ix));
+    order.sort_by(|one, two| {
+        let is_open = |ix: &usize| busy[*ix].n_waiting > 0;
+        is_open(one).cmp(&is_open(two)).then(asks(*one).total_cmp(&asks(*two))).then(one.cmp(two))
+    });
+    let mut weights: i128 = order.iter().map(|ix| weight(*ix)).sum();
+    let mut left = float(busy.iter().map(|own| i128::from(own.slots)).sum());
+    let mut due = vec![0.0; tenants.len()];
+    for ix in order {
+        let fair = left * ratio(weight(ix), weights);
+        let own = float(busy[ix].slots.into());
+        due[ix] = if busy[ix].n_waiting > 0 { fair } else { fair.min(own) };
+        left -= due[ix];
+        weights -= weight(ix);
     }
-    (had, due)
+    due
 }
 
 impl Busy {
     /// Whether it has something waiting or running.
     const fn wants(&self) -> bool {
         self.n_waiting > 0 || self.slots > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::TenantId;
+
+    #[test]
+    fn what_one_leaves_the_others_are_due() {
+        let tenants: Vec<Sharer> =
+            [1, 1, 2].map(|weight| Sharer::new(TenantId::new("t"), weight)).to_vec();
+        let busy = |n_waiting, slots| Busy { n_waiting, slots };
+        // The third has nothing waiting and two slots: the other six are for the first two.
+        assert_eq!(due(&tenants, &[busy(1, 6), busy(1, 0), busy(0, 2)]), [3.0, 3.0, 2.0]);
+        // It has more than its due, and nothing waits: it is due its share.
+        assert_eq!(due(&tenants, &[busy(1, 0), busy(1, 0), busy(0, 8)]), [2.0, 2.0, 4.0]);
     }
 }
