@@ -1,8 +1,8 @@
 //! What no schedule can do better than.
 //!
 //! A **set** is some of the types, as bits; its jobs can use the slots that run any of them. The
-//! bounds hold for every set, and the best one counts. Where there are too many types to try all
-//! sets, all types together and each alone are tried.
+//! bounds hold for every set, and the best one counts. Where there are too many types or jobs to
+//! try all sets, all types together and each alone are tried.
 
 use crate::fleet::Fleet;
 use crate::measure::SLOWDOWN_BOUND;
@@ -25,8 +25,10 @@ pub struct Bounds {
     pub makespan_ms: f64,
 }
 
-/// All sets are tried up to so many types.
+/// All sets are tried up to so many types …
 const TYPES_MAX: usize = 8;
+/// … and so many jobs.
+const JOBS_MAX: usize = 500_000;
 /// So many lengths are tried as the longest of a set of jobs.
 const LENGTHS: usize = 13;
 
@@ -127,6 +129,10 @@ impl<'a> Sets<'a> {
         Self { workload, slots, n_types: workload.fits.len() }
     }
 
+    fn tries_all(&self) -> bool {
+        self.n_types <= TYPES_MAX && self.workload.jobs.len() <= JOBS_MAX
+    }
+
     fn all(&self) -> u128 {
         u128::MAX >> (128 - self.n_types.clamp(1, 128))
     }
@@ -141,7 +147,7 @@ impl<'a> Sets<'a> {
 
     /// All types together, each alone, and all between if they are not too many.
     fn tried(&self) -> Vec<u128> {
-        if self.n_types <= TYPES_MAX {
+        if self.tries_all() {
             return (1..=self.all()).collect();
         }
         let each = (0..self.n_types.min(128)).map(|at| 1 << at);
@@ -156,7 +162,7 @@ impl<'a> Sets<'a> {
     /// The best sum of bounds over sets that have no type in common and all types in all.
     fn best_partition(&self, bound: impl Fn(Set<'a>) -> f64) -> f64 {
         let tried = self.tried();
-        if self.n_types > TYPES_MAX {
+        if !self.tries_all() {
             let bounds: Vec<f64> = tried.iter().map(|bits| bound(self.set(*bits))).collect();
             let apart = bounds.iter().skip(1).sum();
             return bounds.first().map_or(0.0, |all| all.max(apart));

@@ -20,6 +20,7 @@ pub mod seating;
 pub mod read;
 mod swf;
 mod rows;
+pub mod generate;
 mod chance;
 pub mod conditions;
 pub mod engine;

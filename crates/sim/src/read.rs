@@ -8,6 +8,7 @@ use flate2::read::MultiGzDecoder;
 
 use crate::error::Error;
 use crate::fleet::Fleet;
+use crate::generate::Recipe;
 use crate::sharers::{self, Dues};
 use crate::workload::{Bad, Workload};
 use crate::{rows, seating, swf};
@@ -55,6 +56,11 @@ pub fn fleet(path: &Path) -> Result<Fleet, Error> {
     }
 }
 
+/// The recipe of a workload in a `.toml` file.
+pub fn recipe(path: &Path) -> Result<Recipe, Error> {
+    Recipe::parse(&path.display().to_string(), &text(path)?)
+}
+
 /// What a `.toml` file says about tenants.
 pub fn dues(path: &Path) -> Result<Dues, Error> {
     sharers::parse(&path.display().to_string(), &text(path)?)
@@ -67,7 +73,7 @@ fn extension(path: &Path) -> String {
     name.rsplit('.').next().unwrap_or_default().to_owned()
 }
 
-pub(crate) fn text(path: &Path) -> Result<String, Error> {
+fn text(path: &Path) -> Result<String, Error> {
     let read = || -> io::Result<String> {
         let bytes = fs::read(path)?;
         let mut text = String::new();

@@ -15,6 +15,9 @@ use crate::print::Failure;
 pub(crate) struct Source {
     /// The workload: `.swf` or `.csv`, packed with gzip or not.
     file: Option<PathBuf>,
+    /// Make a workload up, from a recipe.
+    #[arg(long, value_name = "FILE.toml", conflicts_with = "file")]
+    generate: Option<PathBuf>,
     /// The workers: a `.csv` or `.toml` file, or a size such as `64` or `10x8` (workers x slots).
     #[arg(long, value_name = "FILE|SIZE")]
     fleet: Option<String>,
@@ -60,7 +63,7 @@ impl Source {
 
     /// What it is called.
     pub(crate) fn name(&self) -> String {
-        let file = self.file.as_ref().and_then(|file| file.file_name());
+        let file = self.file.as_ref().or(self.generate.as_ref()).and_then(|file| file.file_name());
         file.map_or_else(|| "workload".to_owned(), |name| name.to_string_lossy().into_owned())
     }
 
@@ -90,6 +93,9 @@ impl Source {
             Kind::KthM if self.weights.is_empty() => (Reading::KthM, KTH_WEIGHTS.to_vec()),
             Kind::KthM => (Reading::KthM, self.weights.clone()),
         };
+        if let Some(path) = &self.generate {
+            return Ok((read::recipe(path).map_err(failure)?.workload(), None));
+        }
         let Some(file) = &self.file else {
             return Err(wrong("there is no workload".to_owned(), Some(SOURCES.to_owned())));
         };
@@ -113,7 +119,7 @@ impl Source {
     }
 }
 
-const SOURCES: &str = "name a file, `.swf` or `.csv`";
+const SOURCES: &str = "name a file, `.swf` or `.csv`, or `--generate recipe.toml`";
 
 fn positive(flag: &str, number: f64) -> Result<Fixed, Failure> {
     let fixed = Fixed::from_f64(number).filter(|fixed| *fixed > Fixed::ZERO);
