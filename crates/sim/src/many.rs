@@ -1,8 +1,9 @@
 //! Several schedulers, each with slots of its own, and one queue that each sees as it was.
 //!
-//! Workers are dealt to the schedulers in turn, and so are the slots and budgets of tenants. What
-//! happens to the queue is news to a scheduler after a while; until then it may ask for a job that
-//! another has taken. It loses, sees that the job is gone, and looks again.
+//! Workers are dealt to the schedulers in turn, and so are the quotas of tenants, so that they hold
+//! whatever the others do. What happens to the queue and on others' workers is news to a scheduler
+//! after a while; until then it may ask for a job that another has taken. It loses, sees that the
+//! job is gone, and looks again.
 
 use std::collections::VecDeque;
 
@@ -18,7 +19,7 @@ pub struct Many<'a> {
     parts: Vec<Preset<'a>>,
     /// How old what they see of the queue is.
     age: Millis,
-    /// What happened to the queue, and when it is seen.
+    /// What happened, and when it is seen.
     news: VecDeque<(Timestamp, News)>,
     /// Who has each job; nobody while it waits.
     owners: Vec<Option<u16>>,
@@ -28,13 +29,25 @@ pub struct Many<'a> {
     n_conflicts: u64,
 }
 
-/// What happened to the queue.
+/// What happened to a job.
 #[derive(Clone, Copy, Debug)]
-enum News {
-    /// A job waits.
-    Waits(usize),
-    /// A job was taken by a scheduler.
-    Taken(usize, u16),
+struct News {
+    job: usize,
+    what: What,
+    /// Who made it happen, and knows it already.
+    by: Option<u16>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    /// It waits.
+    Waits,
+    /// It was taken.
+    Taken,
+    /// It ended after it ran for so long.
+    Ended(Millis),
+    /// Its attempt came to nothing.
+    Lost(Loss),
 }
 
 impl<'a> Many<'a> {
@@ -63,20 +76,25 @@ impl<'a> Many<'a> {
     fn hear(&mut self, now: Timestamp) {
         while let Some((_, news)) = self.news.front().copied().filter(|(at, _)| *at <= now) {
             self.news.pop_front();
-            match news {
-                News::Waits(job) => {
-                    for part in &mut self.parts {
-                        part.queue(job);
-                    }
-                }
-                News::Taken(job, owner) => {
-                    let others = self.parts.iter_mut().enumerate();
-                    for (_, part) in others.filter(|(ix, _)| *ix != usize::from(owner)) {
-                        part.withdraw(job);
-                    }
+            let News { job, what, by } = news;
+            let parts = self.parts.iter_mut().enumerate();
+            for (_, part) in parts.filter(|(ix, _)| by.map(usize::from) != Some(*ix)) {
+                match what {
+                    What::Waits => part.queue(job),
+                    What::Taken => part.start_elsewhere(job, now),
+                    What::Ended(ran) => part.end_elsewhere(job, ran, now),
+                    What::Lost(loss) => part.stop_elsewhere(job, loss),
                 }
             }
         }
+    }
+
+    fn tell(&mut self, now: Timestamp, job: usize, what: What) {
+        let by = match what {
+            What::Waits => None,
+            What::Taken | What::Ended(_) | What::Lost(_) => self.owners[job],
+        };
+        self.news.push_back((now + self.age, News { job, what, by }));
     }
 
     /// One scheduler looks until it loses nothing.
@@ -92,7 +110,7 @@ impl<'a> Many<'a> {
                     continue;
                 }
                 self.owners[seat.job] = Some(owner);
-                self.news.push_back((now + self.age, News::Taken(seat.job, owner)));
+                self.tell(now, seat.job, What::Taken);
                 seats.push(seat);
             }
             self.stops.append(&mut self.parts[ix].stops());
@@ -114,12 +132,14 @@ impl<'a> Many<'a> {
 
 impl Scheduler for Many<'_> {
     fn arrive(&mut self, job: usize, now: Timestamp) {
-        self.news.push_back((now + self.age, News::Waits(job)));
+        self.tell(now, job, What::Waits);
     }
 
     fn end(&mut self, job: usize, now: Timestamp) {
         if let Some(owner) = self.owner(job) {
             owner.end(job, now);
+            let ran = owner.ran(job, now);
+            self.tell(now, job, What::Ended(ran));
         }
     }
 
@@ -127,6 +147,7 @@ impl Scheduler for Many<'_> {
         if let Some(owner) = self.owner(job) {
             owner.stopped(job, loss, now);
         }
+        self.tell(now, job, What::Lost(loss));
         self.owners[job] = None;
         self.arrive(job, now);
     }

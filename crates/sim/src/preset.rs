@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use decide::World;
 use model::worker::POOL_DEFAULT;
 use model::{
-    Action, Budget, Ended, Event, Eviction, Fixed, Heartbeat, JobId, Metrics, Millis, Name, Policy,
-    Quota, Tenant, TenantId, Timestamp, Worker, WorkerId,
+    Action, Attempt, Budget, Ended, Event, Eviction, Fixed, Heartbeat, JobId, Metrics, Millis,
+    Name, Policy, Quota, Tenant, TenantId, Timestamp, Worker, WorkerId,
 };
 
 use crate::engine::{Loss, Scheduler, Seat};
@@ -47,10 +47,6 @@ impl Part {
         let (index, of) = (count(self.index), count(self.of));
         number / of + u32::from(index < number % of)
     }
-
-    fn budget(self, all: Fixed) -> Fixed {
-        all.scale(1, i64::try_from(self.of).unwrap_or(i64::MAX))
-    }
 }
 
 /// A world at work. Costs are slot-seconds: those believed while a job runs, the true ones after.
@@ -76,7 +72,7 @@ impl<'a> Preset<'a> {
         Self::of_part(workload, fleet, policy, options, Part::ALL)
     }
 
-    /// A world with its part of the fleet and of what tenants may use.
+    /// A world with its part of the fleet and of tenants' quotas.
     pub(crate) fn of_part(
         workload: &'a Workload,
         fleet: &'a Fleet,
@@ -88,8 +84,7 @@ impl<'a> Preset<'a> {
         for (ix, sharer) in workload.tenants.iter().enumerate() {
             world.apply(Event::Tenant(tenant(ix, sharer, part)));
         }
-        let budget = options.budget.map(|budget| part.budget(budget));
-        world.apply(Event::Budget(budget.map(|limit| Budget { limit, used: Fixed::ZERO })));
+        world.apply(Event::Budget(options.budget.map(|limit| Budget { limit, used: Fixed::ZERO })));
         let n_ranks = workload.jobs.iter().map(|job| at(job.rank.into()) + 1).max().unwrap_or(0);
         let mut by_rank = vec![0; n_ranks];
         for (ix, job) in workload.jobs.iter().enumerate() {
@@ -104,11 +99,14 @@ impl<'a> Preset<'a> {
             by_rank,
             started: vec![Timestamp(0); workload.jobs.len()],
             usage: Usage::new(workload.tenants.len(), options.window),
-            budget,
-            has_budgets: has_own || budget.is_some(),
+            budget: options.budget,
+            has_budgets: has_own || options.budget.is_some(),
             evictions: BTreeMap::new(),
             stops: Vec::new(),
         };
+        if part.of > 1 {
+            preset.world.apply(Event::Joined(Box::new(elsewhere(fleet))));
+        }
         for worker in (part.index..fleet.workers.len()).step_by(part.of) {
             preset.join(worker, Timestamp(0));
         }
@@ -124,10 +122,6 @@ impl<'a> Preset<'a> {
         let own = &self.workload.jobs[job];
         let fit = &self.workload.fits[own.fit];
         let estimate = self.oracle.estimate(own);
-        let slots = i64::from(own.slots);
-        let cost = estimate.map_or(Fixed::whole(slots), |estimate| {
-            Fixed::thousandths(estimate.0.saturating_mul(slots))
-        });
         let mut waiting = model::Job::new(self.id(job), tenant_id(own.tenant), own.arrival);
         waiting.kind.clone_from(&fit.kind);
         if !self.fleet.takes_all {
@@ -137,7 +131,7 @@ impl<'a> Preset<'a> {
         waiting.priority = own.priority;
         waiting.on_demand = own.on_demand;
         waiting.estimate = estimate;
-        waiting.cost = cost;
+        waiting.cost = cost(own.slots, estimate);
         waiting.hint = own.label.map(|label| self.workload.labels[label].clone());
         waiting.evictions = self.evictions.get(&job).copied().unwrap_or(0);
         // There is no word to wait for: a label says all there is to know about its inputs.
@@ -147,12 +141,19 @@ impl<'a> Preset<'a> {
 
     /// A job's attempt is no more.
     pub(crate) fn stopped(&mut self, job: usize, loss: Loss, now: Timestamp) {
-        self.take_back(job);
+        self.stop_elsewhere(job, loss);
         if loss == Loss::Preempted {
-            *self.evictions.entry(job).or_default() += 1;
             let tenant = tenant_id(self.workload.jobs[job].tenant);
             let pool = Name::new(POOL_DEFAULT);
             self.world.apply(Event::Evicted(Eviction { at: now, tenant, pool }));
+        }
+    }
+
+    /// A job's attempt on the workers of another is no more.
+    pub(crate) fn stop_elsewhere(&mut self, job: usize, loss: Loss) {
+        self.take_back(job);
+        if loss == Loss::Preempted {
+            *self.evictions.entry(job).or_default() += 1;
         }
     }
 
@@ -162,9 +163,36 @@ impl<'a> Preset<'a> {
         self.world.apply(Event::Ended(ended));
     }
 
-    /// A job that waits here is another's.
-    pub(crate) fn withdraw(&mut self, job: usize) {
-        self.world.apply(Event::Withdrawn(self.id(job)));
+    /// A job runs on the workers of another: its tenant has that much less to ask for here.
+    pub(crate) fn start_elsewhere(&mut self, job: usize, now: Timestamp) {
+        let own = &self.workload.jobs[job];
+        let estimate = self.oracle.estimate(own);
+        let worker = WorkerId::new(ELSEWHERE);
+        let attempt = Attempt {
+            slots: own.slots,
+            cost: cost(own.slots, estimate),
+            estimate,
+            ..Attempt::new(self.id(job), tenant_id(own.tenant), worker, now)
+        };
+        self.world.apply(Event::Started(Box::new(attempt)));
+    }
+
+    /// A job that ran on the workers of another has ended.
+    pub(crate) fn end_elsewhere(&mut self, job: usize, ran: Millis, now: Timestamp) {
+        self.settle(job, ran, now);
+    }
+
+    fn settle(&mut self, job: usize, ran: Millis, now: Timestamp) {
+        let own = &self.workload.jobs[job];
+        let cost = cost(own.slots, Some(ran));
+        self.world.apply(Event::Ended(Ended { job: self.id(job), cost, completed: true }));
+        self.oracle.learn(own, ran);
+        self.usage.add(now, own.tenant, cost);
+    }
+
+    /// How long a job has run.
+    pub(crate) fn ran(&self, job: usize, now: Timestamp) -> Millis {
+        now.since(self.started[job])
     }
 
     fn forgive(&mut self, now: Timestamp) {
@@ -187,12 +215,7 @@ impl Scheduler for Preset<'_> {
     }
 
     fn end(&mut self, job: usize, now: Timestamp) {
-        let own = &self.workload.jobs[job];
-        let ran = now.since(self.started[job]);
-        let cost = Fixed::thousandths(ran.0.saturating_mul(i64::from(own.slots)));
-        self.world.apply(Event::Ended(Ended { job: self.id(job), cost, completed: true }));
-        self.oracle.learn(own, ran);
-        self.usage.add(now, own.tenant, cost);
+        self.settle(job, self.ran(job, now), now);
     }
 
     fn lose(&mut self, job: usize, loss: Loss, now: Timestamp) {
@@ -258,6 +281,24 @@ impl Scheduler for Preset<'_> {
     }
 }
 
+/// Where jobs run that others started: not here, and not to be had.
+const ELSEWHERE: &str = "elsewhere";
+
+fn elsewhere(fleet: &Fleet) -> Worker {
+    Worker {
+        pool: Name::new(ELSEWHERE),
+        slots: u32::try_from(fleet.slots()).unwrap_or(u32::MAX),
+        draining: true,
+        ..Worker::new(WorkerId::new(ELSEWHERE))
+    }
+}
+
+/// Slot-seconds; one for each slot if nobody knows for how long.
+fn cost(slots: u32, length: Option<Millis>) -> Fixed {
+    let slots = i64::from(slots);
+    length.map_or(Fixed::whole(slots), |own| Fixed::thousandths(own.0.saturating_mul(slots)))
+}
+
 fn tenant(ix: usize, sharer: &Sharer, part: Part) -> Tenant {
     let quota = Quota {
         pool: Name::new(POOL_DEFAULT),
@@ -267,7 +308,7 @@ fn tenant(ix: usize, sharer: &Sharer, part: Part) -> Tenant {
     let has_quota = quota.min > 0 || quota.max.is_some();
     Tenant {
         weight: Fixed::whole(i64::from(sharer.weight)),
-        budget: sharer.budget.map(|budget| part.budget(budget)),
+        budget: sharer.budget,
         quotas: has_quota.then_some(quota).into_iter().collect(),
         ..Tenant::new(tenant_id(ix))
     }

@@ -22,6 +22,14 @@ pub(crate) fn resident() -> usize {
     pages.unwrap_or(0) * PAGE
 }
 
+/// The most memory that this process ever held, in bytes; zero where the system does not say.
+pub(crate) fn peak() -> usize {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok());
+    kilobytes.unwrap_or(0) * 1_024
+}
+
 /// Tells a person who watches what is being measured.
 pub(crate) struct Progress {
     bar: ProgressBar,

@@ -8,7 +8,7 @@ use sim::{Bounds, Fleet, Row, Workload};
 use crate::bench::Bench;
 
 /// One job a line: id, arrival, duration, tenant and slots, in milliseconds.
-fn bench(text: &str, fleet: &str) -> Bench {
+pub(crate) fn bench(text: &str, fleet: &str) -> Bench {
     let rows: Vec<Row> = text.lines().map(row).collect();
     Bench {
         workload: Workload::new(&rows, &[1, 3], Bad::default()).expect("the weights are fine"),
