@@ -32,6 +32,11 @@ impl Fleet {
         (n_workers > 0 && slots > 0).then(|| Self::of_size(n_workers, slots))
     }
 
+    /// Workers by id, all of speed 1; `None` if there are none.
+    pub fn of_workers(workers: Vec<Worker>) -> Option<Self> {
+        Self::new("the fleet", workers.into_iter().map(|own| (own, Fixed::ONE)).collect()).ok()
+    }
+
     /// Workers in any order, each with its speed.
     pub(crate) fn new(name: &str, mut all: Vec<(Worker, Fixed)>) -> Result<Self, Error> {
         all.sort_by(|(one, _), (two, _)| one.id.cmp(&two.id));

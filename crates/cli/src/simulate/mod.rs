@@ -1,5 +1,6 @@
 //! `maitre simulate`: what a policy would have done with a workload.
 
+mod history;
 mod source;
 mod under;
 mod run;
@@ -25,6 +26,7 @@ Examples:
   maitre simulate jobs.csv.gz --fleet slots.csv --weights 1,2,5 --policy balanced
   maitre simulate log.swf.gz --fleet 1x100 --compare easy,easy-sjbf,balanced --json
   maitre simulate jobs.csv.gz --fleet slots.csv --compare fifo,balanced --report report
+  maitre simulate --from sqlite://maitre-data/maitre.db --since 6h --compare aging,balanced
   maitre simulate log.swf.gz --fleet 1750 --policy '{\"preset\":\"balanced\",\"reserve\":false}'
 
 Policies: every preset, a policy as JSON, and fifo, fcfs, prio, sjf, sfq, sfq-sjf, seed3, seed4,

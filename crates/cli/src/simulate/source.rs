@@ -1,12 +1,14 @@
 //! Where the workload and the fleet come from.
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use clap::{Args, ValueEnum};
-use model::Fixed;
+use model::{Fixed, Millis, Timestamp};
 use sim::read::{self, Reading};
 use sim::{Fleet, Workload};
 
+use super::history::{self, Span};
 use super::{failure, wrong};
 use crate::print::Failure;
 
@@ -18,6 +20,15 @@ pub(crate) struct Source {
     /// Make a workload up, from a recipe.
     #[arg(long, value_name = "FILE.toml", conflicts_with = "file")]
     generate: Option<PathBuf>,
+    /// Our own history: the store of a scheduler, such as `sqlite://maitre-data/maitre.db`.
+    #[arg(long, value_name = "URL", conflicts_with_all = ["file", "generate"])]
+    from: Option<String>,
+    /// Only jobs that were submitted from then on: `2026-11-15T08:00:00Z`, or so long ago, `6h`.
+    #[arg(long, value_name = "TIME", requires = "from")]
+    since: Option<String>,
+    /// Only jobs that were submitted before then.
+    #[arg(long, value_name = "TIME", requires = "from")]
+    until: Option<String>,
     /// The workers: a `.csv` or `.toml` file, or a size such as `64` or `10x8` (workers x slots).
     #[arg(long, value_name = "FILE|SIZE")]
     fleet: Option<String>,
@@ -63,6 +74,9 @@ impl Source {
 
     /// What it is called.
     pub(crate) fn name(&self) -> String {
+        if let Some(url) = &self.from {
+            return url.clone();
+        }
         let file = self.file.as_ref().or(self.generate.as_ref()).and_then(|file| file.file_name());
         file.map_or_else(|| "workload".to_owned(), |name| name.to_string_lossy().into_owned())
     }
@@ -96,11 +110,25 @@ impl Source {
         if let Some(path) = &self.generate {
             return Ok((read::recipe(path).map_err(failure)?.workload(), None));
         }
+        if let Some(url) = &self.from {
+            let history = history::read(url, self.span()?)?;
+            let workload = Workload::new(&history.rows, &weights, history.bad).map_err(failure)?;
+            return Ok((workload, history.fleet));
+        }
         let Some(file) = &self.file else {
             return Err(wrong("there is no workload".to_owned(), Some(SOURCES.to_owned())));
         };
         let how = read::Options { reading, weights, bad_max: self.bad_max };
         Ok((read::workload(file, &how).map_err(failure)?, None))
+    }
+
+    fn span(&self) -> Result<Span, Failure> {
+        let since = self.since.as_deref().map(|text| moment("--since", text)).transpose()?;
+        let until = self.until.as_deref().map(|text| moment("--until", text)).transpose()?;
+        Ok(Span {
+            since: since.unwrap_or(Timestamp(i64::MIN)),
+            until: until.unwrap_or(Timestamp(i64::MAX)),
+        })
     }
 
     fn fleet(&self, recorded: Option<Fleet>) -> Result<Fleet, Failure> {
@@ -119,7 +147,24 @@ impl Source {
     }
 }
 
-const SOURCES: &str = "name a file, `.swf` or `.csv`, or `--generate recipe.toml`";
+/// A moment, or how long ago it was.
+fn moment(flag: &str, text: &str) -> Result<Timestamp, Failure> {
+    let now = store::wall_clock()();
+    if let Ok(ago) = humantime::parse_duration(text) {
+        return Ok(now - Millis(i64::try_from(ago.as_millis()).unwrap_or(i64::MAX)));
+    }
+    let since_epoch = humantime::parse_rfc3339_weak(text)
+        .ok()
+        .and_then(|moment| moment.duration_since(SystemTime::UNIX_EPOCH).ok());
+    let since_epoch = since_epoch.and_then(|length| i64::try_from(length.as_millis()).ok());
+    since_epoch.map(Timestamp).ok_or_else(|| {
+        let hint = "a moment, `2026-11-15T08:00:00Z`, or how long ago, `6h`";
+        wrong(format!("`{flag}` is `{text}`"), Some(hint.to_owned()))
+    })
+}
+
+const SOURCES: &str =
+    "name a file, `.swf` or `.csv`, `--generate recipe.toml`, or `--from sqlite://…`";
 
 fn positive(flag: &str, number: f64) -> Result<Fixed, Failure> {
     let fixed = Fixed::from_f64(number).filter(|fixed| *fixed > Fixed::ZERO);

@@ -61,6 +61,18 @@ pub(super) fn reader(path: &Path) -> Result<Connection, Error> {
     Ok(connection)
 }
 
+/// A connection that cannot write, to a file that must be there, be ours, and be up to date.
+pub(super) fn to_read(path: &Path) -> Result<Connection, Error> {
+    check_version()?;
+    let connection = reader(path)?;
+    migrate::check(&connection, &path.display().to_string())?;
+    let is_there = connection.query_row("SELECT latest FROM meta", [], |_| Ok(()));
+    is_there.map_err(|error| {
+        Error::Unusable(format!("`{}` holds nothing to read: {error}", path.display()))
+    })?;
+    Ok(connection)
+}
+
 fn check_version() -> Result<(), Error> {
     if rusqlite::version_number() >= SQLITE_VERSION_MIN {
         return Ok(());
