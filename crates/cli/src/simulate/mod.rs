@@ -80,7 +80,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let bounds = Bounds::new(&workload, &fleet);
     if let Some(folder) = &options.report {
         let path = report::write(folder, options, (&workload, &fleet), &bounds, &outcomes)?;
-        print::note(&format!("the report is in `{}`", path.display()));
+        if print::is_watched() {
+            print::note(&format!("the report is in `{}`", path.display()));
+        }
     }
     if options.json {
         return print::json(&show::json(&workload, &fleet, &bounds, &outcomes));
