@@ -62,6 +62,15 @@ impl Fleet {
         self.workers.iter().map(|worker| u64::from(worker.slots)).sum()
     }
 
+    /// What all slots do in the time in which one of speed 1 does 1, rounded.
+    pub fn capacity(&self) -> u64 {
+        let workers = self.workers.iter().enumerate();
+        let done = workers.map(|(ix, own)| {
+            i128::from(own.slots) * i128::from(self.speed(ix).in_thousandths())
+        });
+        u64::try_from(done.sum::<i128>() / 1_000).unwrap_or(u64::MAX).max(1)
+    }
+
     /// Whether the worker could run jobs of this fit.
     pub fn fits(&self, worker: &Worker, fit: &Fit) -> bool {
         let runs = |kind: &Name| worker.types.is_empty() || worker.types.contains(kind);

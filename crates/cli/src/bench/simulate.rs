@@ -155,8 +155,8 @@ fn table(options: &Options, rows: &[Value]) -> String {
         ["jobs", "workers", "waited", "decisions", "s", "µs/decision", "× first", "peak GB"];
     let table = print::table(&header, cells.collect(), &(0..header.len()).collect::<Vec<_>>());
     format!(
-        "A replay under {}: made-up jobs ask for {:.0} % of the fleet. A decision is one pass with\n\
-         all that is taken in before it. One core.\n\n{table}",
+        "A replay under {}: made-up jobs ask for {:.0} % of the fleet. A decision is one pass\n\
+         with all that is taken in before it. One core.\n\n{table}",
         options.preset,
         LOAD * 100.0
     )

@@ -95,7 +95,7 @@ impl Source {
             workload.compress(positive("--compress", factor)?);
         }
         if let Some(load) = self.load {
-            workload.compress_to(positive("--load", load)?, fleet.slots());
+            workload.compress_to(positive("--load", load)?, fleet.capacity());
         }
         Ok((workload, fleet))
     }

@@ -18,14 +18,16 @@ pub struct Table {
 /// Nothing is fetched: all that the page needs is in it.
 const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#24292f;--ground:#fff;--faint:#d0d7de;--soft:#f6f8fa}
-@media (prefers-color-scheme:dark){:root{--ink:#d6dde4;--ground:#12161b;--faint:#3a424c;--soft:#1b2027}}
+@media (prefers-color-scheme:dark){
+:root{--ink:#d6dde4;--ground:#12161b;--faint:#3a424c;--soft:#1b2027}}
 body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--ground);
 max-width:1000px;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.2rem}p{max-width:46rem}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:13px}
 .wide{overflow-x:auto}th,td{padding:.25rem .6rem;text-align:right;white-space:nowrap}
 th{border-bottom:2px solid var(--faint)}td{border-bottom:1px solid var(--faint)}
-th:first-child,td:first-child{text-align:left;max-width:26rem;overflow:hidden;text-overflow:ellipsis}
+th:first-child,td:first-child{
+text-align:left;max-width:26rem;overflow:hidden;text-overflow:ellipsis}
 tr:nth-child(even) td{background:var(--soft)}
 figure{margin:.5rem 0}figcaption{font-size:13px}figure svg{max-width:100%;height:auto}
 code{background:var(--soft);padding:.1rem .3rem;overflow-wrap:anywhere}

@@ -4,7 +4,8 @@ use model::{Fixed, Millis, Policy, policy};
 use sim::preset::{Options, Preset};
 use sim::workload::Quota;
 use sim::{
-    Conditions, Estimates, Failures, Loss, Many, Measures, Promise, Replay, Transfer, seating,
+    Bounds, Conditions, Estimates, Failures, Loss, Many, Measures, Promise, Replay, Transfer,
+    seating,
 };
 
 use crate::bench::Bench;
@@ -37,6 +38,26 @@ fn a_fast_worker_needs_less_time() {
     let replay = replay(&bench, balanced(), OPTIONS, Conditions::default());
     let ends: Vec<i64> = replay.starts.iter().map(|start| start.end.0).collect();
     assert_eq!((starts(&replay), ends), (vec![0, 10], vec![4, 14]));
+}
+
+#[test]
+fn no_policy_beats_the_bounds_of_a_fleet_of_several_speeds() {
+    let text: Vec<String> = (0..300_i64)
+        .map(|id| format!("{id} {} {} a 1", id * 40, 1_000 + (id * 7_919) % 9_000))
+        .collect();
+    let mut bench = small::bench(&text.join("\n"), "1");
+    let fleet = "worker,slots,speed\nx,4,2.5\ny,8,1\nz,8,0.5\n";
+    bench.fleet = seating::parse("f", fleet).expect("it is well formed");
+    let bounds = Bounds::new(&bench.workload, &bench.fleet);
+    assert!(bounds.mean_wait_ms > 0.0 && bounds.makespan_ms > 0.0);
+    for name in ["fifo", "sjf", "sfq-sjf"] {
+        let measures = bench.measures(name);
+        let ms = |length: Millis| Fixed::thousandths(length.0).to_f64() * 1_000.0;
+        assert!(measures.all.mean_ms >= bounds.mean_wait_ms, "{name}");
+        assert!(measures.all.slowdown >= bounds.slowdown, "{name}");
+        assert!(ms(measures.all.max) >= bounds.wait_max_ms, "{name}");
+        assert!(ms(measures.makespan) >= bounds.makespan_ms, "{name}");
+    }
 }
 
 #[test]

@@ -27,7 +27,10 @@ struct World {
 
 prop_compose! {
     fn worlds()(
-        jobs in prop::collection::vec((0..20_000_i64, 0..5_000_i64, 0..2_u8, 1..3_u32, 0..3_u8), 1..60),
+        jobs in prop::collection::vec(
+            (0..20_000_i64, 0..5_000_i64, 0..2_u8, 1..3_u32, 0..3_u8),
+            1..60,
+        ),
         fleet in (1..6_u32, 2..4_u32),
         maxima in [prop::option::of(2..6_u32), prop::option::of(2..6_u32)],
         minima in [0..3_u32, 0..3_u32],
