@@ -65,9 +65,8 @@ impl Fleet {
     /// What all slots do in the time in which one of speed 1 does 1, rounded.
     pub fn capacity(&self) -> u64 {
         let workers = self.workers.iter().enumerate();
-        let done = workers.map(|(ix, own)| {
-            i128::from(own.slots) * i128::from(self.speed(ix).in_thousandths())
-        });
+        let done = workers
+            .map(|(ix, own)| i128::from(own.slots) * i128::from(self.speed(ix).in_thousandths()));
         u64::try_from(done.sum::<i128>() / 1_000).unwrap_or(u64::MAX).max(1)
     }
 

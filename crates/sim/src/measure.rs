@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use model::{Millis, Name};
+use model::{Millis, Name, Timestamp};
 
 use crate::engine::{Loss, Replay, Start};
 use crate::fleet::Fleet;
 use crate::number::{count, float, ratio};
-use crate::share::{self, Share};
+use crate::share::{self, Busy, Share};
 use crate::workload::{Fit, Job, Workload};
 
 /// Shorter jobs count as this long where slowdown is measured.
@@ -28,6 +28,9 @@ pub struct Measures {
     pub preempted: Losses,
     /// Attempts that were lost because a worker failed.
     pub failed: Losses,
+    /// For how long tenants were below their minimum at a stretch, by tenant; those without one are
+    /// left out.
+    pub below_min: Vec<BelowMin>,
     /// How the fleet was shared while all tenants wanted it; `None` if that was never so.
     pub share: Option<Share>,
 }
@@ -41,6 +44,17 @@ pub struct Losses {
     pub slot_s: f64,
     /// The part of all slot time that attempts took.
     pub part: f64,
+}
+
+/// For how long a tenant had something waiting and fewer slots than are its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BelowMin {
+    /// Whose: a place in [`Workload::tenants`].
+    pub tenant: usize,
+    /// At most at a stretch.
+    pub longest: Millis,
+    /// In all.
+    pub total: Millis,
 }
 
 /// Some of the jobs.
@@ -85,6 +99,7 @@ impl Measures {
             makespan: Millis(starts.iter().map(|start| start.end.0).max().unwrap_or(0)),
             preempted: losses(workload, replay, Loss::Preempted),
             failed: losses(workload, replay, Loss::Failed),
+            below_min: below_min(workload, replay),
             share: share::share(workload, replay),
         }
     }
@@ -123,6 +138,38 @@ fn parts(workload: &Workload, replay: &Replay) -> Vec<Part> {
     let modes = ["batch", "on-demand"].map(|mode| Some(mode.to_owned()));
     add("mode", modes.to_vec(), &|job| usize::from(job.on_demand));
     parts
+}
+
+fn below_min(workload: &Workload, replay: &Replay) -> Vec<BelowMin> {
+    let tenants = workload.tenants.iter().enumerate().filter(|(_, own)| own.quota.min > 0);
+    let mut below: Vec<BelowMin> =
+        tenants.map(|(tenant, _)| BelowMin { tenant, ..BelowMin::default() }).collect();
+    if below.is_empty() {
+        return below;
+    }
+    let mut busy = vec![Busy::default(); workload.tenants.len()];
+    // Since when each is below; what lasts no time is nothing.
+    let mut since: Vec<Option<Timestamp>> = vec![None; below.len()];
+    let changes = share::changes(workload, replay);
+    for (ix, (at, tenant, change)) in changes.iter().enumerate() {
+        busy[*tenant].n_waiting += change.n_waiting;
+        busy[*tenant].slots += change.slots;
+        if changes.get(ix + 1).is_some_and(|(next, ..)| next == at) {
+            continue;
+        }
+        for (own, since) in below.iter_mut().zip(&mut since) {
+            let min = i64::from(workload.tenants[own.tenant].quota.min);
+            let is_below = busy[own.tenant].n_waiting > 0 && busy[own.tenant].slots < min;
+            if let (Some(from), false) = (*since, is_below) {
+                own.longest = own.longest.max(at.since(from));
+                own.total.0 += at.since(from).0;
+                *since = None;
+            } else if since.is_none() && is_below {
+                *since = Some(*at);
+            }
+        }
+    }
+    below
 }
 
 fn losses(workload: &Workload, replay: &Replay, loss: Loss) -> Losses {

@@ -29,7 +29,8 @@ Examples:
   maitre simulate --from sqlite://maitre-data/maitre.db --since 6h --compare aging,balanced
   maitre simulate log.swf.gz --fleet 1750 --policy '{\"preset\":\"balanced\",\"reserve\":false}'
 
-Policies: every preset, a policy as JSON, and fifo, fcfs, prio, sjf, sfq, sfq-sjf, seed3, seed4,
+Policies: every preset, also with what it believes about lengths (balanced:history,
+balanced:wrong:4), a policy as JSON, and fifo, fcfs, prio, sjf, sfq, sfq-sjf, seed3, seed4,
 easy, easy:perfect, easy-sjbf, easy-sjbf:perfect, match-s4, match-sjf")]
 pub(crate) struct Options {
     #[command(flatten)]

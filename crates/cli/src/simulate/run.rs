@@ -4,7 +4,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::Millis;
 use sim::preset::{self, Preset};
 use sim::promise::{self, Promise};
-use sim::{Baseline, Fleet, Many, Measures, Replay, Scheduler, Workload};
+use sim::{Baseline, Estimates, Fleet, Many, Measures, Replay, Scheduler, Workload};
 
 use super::{Options, estimates, failure, window, wrong};
 use crate::print::{self, Failure};
@@ -38,7 +38,7 @@ pub(super) fn run(
     bar.finish_and_clear();
     let stated = match &policy {
         Policy::Baseline(_) => None,
-        Policy::Preset(policy) => promise::bound(policy, workload, fleet),
+        Policy::Preset(policy, _) => promise::bound(policy, workload, fleet),
     };
     let bound = options.under.bound().or(stated);
     let promise = bound.map(|bound| Promise::new(workload, &replay, bound));
@@ -49,19 +49,26 @@ pub(super) fn run(
 /// What decides.
 enum Policy {
     Baseline(Baseline),
-    Preset(Box<model::Policy>),
+    /// With what it believes about lengths, if its name says so.
+    Preset(Box<model::Policy>, Option<Estimates>),
 }
 
 fn policy(name: &str) -> Result<Policy, Failure> {
     if let Some(baseline) = Baseline::from_name(name) {
         return Ok(Policy::Baseline(baseline));
     }
+    let with_source = name.split_once(':').and_then(|(preset, source)| {
+        Some((model::Preset::from_name(preset)?.policy(), Estimates::parse(source)?))
+    });
+    if let Some((policy, estimates)) = with_source {
+        return Ok(Policy::Preset(Box::new(policy), Some(estimates)));
+    }
     let policy = snapshot::policy(name).map_err(|error| {
         let hint = error.hint().map(ToOwned::to_owned);
         let baselines = Baseline::ALL.map(Baseline::name).join(", ");
         wrong(error.to_string(), hint.or(Some(format!("baselines are {baselines}"))))
     })?;
-    Ok(Policy::Preset(Box::new(policy)))
+    Ok(Policy::Preset(Box::new(policy), None))
 }
 
 fn scheduler<'a>(
@@ -70,7 +77,7 @@ fn scheduler<'a>(
     workload: &'a Workload,
     fleet: &'a Fleet,
 ) -> Result<Box<dyn Scheduler + 'a>, Failure> {
-    let policy = match policy {
+    let (policy, source) = match policy {
         Policy::Baseline(baseline) => {
             if options.under.for_presets() {
                 let name = baseline.name();
@@ -79,10 +86,10 @@ fn scheduler<'a>(
             let scheduler = baseline.scheduler(workload, fleet, window(options, true));
             return scheduler.map_err(failure);
         }
-        Policy::Preset(policy) => policy,
+        Policy::Preset(policy, source) => (policy, *source),
     };
     let how = preset::Options {
-        estimates: estimates(options)?,
+        estimates: source.map_or_else(|| estimates(options), Ok)?,
         seed: options.under.seed(),
         window: window(options, false),
         budget: options.under.budget_of_all()?,

@@ -2,7 +2,7 @@
 
 use model::{Fixed, Millis};
 use serde_json::{Value, json};
-use sim::measure::{Losses, Waits};
+use sim::measure::{BelowMin, Losses, Waits};
 use sim::share::Share;
 use sim::{Bounds, Fleet, Workload};
 
@@ -62,6 +62,7 @@ fn run(outcome: &Outcome, workload: &Workload, bounds: &Bounds) -> Value {
     });
     value["preempted"] = losses(&measures.preempted);
     value["failed"] = losses(&measures.failed);
+    value["below_min"] = measures.below_min.iter().map(|own| below_min(own, workload)).collect();
     value["bound"] = outcome.promise.map_or(Value::Null, |promise| {
         json!({ "wait_max_s": seconds(promise.bound), "n_violations": promise.n_violations })
     });
@@ -85,6 +86,16 @@ fn waits(waits: &Waits) -> Value {
 
 fn losses(losses: &Losses) -> Value {
     json!({ "n_attempts": losses.n_attempts, "slot_s": losses.slot_s, "part": losses.part })
+}
+
+fn below_min(own: &BelowMin, workload: &Workload) -> Value {
+    let tenant = &workload.tenants[own.tenant];
+    json!({
+        "tenant": tenant.id.to_string(),
+        "min": tenant.quota.min,
+        "longest_s": seconds(own.longest),
+        "total_s": seconds(own.total),
+    })
 }
 
 fn share(share: &Share, workload: &Workload) -> Value {
@@ -160,6 +171,11 @@ pub(super) fn extras(outcomes: &[Outcome]) -> Cells {
     let bound = |outcome: &Outcome| outcome.promise.map(|own| format!("{:.0}", seconds(own.bound)));
     add("bound s", each(&bound));
     add("violations", each(&late));
+    let below = |outcome: &Outcome| {
+        let longest = outcome.measures.below_min.iter().map(|own| own.longest).max();
+        longest.map(|longest| format!("{:.1}", seconds(longest)))
+    };
+    add("below min s", each(&below));
     let lost = |outcome: &Outcome| usize::try_from(outcome.replay.n_conflicts).ok();
     add("lost claims", each(&|outcome| some(lost(outcome)?)));
     (header, rows)

@@ -37,6 +37,15 @@ fn policies_are_compared_and_the_rest_is_bounds() {
 }
 
 #[test]
+fn what_a_preset_believes_is_part_of_its_name() {
+    let named = json(&["--compare", "balanced:none,balanced:wrong:4", "--first", "1500"]);
+    for (run, source) in named["runs"].as_array().unwrap().iter().zip(["none", "wrong:4"]) {
+        let asked = json(&["--policy", "balanced", "--estimates", source, "--first", "1500"]);
+        assert_eq!(run["wait_mean_s"], asked["runs"][0]["wait_mean_s"], "{source}");
+    }
+}
+
+#[test]
 fn starts_are_written_by_job_id() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("starts.csv");

@@ -137,6 +137,9 @@ fn a_tenant_below_its_minimum_gets_a_slot_after_the_delay() {
     assert_eq!((measures.preempted.n_attempts, measures.failed.n_attempts), (1, 0));
     assert!((measures.preempted.slot_s - 30.0).abs() < 1e-9);
     assert!((measures.preempted.part - 30.0 / 281.0).abs() < 1e-9);
+    // `b` was below its minimum from when its first job came until that started.
+    assert_eq!(measures.below_min[0].longest, Millis(29_000));
+    assert_eq!(measures.below_min[0].total, Millis(29_000));
 }
 
 #[test]
