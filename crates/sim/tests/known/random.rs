@@ -4,10 +4,13 @@ use model::{Millis, policy};
 use proptest::prelude::*;
 use sim::preset::{Options, Preset};
 use sim::workload::Quota;
-use sim::{Conditions, Estimates, Failures, Many, Replay, Transfer};
+use sim::{Conditions, Estimates, Failures, Loss, Many, Replay, Transfer};
 
 use crate::bench::Bench;
 use crate::small;
+
+/// For how long a worker that failed is gone.
+const REPAIR: Millis = Millis(700);
 
 /// A workload, a fleet, limits and conditions, small enough to be told.
 #[derive(Clone, Debug)]
@@ -72,7 +75,7 @@ impl World {
     }
 
     fn conditions(&self) -> Conditions {
-        let failures = Failures { lasts: Millis(30_000), repair: Millis(700), seed: 5 };
+        let failures = Failures { lasts: Millis(30_000), repair: REPAIR, seed: 5 };
         let transfer = Transfer { megabytes: 1, megabytes_per_s: 3, kept_max: 2 };
         Conditions {
             tick: self.tick.map(Millis),
@@ -125,6 +128,16 @@ fn quotas_hold(bench: &Bench, replay: &Replay) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Nothing starts on a worker while it is gone.
+fn nobody_sits_where_nobody_is(replay: &Replay) -> Result<(), TestCaseError> {
+    for lost in replay.lost.iter().filter(|lost| lost.loss == Loss::Failed) {
+        let (gone, back) = (lost.start.end, lost.start.end + REPAIR);
+        let mut there = replay.attempts().filter(|(_, own)| own.worker == lost.start.worker);
+        prop_assert!(there.all(|(_, own)| own.at < gone || own.at >= back || own == lost.start));
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
@@ -138,9 +151,10 @@ proptest! {
             prop_assert!(start.end >= start.at + job.duration, "{} is cut short", job.id);
         }
         if !world.preempts {
-            prop_assert!(replay.lost.iter().all(|lost| lost.loss == sim::Loss::Failed));
+            prop_assert!(replay.lost.iter().all(|lost| lost.loss == Loss::Failed));
         }
         quotas_hold(&bench, &replay)?;
+        nobody_sits_where_nobody_is(&replay)?;
         prop_assert_eq!(&replay, &world.replay(&bench));
     }
 }
