@@ -35,7 +35,8 @@ easy, easy:perfect, easy-sjbf, easy-sjbf:perfect, match-s4, match-sjf")]
 pub(crate) struct Options {
     #[command(flatten)]
     source: Source,
-    /// A preset, a baseline, or a policy as JSON; may be given again.
+    /// A preset, a baseline, or a policy as JSON, with a name to call it by if you like:
+    /// `plain={"preset":"cohort"}`; may be given again.
     #[arg(long, value_name = "POLICY")]
     policy: Vec<String>,
     /// Several policies at once.
@@ -50,13 +51,13 @@ pub(crate) struct Options {
     #[command(flatten)]
     under: Under,
     /// Write `job_id,start_ms` for each job, by id; for one policy.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     starts: Option<PathBuf>,
     /// Write `report.html` and its pictures into a folder.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
     report: Option<PathBuf>,
     /// For machines.
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     json: bool,
 }
 
@@ -73,7 +74,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let names = if names.is_empty() { vec![&balanced] } else { names };
     let mut outcomes: Vec<Outcome> = Vec::new();
     for name in names {
-        outcomes.push(run::run(options, name, &workload, &fleet)?);
+        outcomes.push(run::run(options, run::Called::new(name), &workload, &fleet)?);
     }
     if let (Some(path), [outcome]) = (&options.starts, outcomes.as_slice()) {
         write_starts(path, &workload, outcome)?;

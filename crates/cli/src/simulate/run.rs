@@ -20,14 +20,30 @@ pub(super) struct Outcome {
     pub(super) took_s: f64,
 }
 
-/// Replays the workload under the policy of that name.
+/// A policy, and what it is called in what is told.
+#[derive(Clone, Copy)]
+pub(super) struct Called<'a> {
+    name: &'a str,
+    policy: &'a str,
+}
+
+impl<'a> Called<'a> {
+    /// `name={…}` is called by its name; all others are called what they are.
+    pub(super) fn new(text: &'a str) -> Self {
+        let named = text.split_once('=').filter(|(_, policy)| policy.starts_with('{'));
+        let (name, policy) = named.unwrap_or((text, text));
+        Self { name, policy }
+    }
+}
+
+/// Replays the workload under a policy.
 pub(super) fn run(
     options: &Options,
-    name: &str,
+    Called { name, policy: text }: Called<'_>,
     workload: &Workload,
     fleet: &Fleet,
 ) -> Result<Outcome, Failure> {
-    let policy = policy(name)?;
+    let policy = policy(text)?;
     let mut scheduler = scheduler(options, &policy, workload, fleet)?;
     let conditions = options.under.conditions()?;
     let bar = bar(name, workload);

@@ -4,9 +4,13 @@ use crate::said;
 
 #[test]
 fn every_help_fits_in_eighty_columns() {
-    for command in
-        [&["--help"][..], &["decide", "--help"], &["rules", "--help"], &["bench", "--help"]]
-    {
+    for command in [
+        &["--help"][..],
+        &["decide", "--help"],
+        &["simulate", "--help"],
+        &["rules", "--help"],
+        &["bench", "--help"],
+    ] {
         let help = said(command, "");
         let widest = help.lines().map(|line| line.chars().count()).max().unwrap();
         assert!(widest <= 80, "{command:?} is {widest} columns wide:\n{help}");

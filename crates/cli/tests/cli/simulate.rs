@@ -81,7 +81,7 @@ fn a_report_is_one_page_that_needs_no_network_and_its_pictures() {
 fn conditions_go_together_and_are_told() {
     let told = json(&[
         "--policy",
-        r#"{"preset": "cohort", "preemption": {"enabled": true}}"#,
+        r#"taking={"preset": "cohort", "preemption": {"enabled": true}}"#,
         "--policy",
         "balanced",
         "--first",
@@ -99,6 +99,7 @@ fn conditions_go_together_and_are_told() {
         "--bound",
         "10",
     ]);
+    assert_eq!(told["runs"][0]["policy"], "taking");
     for run in told["runs"].as_array().unwrap() {
         assert_eq!(run["n_jobs"], 1_500);
         assert!(run["failed"]["n_attempts"].as_u64().unwrap() > 0);
