@@ -93,7 +93,7 @@ fn measure_here(options: &Options, preset: Name) -> Result<Value, Failure> {
         timed(|| sim::replay(&workload, &fleet, &mut world, &Conditions::default(), &mut |_| {}));
     let replay = replay.context("replay the workload")?;
     let worked = Some(on_core() - before).filter(|worked| *worked > 0.0);
-    let worked = worked.unwrap_or_else(|| took.as_secs_f64());
+    let worked = worked.unwrap_or(took.as_secs_f64());
     let waits = workload.jobs.iter().zip(&replay.starts);
     let waited = waits.filter(|(job, start)| start.at > job.arrival).count();
     Ok(json!({
