@@ -106,8 +106,8 @@ impl Replay {
 const STALL: Millis = Millis::from_secs(1);
 /// … and so often at most.
 const STALLS_MAX: u32 = 100_000;
-/// So many attempts in all may come to nothing, for each job.
-const LOST_MAX: usize = 1_000;
+/// So many attempts may come to nothing for each job, on average.
+const LOST_MAX: usize = 100;
 
 /// Replays a workload on a fleet. `watch` is told how many jobs have ended, now and then.
 pub fn replay(
@@ -124,6 +124,7 @@ pub fn replay(
         let next = [run.next_event(), wake].into_iter().flatten().min();
         let now = next.unwrap_or(run.now + STALL);
         run.take_in(now, watch);
+        run.check_lost()?;
         let n_started =
             if conditions.tick.is_none_or(|tick| now.0 % tick.0 == 0) { run.passes()? } else { 0 };
         n_stalls = if n_started == 0 && run.is_idle() { n_stalls + 1 } else { 0 };
@@ -294,11 +295,17 @@ impl<'a> Run<'a> {
             for job in running {
                 self.lose(job, Loss::Preempted);
             }
-            if self.lost.len() / LOST_MAX > self.workload.jobs.len() {
-                let problem = format!("more than {LOST_MAX} attempts a job come to nothing");
-                return Err(Error::Unfit(problem));
-            }
+            self.check_lost()?;
         }
+    }
+
+    /// Where jobs are longer than workers last, there is no end.
+    fn check_lost(&self) -> Result<(), Error> {
+        if self.lost.len() / LOST_MAX <= self.workload.jobs.len() {
+            return Ok(());
+        }
+        let problem = "attempts a job come to nothing; do workers last long enough?";
+        Err(Error::Unfit(format!("more than {LOST_MAX} {problem}")))
     }
 
     /// One pass; how many jobs it started.

@@ -189,3 +189,14 @@ fn waits_beyond_a_bound_are_counted() {
     let broken = |bound| Promise::new(&bench.workload, &replay, Millis(bound)).n_violations;
     assert_eq!([9, 10, 20].map(broken), [2, 1, 0]);
 }
+
+#[test]
+fn jobs_that_outlast_every_worker_are_given_up() {
+    let bench = small::bench("1 0 10000000 a 1", "2");
+    let failures = Some(Failures { lasts: Millis(1_000), repair: Millis(10), seed: 1 });
+    let mut preset = Preset::new(&bench.workload, &bench.fleet, balanced(), OPTIONS);
+    let under = Conditions { failures, ..Conditions::default() };
+    let ended = sim::replay(&bench.workload, &bench.fleet, &mut preset, &under, &mut |_| {});
+    let error = ended.expect_err("it never ends").to_string();
+    assert!(error.contains("do workers last long enough?"), "{error}");
+}
