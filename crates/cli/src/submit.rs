@@ -67,7 +67,7 @@ pub(crate) struct RunOptions {
 /// Submits, and says which jobs these are.
 pub(crate) async fn submit(options: &Options, target: &Target) -> Result<(), Failure> {
     let mut client = target.jobs().await?;
-    let mut spec = options.job.spec(now_ms(target).await?)?;
+    let mut spec = options.job.spec(target.now_ms().await?)?;
     spec.on_demand = options.on_demand;
     spec.on_hold = options.hold;
     spec.after.clone_from(&options.after);
@@ -100,12 +100,6 @@ fn line(job: &v1::Submitted) -> String {
 fn submitted(job: &v1::Submitted) -> serde_json::Value {
     let state = view::state_name(job.state());
     serde_json::json!({ "id": job.id, "is_new": job.is_new, "state": state })
-}
-
-/// The scheduler's time, which is the one that counts.
-async fn now_ms(target: &Target) -> Result<i64, Failure> {
-    let status = target.admin().await?.status(v1::StatusRequest {}).await;
-    Ok(status.map_err(|status| refused(&status))?.into_inner().now_ms)
 }
 
 async fn send(
@@ -155,7 +149,7 @@ pub(crate) async fn final_jobs(
 /// Submits a command that somebody waits for, shows its output, and ends as it ends.
 pub(crate) async fn run(options: &RunOptions, target: &Target) -> Result<(), Failure> {
     let mut client = target.jobs().await?;
-    let mut spec = options.job.spec(now_ms(target).await?)?;
+    let mut spec = options.job.spec(target.now_ms().await?)?;
     spec.on_demand = true;
     let request = v1::SubmitRequest { jobs: vec![spec], ..v1::SubmitRequest::default() };
     let jobs = send(&mut client, request).await?;

@@ -19,6 +19,7 @@
 mod config;
 mod settings;
 mod submit;
+mod whereabouts;
 mod queue;
 mod round;
 mod dispatch;
@@ -26,9 +27,6 @@ mod complete;
 mod expire;
 mod cancel;
 mod fleet;
-mod session;
-mod hear;
-mod inventory;
 mod history;
 mod averages;
 mod explain;

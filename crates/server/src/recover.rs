@@ -65,8 +65,8 @@ pub(crate) async fn recover(
         renewed => renewed?,
     }
     tracing::info!(
-        waiting = scheduler.seen.len(),
-        running = scheduler.live.len(),
+        waiting = scheduler.world.n_queued(),
+        running = scheduler.jobs.len() - scheduler.world.n_queued(),
         "the world is built"
     );
     Ok(scheduler)
@@ -84,7 +84,7 @@ impl Scheduler {
     /// Takes in an attempt that the store knows and this scheduler does not.
     pub(crate) fn adopt(&mut self, record: &Record) {
         let job = record.id.clone();
-        if self.live.contains_key(&job) || self.claiming.contains_key(&job) {
+        if self.jobs.is_placed(&job) {
             return;
         }
         let Some(attempt) = attempt_of(record, self.store.now()) else { return };
@@ -100,9 +100,8 @@ impl Scheduler {
             self.timers.set(at, Timer::Silence(job.clone()));
         }
         self.unsee(&job);
-        self.fleet.gave(&live.worker, &job);
         let worker = live.worker.clone();
-        self.live.insert(job, live);
+        self.jobs.give(job, live);
         if self.fleet.seats.contains_key(&worker) {
             self.world.apply(Event::Started(Box::new(attempt)));
         } else {

@@ -64,14 +64,14 @@ impl Scheduler {
         if let Some((stream, message)) = stream.zip(message) {
             self.send(stream, message);
         }
-        u32::try_from(self.fleet.jobs_of(worker).len()).ok()
+        u32::try_from(self.jobs.of(worker).len()).ok()
     }
 
     fn workers(&self) -> Vec<v1::WorkerStatus> {
         let status = |(id, seat): (&WorkerId, &crate::fleet::Seat)| {
-            let jobs = self.fleet.jobs_of(id);
+            let jobs = self.jobs.of(id);
             let used =
-                jobs.iter().filter_map(|job| self.live.get(job)).map(|live| live.slots).sum();
+                jobs.iter().filter_map(|job| self.jobs.live(job)).map(|live| live.slots).sum();
             let worker = seat.worker(&self.closed);
             v1::WorkerStatus {
                 name: id.to_string(),
@@ -101,13 +101,14 @@ impl Scheduler {
     fn status(&self) -> v1::StatusResponse {
         let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
         let Timestamp(now_ms) = self.store.now();
+        let n_queued = self.world.n_queued();
         v1::StatusResponse {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             policy: self.world.given_policy().preset.name().to_owned(),
             started_ms: self.started.0,
             now_ms,
-            queued: count(self.seen.len()),
-            running: count(self.live.len() + self.claiming.len()),
+            queued: count(n_queued),
+            running: count(self.jobs.len() - n_queued),
             workers: count(self.fleet.n_connected()),
             counters: self.counters.all().map(|(name, n)| (name.to_owned(), n)).collect(),
         }

@@ -5,7 +5,7 @@ use model::{
     WorkerId,
 };
 
-use crate::Refusal;
+use crate::{Refusal, Run};
 
 /// Jobs to be taken in together, all of one tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -201,6 +201,8 @@ pub enum Ended {
         record: Box<Record>,
         /// What was charged to its tenant.
         charged: Fixed,
+        /// What the attempt was like, if that says anything about its kind.
+        run: Option<Box<Run>>,
         /// Jobs that waited for it and are queued now.
         released: Vec<Record>,
         /// Jobs that waited for it and are cancelled now.

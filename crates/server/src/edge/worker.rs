@@ -14,8 +14,8 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{Door, answer};
+use crate::fleet::words::{Arrival, Heard, StreamId, heard};
 use crate::scheduler::Message;
-use crate::session::{Arrival, Heard, StreamId, heard};
 use crate::task;
 
 /// Batches that a worker may be behind before it is cut off.

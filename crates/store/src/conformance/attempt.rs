@@ -183,6 +183,7 @@ pub(super) async fn every_ending_is_counted_charged_and_remembered_as_it_should(
                 Ending::Cancelled => (State::Cancelled, is_started, false),
             };
             assert_eq!(ended.record.state, state, "{ending:?}");
+            assert_eq!(ended.run.is_some(), is_run, "{ending:?}");
             let charged = if is_charged { Fixed::whole(2) } else { Fixed::ZERO };
             assert_eq!(ended.charged, charged, "{ending:?} {is_started}");
             assert_eq!(runs - runs_before, usize::from(is_run), "{ending:?}");

@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension as _, Result, params};
 use super::row;
 use super::writer::Desk;
 use super::{history, settle};
+use crate::transition::After;
 use crate::{End, Ended, Past, number, transition};
 
 pub(super) fn complete(desk: &mut Desk, ends: &[End]) -> Result<Vec<Ended>> {
@@ -49,7 +50,8 @@ fn accept(desk: &mut Desk, id: i64, mut record: Record, end: &End) -> Result<End
     };
     let settle::Settled { released, cancelled, changed } = settled;
     let record = Box::new(record);
-    Ok(Ended::Accepted { record, charged: after.charged, released, cancelled, changed })
+    let After { charged, run, .. } = after;
+    Ok(Ended::Accepted { record, charged, run, released, cancelled, changed })
 }
 
 const ENDING: &str = "SELECT worker, ending FROM attempts WHERE job = ?1 AND number = ?2";

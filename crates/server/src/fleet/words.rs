@@ -1,7 +1,7 @@
 //! What a worker's stream says, checked and in our words.
 
 use model::maxima::{LOG_CHUNK_BYTES_MAX, TEXT_BYTES_MAX, WORKER_ATTEMPTS_MAX};
-use model::{Ending, Fixed, Heartbeat, Measured, Metrics, Name, Progress, Worker};
+use model::{Ending, Fixed, Measured, Metrics, Name, Progress, Worker};
 use proto::v1::worker_message::Message;
 use proto::{Invalid, v1};
 use store::Stream;
@@ -159,17 +159,4 @@ fn cut(mut text: String) -> String {
     }
     text.retain(|character| character != '\0');
     text
-}
-
-/// What the world hears of a heartbeat.
-pub(crate) fn heartbeat(worker: &Worker, at: model::Timestamp) -> Heartbeat {
-    Heartbeat {
-        worker: worker.id.clone(),
-        slots_free: worker.slots_free,
-        healthy: worker.healthy,
-        draining: worker.draining,
-        hints: worker.hints.clone(),
-        metrics: worker.metrics,
-        at,
-    }
 }
