@@ -62,6 +62,9 @@ Example:
 pub(crate) struct RunOptions {
     #[command(flatten)]
     job: JobOptions,
+    /// For machines: one JSON object a line, its output first and the job last.
+    #[arg(long)]
+    json: bool,
 }
 
 /// Submits, and says which jobs these are.
@@ -154,13 +157,18 @@ pub(crate) async fn run(options: &RunOptions, target: &Target) -> Result<(), Fai
     let request = v1::SubmitRequest { jobs: vec![spec], ..v1::SubmitRequest::default() };
     let jobs = send(&mut client, request).await?;
     let Some(id) = jobs.first().map(|job| job.id) else { return Ok(()) };
-    logs::follow(&mut client, id).await?;
+    logs::follow(&mut client, id, options.json).await?;
     let ended = final_jobs(&mut client, vec![id]).await?;
     let Some(job) = ended.first() else { return Ok(()) };
+    if options.json {
+        print::data(&view::job(job).to_string())?;
+    }
     if job.state() == v1::State::Succeeded {
         return Ok(());
     }
-    print::note(&describe(job));
+    if !options.json {
+        print::note(&describe(job));
+    }
     let code = job.exit_code.and_then(|code| u8::try_from(code).ok()).filter(|code| *code != 0);
     Err(Failure::Exit(code.unwrap_or(1)))
 }

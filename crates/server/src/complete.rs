@@ -6,7 +6,7 @@ use model::{
 };
 use proto::v1;
 use proto::v1::server_message::Message;
-use store::{End, Ended, Start};
+use store::{End, Ended, Report, Start};
 
 use crate::fleet::words::Completion;
 use crate::scheduler::Scheduler;
@@ -35,6 +35,8 @@ pub(crate) struct Live {
     pub(crate) silence_timeout: Option<Millis>,
     /// When it last said something.
     pub(crate) heard: Timestamp,
+    /// How far it last said it was.
+    pub(crate) progress: Option<Progress>,
     /// When its silence is looked at next.
     pub(crate) silence_at: Option<Timestamp>,
 }
@@ -56,6 +58,7 @@ impl Live {
             run_timeout: record.spec.run_timeout,
             silence_timeout: record.spec.silence_timeout,
             heard: current.started.unwrap_or(current.claimed),
+            progress: current.progress.clone(),
             silence_at: None,
         })
     }
@@ -122,12 +125,14 @@ impl Scheduler {
         }
     }
 
-    /// Those who watch hear how far an attempt says it is.
-    pub(crate) fn progressed(&mut self, job: &JobId, progress: &Progress) {
+    /// An attempt says how far it is: kept, and told to those who watch.
+    pub(crate) fn progressed(&mut self, job: JobId, progress: Progress) {
         let at = self.store.now();
-        if let Some(live) = self.jobs.live(job) {
-            self.changes.push(live.change(job, at, Some(progress.clone())));
-        }
+        let Some(live) = self.jobs.live_mut(&job) else { return };
+        live.progress = Some(progress.clone());
+        self.changes.push(live.change(&job, at, live.progress.clone()));
+        let (attempt, worker) = (live.number, live.worker.clone());
+        self.outgoing.reports.push(Report { job, attempt, worker, progress });
     }
 
     pub(crate) fn noted(&mut self, answer: Result<Vec<bool>, store::Error>) {

@@ -32,6 +32,7 @@ mod averages;
 mod explain;
 mod status;
 mod scheduler;
+mod inbox;
 mod recover;
 mod timers;
 mod watch;

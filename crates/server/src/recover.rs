@@ -4,7 +4,7 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 
 use decide::World;
-use model::{Attempt, Event, JobId, Millis, Preset, Record, Worker, WorkerId};
+use model::{Attempt, Event, JobId, Millis, Name, Preset, Record, Worker, WorkerId};
 use store::{SettingKind, Store};
 
 use crate::complete::Live;
@@ -105,15 +105,22 @@ impl Scheduler {
         if self.fleet.seats.contains_key(&worker) {
             self.world.apply(Event::Started(Box::new(attempt)));
         } else {
-            self.start_on_absent(worker, attempt);
+            self.start_on_absent(worker, self.pool_of(record), attempt);
         }
+    }
+
+    /// The pool that a job must be in, if it must.
+    fn pool_of(&self, record: &Record) -> Option<Name> {
+        let own = record.spec.pool.clone();
+        own.or_else(|| self.types.borrow().get(&record.spec.kind)?.pool.clone())
     }
 
     /// An attempt counts even if its worker is not back yet: its tenant's quota, its resource and
     /// its budget are used, whoever asks for them first.
-    fn start_on_absent(&mut self, worker: WorkerId, attempt: Attempt) {
-        // Which pool it is in it says itself when it comes.
-        let absent = Worker { healthy: false, ..Worker::new(worker.clone()) };
+    fn start_on_absent(&mut self, worker: WorkerId, pool: Option<Name>, attempt: Attempt) {
+        let mut absent = Worker { healthy: false, ..Worker::new(worker.clone()) };
+        // Which pool it is in it says itself when it comes; until then, what its job says counts.
+        absent.pool = pool.unwrap_or(absent.pool);
         self.world.apply(Event::Joined(Box::new(absent)));
         self.world.apply(Event::Started(Box::new(attempt)));
         self.world.apply(Event::Left(worker));

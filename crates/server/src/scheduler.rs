@@ -20,6 +20,7 @@ use crate::fleet::Fleet;
 use crate::fleet::inventory::Inventories;
 use crate::fleet::words::{Arrival, Heard, StreamId};
 use crate::history::Histories;
+use crate::inbox::Envelope;
 use crate::round::Claiming;
 use crate::settings::{Closed, Types, Understood};
 use crate::status::Question;
@@ -163,7 +164,7 @@ impl Scheduler {
     /// Takes turns until it is told to stop, or the store breaks.
     pub(crate) async fn run(
         mut self,
-        mut inbox: mpsc::Receiver<Message>,
+        mut inbox: mpsc::Receiver<Envelope>,
         stop: CancellationToken,
     ) -> Result<(), store::Error> {
         let mut messages = Vec::new();
@@ -177,7 +178,7 @@ impl Scheduler {
                     if n == 0 {
                         break;
                     }
-                    messages.drain(..).for_each(|message| self.take(message));
+                    messages.drain(..).for_each(|envelope: Envelope| self.take(envelope.message));
                 }
                 () = tokio::time::sleep(wake) => {}
                 () = stop.cancelled(), if !stop.is_cancelled() => {}

@@ -70,8 +70,6 @@ impl Scheduler {
     fn workers(&self) -> Vec<v1::WorkerStatus> {
         let status = |(id, seat): (&WorkerId, &crate::fleet::Seat)| {
             let jobs = self.jobs.of(id);
-            let used =
-                jobs.iter().filter_map(|job| self.jobs.live(job)).map(|live| live.slots).sum();
             let worker = seat.worker(&self.closed);
             v1::WorkerStatus {
                 name: id.to_string(),
@@ -80,7 +78,7 @@ impl Scheduler {
                 healthy: worker.healthy,
                 draining: worker.draining,
                 slots: worker.slots,
-                slots_used: used,
+                slots_used: self.jobs.slots_of(id),
                 types: worker.types.iter().map(ToString::to_string).collect(),
                 amounts: worker.amounts.iter().map(|(key, n)| (key.to_string(), *n)).collect(),
                 rank: worker.rank,
@@ -93,6 +91,9 @@ impl Scheduler {
                 ram_free_mb: worker.metrics.ram_free_mb,
                 ram_total_mb: worker.metrics.ram_total_mb,
                 foreign_slots: seat.foreign_slots,
+                slots_held: seat.slots_held,
+                detections_used: seat.detections.0,
+                detections_total: seat.detections.1,
             }
         };
         self.fleet.seats.iter().map(status).collect()

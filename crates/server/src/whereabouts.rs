@@ -137,6 +137,13 @@ impl Jobs {
         self.of_worker.get(worker).map(|jobs| jobs.iter().cloned().collect()).unwrap_or_default()
     }
 
+    /// The slots that they take.
+    pub(crate) fn slots_of(&self, worker: &WorkerId) -> u32 {
+        let jobs = self.of_worker.get(worker).into_iter().flatten();
+        let slots = jobs.filter_map(|job| self.live(job)).map(|live| live.slots);
+        slots.fold(0, u32::saturating_add)
+    }
+
     /// The workers that have jobs.
     pub(crate) fn workers(&self) -> impl Iterator<Item = &WorkerId> {
         self.of_worker.keys()

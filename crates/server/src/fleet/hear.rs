@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use model::{Ending, JobId, Name, WorkerId};
+use model::{Ending, JobId, Name, Progress, WorkerId};
 use proto::v1;
 use proto::v1::server_message::Message;
-use store::{LogChunk, Report};
+use store::LogChunk;
 
 use super::words::{Beat, Heard, StreamId};
-use crate::complete::end_of;
+use crate::complete::{Live, end_of};
 use crate::scheduler::Scheduler;
 
 /// Bytes of output that may wait to be kept.
@@ -56,9 +56,7 @@ impl Scheduler {
             }
             Heard::Progress(attempt, progress) => {
                 let Some(job) = self.spoke(worker, attempt) else { return };
-                self.progressed(&job, &progress);
-                let (attempt, worker) = (attempt.attempt, worker.clone());
-                self.outgoing.reports.push(Report { job, attempt, worker, progress });
+                self.progressed(job, progress);
             }
             Heard::Log(attempt, log_stream, offset, bytes) => {
                 let Some(job) = self.spoke(worker, attempt) else { return };
@@ -108,16 +106,41 @@ impl Scheduler {
     fn beat(&mut self, stream: StreamId, worker: &WorkerId, beat: Beat) {
         let now = self.store.now();
         self.compare(stream, worker, &beat);
+        let slots_held = beat.slots_used.saturating_sub(self.slots_of(worker, &beat.attempts));
+        for (attempt, progress) in beat.progress {
+            self.hear_progress(worker, attempt, progress);
+        }
         let Some(seat) = self.fleet.seats.get_mut(worker) else { return };
         seat.heard = now;
         seat.is_well = beat.is_healthy;
         seat.foreign_slots = beat.foreign_slots;
+        seat.slots_held = slots_held;
+        seat.detections = beat.detections;
         seat.said.metrics = beat.metrics;
         if let Some(hints) = beat.hints {
             seat.said.hints = hints;
         }
         self.outgoing.renewals.push((seat.session.clone(), stream, beat.sequence));
         self.beat_in_world(worker, now);
+    }
+
+    /// Slots of those of the attempts that are the worker's own.
+    fn slots_of(&self, worker: &WorkerId, attempts: &[v1::AttemptRef]) -> u32 {
+        let own = attempts.iter().filter(|attempt| self.jobs.is_current(worker, **attempt));
+        own.filter_map(|attempt| self.jobs.live(&JobId::number(attempt.job)))
+            .fold(0, |slots, live| slots.saturating_add(live.slots))
+    }
+
+    /// A heartbeat repeats how far attempts are, so that nothing is missed for good. Only what is
+    /// news is a sign of life of the attempt.
+    fn hear_progress(&mut self, worker: &WorkerId, attempt: v1::AttemptRef, progress: Progress) {
+        let is_news = |live: &Live| live.progress.as_ref() != Some(&progress) && !live.is_ending;
+        let live = self.jobs.live(&JobId::number(attempt.job));
+        if live.is_some_and(is_news)
+            && let Some(job) = self.spoke(worker, attempt)
+        {
+            self.progressed(job, progress);
+        }
     }
 
     /// A stream keeps its order, so a heartbeat after an accept names the attempt, unless its end

@@ -69,7 +69,7 @@ impl Scheduler {
         tracing::info!(%worker, generation = session.generation, "a worker came");
         self.inventories.came(&worker, arrival.has_inventory);
         let (stream, attempts) = (arrival.stream, arrival.attempts.clone());
-        let protocol = arrival.protocol.min(proto::PROTOCOL);
+        let protocol = arrival.protocol;
         let generation = session.generation;
         self.fleet.sit(stream, seat_of(arrival, session, learned, self.store.now()));
         let stale = self.reconcile(&worker, &attempts, was_here);
@@ -152,6 +152,8 @@ fn seat_of(arrival: Arrival, session: Session, learned: VecDeque<Name>, now: Tim
         is_draining: false,
         is_well: true,
         foreign_slots: 0,
+        slots_held: 0,
+        detections: (0, 0),
         heard: now,
     }
 }

@@ -37,6 +37,10 @@ pub(crate) struct Seat {
     pub(crate) is_well: bool,
     /// Slots that others than us use.
     pub(crate) foreign_slots: u32,
+    /// Slots that attempts use which are no longer its own and have not ended yet.
+    pub(crate) slots_held: u32,
+    /// Detections that run, and that may run at once.
+    pub(crate) detections: (u32, u32),
     pub(crate) heard: Timestamp,
 }
 
@@ -135,7 +139,11 @@ impl Scheduler {
 
     pub(super) fn beat_in_world(&mut self, worker: &WorkerId, at: Timestamp) {
         if let Some(seat) = self.fleet.seats.get(worker) {
-            let seen = seat.worker(&self.closed);
+            let mut seen = seat.worker(&self.closed);
+            if seat.slots_held > 0 {
+                let used = self.jobs.slots_of(worker).saturating_add(seat.slots_held);
+                seen.slots_free = Some(seen.slots.saturating_sub(used));
+            }
             self.world.apply(Event::Heartbeat(heartbeat(&seen, at)));
         }
     }
