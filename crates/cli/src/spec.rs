@@ -75,6 +75,12 @@ pub(crate) struct JobOptions {
     /// Jobs that belong together.
     #[arg(long)]
     group: Option<String>,
+    /// The job that it came from.
+    #[arg(long, value_name = "ID")]
+    parent: Option<u64>,
+    /// Jobs of one type, tenant and key are expected to use what earlier ones used.
+    #[arg(long, value_name = "KEY")]
+    history_key: Option<String>,
     /// Environment of a command.
     #[arg(long = "env", short = 'e', value_name = "NAME=VALUE", requires = "command")]
     environment: Vec<String>,
@@ -131,6 +137,8 @@ impl JobOptions {
             estimate_ms: self.estimate.map(unsigned),
             cost: self.cost,
             group: self.group.clone().unwrap_or_default(),
+            parent: self.parent.unwrap_or_default(),
+            history_key: self.history_key.clone().unwrap_or_default(),
             ..v1::Spec::default()
         })
     }

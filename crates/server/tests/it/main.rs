@@ -12,3 +12,4 @@ mod offers;
 mod ends;
 mod leases;
 mod heartbeat;
+mod restart;
