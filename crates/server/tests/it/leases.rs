@@ -1,10 +1,12 @@
 //! Leases: who is silent loses, and nobody does for a disk that is full.
 
+use std::collections::BTreeSet;
+
 use model::{Millis, State};
 use proto::v1;
 
-use crate::puppet::having;
-use crate::site::{Site, spec};
+use crate::puppet::{Puppet, having};
+use crate::site::{Site, hello, spec};
 
 const FULL: store::Error = store::Error::Full { doing: "write" };
 
@@ -22,6 +24,39 @@ async fn the_stream_of_a_worker_that_was_given_up_ends() {
     assert_eq!(ended.message(), "the stream ended");
     // It is free to come back.
     site.worker("w").await;
+}
+
+#[tokio::test]
+async fn a_worker_that_does_not_read_is_cut_off_and_comes_back_to_what_it_missed() {
+    let site = Site::start().await;
+    let hello = v1::Hello { slots: 10_000, ..hello("w") };
+    let mut worker = Puppet::connect_by(site.connect().await, hello.clone()).await.unwrap();
+    // Each is a batch of its own, until neither the connection nor its queue takes any more.
+    let large = v1::Spec { payload: vec![7; 16 << 10], ..spec() };
+    let mut n_jobs = 0;
+    while site.counter("workers_cut_off").await == 0 {
+        for _ in 0..100 {
+            site.submit(large.clone()).await;
+        }
+        n_jobs += 100;
+        assert!(n_jobs < 5_000, "it is never cut off");
+    }
+    let mut n_heard = 0;
+    let ended = loop {
+        match worker.next().await {
+            Ok(_) => n_heard += 1,
+            Err(status) => break status,
+        }
+    };
+    assert_eq!(ended.message(), "the stream ended");
+    assert!(n_heard < n_jobs, "{n_heard} of {n_jobs}");
+    // It is the same process, and has none of them: all are offered again.
+    let mut worker = site.worker_with(hello).await;
+    site.pass(Millis(100)).await;
+    let mut offered = BTreeSet::new();
+    while offered.len() < n_jobs {
+        offered.insert(worker.offer().await.job);
+    }
 }
 
 #[tokio::test]

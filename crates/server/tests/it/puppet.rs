@@ -9,6 +9,7 @@ use proto::v1::worker_message::Message as Ours;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::Channel;
 use tonic::{Status, Streaming};
 
 use crate::site::{PATIENCE, Site};
@@ -27,10 +28,15 @@ pub(crate) struct Puppet {
 
 impl Puppet {
     pub(crate) async fn connect(site: &Site, hello: v1::Hello) -> Result<Self, Status> {
+        Self::connect_by(site.channel.clone(), hello).await
+    }
+
+    /// By a connection of its own, so that what it does not read stands in nobody's way.
+    pub(crate) async fn connect_by(channel: Channel, hello: v1::Hello) -> Result<Self, Status> {
         let (sender, receiver) = mpsc::channel(16);
         let hello = v1::WorkerMessage { message: Some(Ours::Hello(hello)) };
         sender.try_send(v1::WorkerBatch { messages: vec![hello] }).expect("there is room");
-        let mut client = WorkerClient::new(site.channel.clone());
+        let mut client = WorkerClient::new(channel);
         let stream = client.session(ReceiverStream::new(receiver)).await?.into_inner();
         let mut puppet = Self {
             welcome: v1::Welcome::default(),

@@ -28,6 +28,7 @@ pub(crate) struct Site {
     pub(crate) store: Arc<Faulty>,
     pub(crate) config: Config,
     pub(crate) channel: Channel,
+    url: String,
     pub(crate) jobs: JobsClient<Channel>,
     pub(crate) admin: AdminClient<Channel>,
     running: Option<Running>,
@@ -50,9 +51,10 @@ impl Site {
         let store = Arc::new(Faulty::new(Memory::new(options)));
         let listen = ([127, 0, 0, 1], 0).into();
         let config = Config { listen, shutdown_grace: Millis(100), seed: Some(7), ..config };
-        let (channel, running) = launch(&config, &store, || {}).await;
+        let (url, running) = launch(&config, &store, || {}).await;
+        let channel = connect(&url).await;
         let (jobs, admin) = (JobsClient::new(channel.clone()), AdminClient::new(channel.clone()));
-        Self { time, store, config, channel, jobs, admin, running: Some(running) }
+        Self { time, store, config, channel, url, jobs, admin, running: Some(running) }
     }
 
     pub(crate) async fn stop(&mut self) {
@@ -64,19 +66,20 @@ impl Site {
     /// Starts another scheduler on the same store.
     pub(crate) async fn go(&mut self) {
         let running = launch(&self.config, &self.store, || {}).await;
-        self.follow(running);
+        self.follow(running).await;
     }
 
     /// The same; answers of a method of the store wait once the world is built.
     pub(crate) async fn go_holding(&mut self, method: &'static str) {
         let running = launch(&self.config, &self.store, || self.store.hold(method)).await;
-        self.follow(running);
+        self.follow(running).await;
     }
 
-    fn follow(&mut self, (channel, running): (Channel, Running)) {
+    async fn follow(&mut self, (url, running): (String, Running)) {
+        let channel = connect(&url).await;
         self.jobs = JobsClient::new(channel.clone());
         self.admin = AdminClient::new(channel.clone());
-        (self.channel, self.running) = (channel, Some(running));
+        (self.url, self.channel, self.running) = (url, channel, Some(running));
     }
 
     /// A worker of this name that takes any type.
@@ -86,6 +89,11 @@ impl Site {
 
     pub(crate) async fn worker_with(&self, hello: v1::Hello) -> Puppet {
         Puppet::connect(self, hello).await.expect("it is let in")
+    }
+
+    /// Another connection to the same scheduler.
+    pub(crate) async fn connect(&self) -> Channel {
+        connect(&self.url).await
     }
 
     /// Lets time pass, and the scheduler see it.
@@ -181,7 +189,7 @@ type Running = (oneshot::Sender<()>, JoinHandle<Result<(), server::Error>>);
 
 /// Starts a scheduler; `built` is called before its first turn.
 #[expect(clippy::disallowed_methods, reason = "a test owns its tasks")]
-async fn launch(config: &Config, store: &Arc<Faulty>, built: impl FnOnce()) -> (Channel, Running) {
+async fn launch(config: &Config, store: &Arc<Faulty>, built: impl FnOnce()) -> (String, Running) {
     let store = Arc::clone(store);
     let server = server::start(config.clone(), store).await.expect("it starts");
     // Tests have one thread: the scheduler's own task has not begun.
@@ -189,8 +197,12 @@ async fn launch(config: &Config, store: &Arc<Faulty>, built: impl FnOnce()) -> (
     let url = format!("http://{}", server.address);
     let (stop, stopped) = oneshot::channel();
     let ended = tokio::spawn(server.run(async { drop(stopped.await) }));
-    let channel = Channel::from_shared(url).expect("it is an address").connect().await;
-    (channel.expect("it listens"), (stop, ended))
+    (url, (stop, ended))
+}
+
+async fn connect(url: &str) -> Channel {
+    let endpoint = Channel::from_shared(url.to_owned()).expect("it is an address");
+    endpoint.connect().await.expect("it listens")
 }
 
 /// A worker with one slot that takes any type.
