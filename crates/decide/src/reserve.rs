@@ -88,8 +88,8 @@ impl World {
         self.is_unkept |= self.reservations.len() < before;
     }
 
-    /// Keeps the worker that will have room for the job first, if any will.
-    pub(crate) fn reserve(&mut self, job: JobIx) {
+    /// Keeps the worker, of `pool` if given, that will have room for the job first, if any will.
+    pub(crate) fn reserve(&mut self, job: JobIx, pool: Option<NameIx>) {
         let waiting = &self.queue.jobs[job];
         let has_one = self.reservations.iter().any(|own| own.job == waiting.id);
         if has_one || self.reservations.len() >= RESERVATIONS_MAX {
@@ -97,7 +97,9 @@ impl World {
         }
         let class = &self.fleet.catalogue.classes[waiting.class];
         let serving = self.fleet.matching(class.key.fit).filter(|ix| {
-            self.fleet.workers[*ix].is_serving()
+            let seated = &self.fleet.workers[*ix];
+            seated.is_serving()
+                && pool.is_none_or(|pool| seated.pool == pool)
                 && self.reservations.iter().all(|own| own.worker != *ix)
                 && self.worker_allows(*ix, class, waiting.tenant)
         });

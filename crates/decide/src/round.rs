@@ -73,7 +73,7 @@ impl World {
                 Seating::Kept => self.place_another(pick, scope, actions),
                 Seating::Nowhere => {
                     if self.policy.reserve && self.class_of_job(pick.job).is_wide() {
-                        self.reserve(pick.job);
+                        self.reserve(pick.job, pool);
                     }
                     self.block(pick.line);
                 }
