@@ -105,21 +105,16 @@ impl Scheduler {
         if self.fleet.seats.contains_key(&worker) {
             self.world.apply(Event::Started(Box::new(attempt)));
         } else {
-            self.start_on_absent(worker, self.pool_of(record), attempt);
+            let pool = record.current.as_ref().map(|current| current.pool.clone());
+            self.start_on_absent(worker, pool, attempt);
         }
-    }
-
-    /// The pool that a job must be in, if it must.
-    fn pool_of(&self, record: &Record) -> Option<Name> {
-        let own = record.spec.pool.clone();
-        own.or_else(|| self.types.borrow().get(&record.spec.kind)?.pool.clone())
     }
 
     /// An attempt counts even if its worker is not back yet: its tenant's quota, its resource and
     /// its budget are used, whoever asks for them first.
     fn start_on_absent(&mut self, worker: WorkerId, pool: Option<Name>, attempt: Attempt) {
         let mut absent = Worker { healthy: false, ..Worker::new(worker.clone()) };
-        // Which pool it is in it says itself when it comes; until then, what its job says counts.
+        // Where it is now it says itself when it comes; until then, where it was counts.
         absent.pool = pool.unwrap_or(absent.pool);
         self.world.apply(Event::Joined(Box::new(absent)));
         self.world.apply(Event::Started(Box::new(attempt)));

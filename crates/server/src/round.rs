@@ -54,6 +54,7 @@ impl Scheduler {
             holds: given.or(seen.ask),
             fence: seen.fence,
             why: why(&placement),
+            pool: self.fleet.pool_of(&placement.worker),
             job: placement.job,
             worker: placement.worker,
         })

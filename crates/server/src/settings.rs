@@ -16,8 +16,6 @@ pub(crate) struct TypeDefaults {
     pub(crate) run_timeout: Option<Millis>,
     pub(crate) silence_timeout: Option<Millis>,
     pub(crate) repeat: Repeat,
-    /// The pool of its jobs that name none.
-    pub(crate) pool: Option<Name>,
 }
 
 /// A setting that was understood.
@@ -146,8 +144,7 @@ fn job_type(name: &str, document: Option<&str>) -> Result<Understood, Invalid> {
     let read = one_of("types", &fields)?;
     let kind = read.types.into_iter().next();
     let kind = kind.ok_or_else(|| Invalid::new("type", "is missing"))?;
-    let defaults = TypeDefaults { pool: kind.pool.clone(), ..extra.checked()? };
-    Ok(Understood::Type(kind, defaults))
+    Ok(Understood::Type(kind, extra.checked()?))
 }
 
 impl TypeExtra {
@@ -166,7 +163,6 @@ impl TypeExtra {
             run_timeout: self.run_timeout_ms.map(millis),
             silence_timeout: self.silence_timeout_ms.map(millis),
             repeat,
-            pool: None,
         })
     }
 }

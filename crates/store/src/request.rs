@@ -69,6 +69,8 @@ pub struct Claim {
     pub fence: u64,
     /// For whom.
     pub worker: WorkerId,
+    /// The pool that the worker is in.
+    pub pool: Name,
     /// What it will hold.
     pub holds: Option<Ask>,
     /// Why there, as it is to be shown; kept with the attempt.

@@ -47,6 +47,7 @@ pub(crate) fn claim(record: &mut Record, claim: &Claim, now: Timestamp) -> bool 
     record.counts.attempts += 1;
     record.current = Some(Current {
         worker: claim.worker.clone(),
+        pool: claim.pool.clone(),
         claimed: now,
         started: None,
         holds: claim.holds.clone(),

@@ -178,6 +178,7 @@ impl Site {
             fence: record.fence,
             worker: worker(name),
             holds: None,
+            pool: Name::new("p"),
             why: format!("{name} is free"),
         };
         let mut claimed = self.store.claim(vec![claim]).await.expect("the store answers");
