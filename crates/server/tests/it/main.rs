@@ -13,3 +13,4 @@ mod ends;
 mod leases;
 mod heartbeat;
 mod restart;
+mod moments;
