@@ -83,8 +83,7 @@ enum Command {
     /// Show or set the policy.
     Policy(setting::PolicyOptions),
     /// Set a tenant, type, resource, pool or budget.
-    #[command(subcommand)]
-    Set(setting::Set),
+    Set(setting::SetOptions),
     /// List everything that is set.
     Settings(admin::ListOptions),
     /// Write the live world down, for `maitre decide`.
