@@ -66,10 +66,12 @@ pub(super) fn to_read(path: &Path) -> Result<Connection, Error> {
     check_version()?;
     let connection = reader(path)?;
     migrate::check(&connection, &path.display().to_string())?;
-    let is_there = connection.query_row("SELECT latest FROM meta", [], |_| Ok(()));
-    is_there.map_err(|error| {
-        Error::Unusable(format!("`{}` holds nothing to read: {error}", path.display()))
-    })?;
+    if !migrate::is_current(&connection) {
+        return Err(Error::Unusable(format!(
+            "`{}` is empty or of an older version; a scheduler that opens it brings it up to date",
+            path.display()
+        )));
+    }
     Ok(connection)
 }
 
