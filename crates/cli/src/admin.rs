@@ -107,6 +107,9 @@ fn worker(worker: &v1::WorkerStatus) -> Value {
         "ram_free_mb": worker.ram_free_mb,
         "ram_total_mb": worker.ram_total_mb,
         "foreign_slots": worker.foreign_slots,
+        "slots_held": worker.slots_held,
+        "detections_used": worker.detections_used,
+        "detections_total": worker.detections_total,
     })
 }
 

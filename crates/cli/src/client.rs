@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use clap::Args;
+use proto::v1;
 use proto::v1::admin_client::AdminClient;
 use proto::v1::jobs_client::JobsClient;
 use tonic::transport::{Channel, Endpoint};
@@ -36,6 +37,12 @@ impl Target {
     pub(crate) async fn admin(&self) -> Result<AdminClient<Channel>, Failure> {
         let client = AdminClient::new(self.connect().await?);
         Ok(client.max_decoding_message_size(MESSAGE_BYTES_MAX))
+    }
+
+    /// The scheduler's time, which is the one that counts.
+    pub(crate) async fn now_ms(&self) -> Result<i64, Failure> {
+        let status = self.admin().await?.status(v1::StatusRequest {}).await;
+        Ok(status.map_err(|status| refused(&status))?.into_inner().now_ms)
     }
 
     /// The address as a URL.

@@ -71,7 +71,7 @@ pub(crate) async fn list(options: &ListOptions, target: &Target) -> Result<(), F
         print::note("no jobs");
         return Ok(());
     }
-    let now = now_ms(target).await?;
+    let now = target.now_ms().await?;
     let rows = response.jobs.iter().map(|job| row(job, now)).collect();
     let header = ["job", "tenant", "type", "state", "priority", "tries", "age", "worker", "error"];
     print::data(&print::table(&header, rows, &[0, 4, 5]))?;
@@ -79,11 +79,6 @@ pub(crate) async fn list(options: &ListOptions, target: &Target) -> Result<(), F
         print::note(&format!("more: maitre jobs --before {}", response.next_before));
     }
     Ok(())
-}
-
-async fn now_ms(target: &Target) -> Result<i64, Failure> {
-    let status = target.admin().await?.status(v1::StatusRequest {}).await;
-    Ok(status.map_err(|status| refused(&status))?.into_inner().now_ms)
 }
 
 impl ListOptions {
@@ -156,7 +151,7 @@ pub(crate) async fn show(options: &OneOptions, target: &Target) -> Result<(), Fa
         value["payload"] = String::from_utf8_lossy(&spec.payload).into();
         return print::json(&value);
     }
-    print::data(&print::table(&["field", "value"], fields(&job, now_ms(target).await?), &[]))?;
+    print::data(&print::table(&["field", "value"], fields(&job, target.now_ms().await?), &[]))?;
     if !response.attempts.is_empty() {
         let rows = response.attempts.iter().map(attempt_row).collect();
         let header =

@@ -35,8 +35,12 @@ pub(crate) async fn run(options: &Options, target: &Target) -> Result<(), Failur
 }
 
 /// Shows what a job writes until it is done.
-pub(crate) async fn follow(client: &mut JobsClient<Channel>, id: u64) -> Result<(), Failure> {
-    show(client, v1::LogsRequest { id, attempt: 0, follow: true }, false).await
+pub(crate) async fn follow(
+    client: &mut JobsClient<Channel>,
+    id: u64,
+    json: bool,
+) -> Result<(), Failure> {
+    show(client, v1::LogsRequest { id, attempt: 0, follow: true }, json).await
 }
 
 async fn show(

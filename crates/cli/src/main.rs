@@ -83,8 +83,7 @@ enum Command {
     /// Show or set the policy.
     Policy(setting::PolicyOptions),
     /// Set a tenant, type, resource, pool or budget.
-    #[command(subcommand)]
-    Set(setting::Set),
+    Set(setting::SetOptions),
     /// List everything that is set.
     Settings(admin::ListOptions),
     /// Write the live world down, for `maitre decide`.
@@ -104,6 +103,8 @@ enum Command {
 enum Bench {
     /// How fast decisions are, and how that grows with the queue.
     Decide(bench::Options),
+    /// How a replay grows with the number of jobs.
+    Simulate(bench::simulate::Options),
 }
 
 fn main() -> ExitCode {
@@ -145,5 +146,6 @@ fn run(command: &Command, target: &Target) -> Result<(), Failure> {
         Command::Simulate(options) => simulate::run(options),
         Command::Rules(options) => rules::run(options),
         Command::Bench(Bench::Decide(options)) => bench::run(options),
+        Command::Bench(Bench::Simulate(options)) => bench::simulate::run(options),
     }
 }

@@ -41,31 +41,41 @@ pub(crate) struct PolicyOptions {
     json: bool,
 }
 
+/// Options of `maitre set`.
+#[derive(Args)]
+pub(crate) struct SetOptions {
+    #[command(subcommand)]
+    what: Set,
+    /// For machines: what is set now; `null` if it was removed.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
 /// What `maitre set` can set: a JSON document in the words of a snapshot.
 #[derive(Subcommand)]
-pub(crate) enum Set {
+enum Set {
     /// A tenant: `{"weight": 2, "budget": 100, "jobs_max": 50, "active": true, "quotas": [...]}`.
-    Tenant(SetOptions),
+    Tenant(Named),
     /// A job type: `{"pool": "gpu", "jobs_max": 9, "retry": {"attempts_max": 5}}`.
-    Type(SetOptions),
+    Type(Named),
     /// A named resource: `{"tenant": "a"}`.
-    Resource(SetOptions),
+    Resource(Named),
     /// A pool: `{"paused": true}`.
-    Pool(SetOptions),
+    Pool(Named),
     /// What all tenants together may use: `{"limit": 1000}`.
     Budget {
         /// The document; `-` removes it.
-        json: String,
+        document: String,
     },
 }
 
 /// A name and a document.
 #[derive(Args)]
-pub(crate) struct SetOptions {
+struct Named {
     /// What it is called.
     name: String,
     /// The document; `-` removes it.
-    json: String,
+    document: String,
 }
 
 /// Shows or sets the policy.
@@ -116,45 +126,49 @@ pub(crate) async fn quota(options: &QuotaOptions, target: &Target) -> Result<(),
 }
 
 /// Sets a document, or removes it.
-pub(crate) async fn set(set: &Set, target: &Target) -> Result<(), Failure> {
+pub(crate) async fn set(options: &SetOptions, target: &Target) -> Result<(), Failure> {
     let mut admin = target.admin().await?;
-    let (kind, name, document) = match set {
-        Set::Tenant(options) => (v1::SettingKind::Tenant, options.name.as_str(), &options.json),
-        Set::Type(options) => (v1::SettingKind::Type, options.name.as_str(), &options.json),
-        Set::Resource(options) => (v1::SettingKind::Resource, options.name.as_str(), &options.json),
-        Set::Pool(options) => (v1::SettingKind::Pool, options.name.as_str(), &options.json),
-        Set::Budget { json } => (v1::SettingKind::Budget, "", json),
+    let (kind, name, document) = match &options.what {
+        Set::Tenant(named) => (v1::SettingKind::Tenant, named.name.as_str(), &named.document),
+        Set::Type(named) => (v1::SettingKind::Type, named.name.as_str(), &named.document),
+        Set::Resource(named) => (v1::SettingKind::Resource, named.name.as_str(), &named.document),
+        Set::Pool(named) => (v1::SettingKind::Pool, named.name.as_str(), &named.document),
+        Set::Budget { document } => (v1::SettingKind::Budget, "", document),
     };
     if document == "-" {
         let request = v1::UnsetRequest { kind: kind.into(), name: name.to_owned() };
         admin.unset(request).await.map_err(|status| refused(&status))?;
+    } else {
+        put(&mut admin, kind, name, document).await?;
+    }
+    if !options.json {
         return Ok(());
     }
-    put(&mut admin, kind, name, document).await
+    let set = settings(&mut admin, kind).await?;
+    print::json(&set.iter().find(|setting| setting.name == name).map(machine))
 }
 
 /// Lists everything that is set.
 pub(crate) async fn list(options: &ListOptions, target: &Target) -> Result<(), Failure> {
     let mut admin = target.admin().await?;
     let all = settings(&mut admin, v1::SettingKind::Unspecified).await?;
-    let kind = |setting: &v1::Setting| {
-        let name = setting.kind().as_str_name();
-        name.trim_start_matches("SETTING_KIND_").to_ascii_lowercase()
-    };
     if options.json() {
-        let all: Vec<Value> = all
-            .iter()
-            .map(|setting| {
-                let document = serde_json::from_str(&setting.json);
-                let document = document.unwrap_or_else(|_| Value::from(setting.json.as_str()));
-                json!({ "kind": kind(setting), "name": setting.name, "document": document })
-            })
-            .collect();
-        return print::json(&all);
+        return print::json(&all.iter().map(machine).collect::<Vec<Value>>());
     }
     let rows = all.iter();
     let rows = rows.map(|one| vec![kind(one), one.name.clone(), one.json.clone()]).collect();
     print::data(&print::table(&["kind", "name", "document"], rows, &[]))
+}
+
+fn kind(setting: &v1::Setting) -> String {
+    let name = setting.kind().as_str_name();
+    name.trim_start_matches("SETTING_KIND_").to_ascii_lowercase()
+}
+
+fn machine(setting: &v1::Setting) -> Value {
+    let document = serde_json::from_str(&setting.json);
+    let document = document.unwrap_or_else(|_| Value::from(setting.json.as_str()));
+    json!({ "kind": kind(setting), "name": setting.name, "document": document })
 }
 
 /// Writes the live world down.

@@ -39,6 +39,9 @@ pub(crate) struct JobOptions {
     /// The locality label that it wants.
     #[arg(long)]
     hint: Option<String>,
+    /// An input that it reads, and its size: a worker that holds it is preferred.
+    #[arg(long = "input", value_name = "DIGEST=BYTES")]
+    inputs: Vec<String>,
     /// What it must hold alone while it runs; `*` for any free one of its tenant's.
     #[arg(long)]
     resource: Option<String>,
@@ -72,6 +75,12 @@ pub(crate) struct JobOptions {
     /// Jobs that belong together.
     #[arg(long)]
     group: Option<String>,
+    /// The job that it came from.
+    #[arg(long, value_name = "ID")]
+    parent: Option<u64>,
+    /// Jobs of one type, tenant and key are expected to use what earlier ones used.
+    #[arg(long, value_name = "KEY")]
+    history_key: Option<String>,
     /// Environment of a command.
     #[arg(long = "env", short = 'e', value_name = "NAME=VALUE", requires = "command")]
     environment: Vec<String>,
@@ -114,6 +123,7 @@ impl JobOptions {
             amounts,
             priority: self.priority,
             hint: self.hint.clone().unwrap_or_default(),
+            inputs: self.inputs.iter().map(|text| input(text)).collect::<Result<_, _>>()?,
             resource: self.resource.clone().unwrap_or_default(),
             dedupe_key: self.dedupe.clone().unwrap_or_default(),
             not_before_ms: self.delay.map(later),
@@ -127,6 +137,8 @@ impl JobOptions {
             estimate_ms: self.estimate.map(unsigned),
             cost: self.cost,
             group: self.group.clone().unwrap_or_default(),
+            parent: self.parent.unwrap_or_default(),
+            history_key: self.history_key.clone().unwrap_or_default(),
             ..v1::Spec::default()
         })
     }
@@ -169,6 +181,17 @@ impl JobOptions {
         }
         Ok((kind, payload.to_string().into_bytes()))
     }
+}
+
+/// `DIGEST=BYTES`, taken apart at the last `=`: a digest may have some itself.
+fn input(text: &str) -> Result<v1::Input, Failure> {
+    let split = text.rsplit_once('=').filter(|(digest, _)| !digest.is_empty());
+    let parsed = split.and_then(|(digest, bytes)| Some((digest, bytes.parse().ok()?)));
+    let (digest, bytes) = parsed.ok_or_else(|| Failure::Input {
+        error: format!("`--input {text}` is not `DIGEST=BYTES`"),
+        hint: Some("BYTES is a whole number, such as `--input sha256-ab12=1048576`".to_owned()),
+    })?;
+    Ok(v1::Input { digest: digest.to_owned(), bytes })
 }
 
 /// `KEY=VALUE`, taken apart.

@@ -62,12 +62,15 @@ Example:
 pub(crate) struct RunOptions {
     #[command(flatten)]
     job: JobOptions,
+    /// For machines: one JSON object a line, its output first and the job last.
+    #[arg(long)]
+    json: bool,
 }
 
 /// Submits, and says which jobs these are.
 pub(crate) async fn submit(options: &Options, target: &Target) -> Result<(), Failure> {
     let mut client = target.jobs().await?;
-    let mut spec = options.job.spec(now_ms(target).await?)?;
+    let mut spec = options.job.spec(target.now_ms().await?)?;
     spec.on_demand = options.on_demand;
     spec.on_hold = options.hold;
     spec.after.clone_from(&options.after);
@@ -100,12 +103,6 @@ fn line(job: &v1::Submitted) -> String {
 fn submitted(job: &v1::Submitted) -> serde_json::Value {
     let state = view::state_name(job.state());
     serde_json::json!({ "id": job.id, "is_new": job.is_new, "state": state })
-}
-
-/// The scheduler's time, which is the one that counts.
-async fn now_ms(target: &Target) -> Result<i64, Failure> {
-    let status = target.admin().await?.status(v1::StatusRequest {}).await;
-    Ok(status.map_err(|status| refused(&status))?.into_inner().now_ms)
 }
 
 async fn send(
@@ -155,18 +152,23 @@ pub(crate) async fn final_jobs(
 /// Submits a command that somebody waits for, shows its output, and ends as it ends.
 pub(crate) async fn run(options: &RunOptions, target: &Target) -> Result<(), Failure> {
     let mut client = target.jobs().await?;
-    let mut spec = options.job.spec(now_ms(target).await?)?;
+    let mut spec = options.job.spec(target.now_ms().await?)?;
     spec.on_demand = true;
     let request = v1::SubmitRequest { jobs: vec![spec], ..v1::SubmitRequest::default() };
     let jobs = send(&mut client, request).await?;
     let Some(id) = jobs.first().map(|job| job.id) else { return Ok(()) };
-    logs::follow(&mut client, id).await?;
+    logs::follow(&mut client, id, options.json).await?;
     let ended = final_jobs(&mut client, vec![id]).await?;
     let Some(job) = ended.first() else { return Ok(()) };
+    if options.json {
+        print::data(&view::job(job).to_string())?;
+    }
     if job.state() == v1::State::Succeeded {
         return Ok(());
     }
-    print::note(&describe(job));
+    if !options.json {
+        print::note(&describe(job));
+    }
     let code = job.exit_code.and_then(|code| u8::try_from(code).ok()).filter(|code| *code != 0);
     Err(Failure::Exit(code.unwrap_or(1)))
 }

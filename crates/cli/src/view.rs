@@ -86,6 +86,7 @@ pub(crate) fn job(job: &v1::Job) -> Value {
         "n_blockers": job.n_blockers,
         "n_dependents": job.n_dependents,
         "group": some(&spec.group),
+        "parent": (spec.parent != 0).then_some(spec.parent),
         "array_index": spec.array_index,
         "labels": spec.labels,
         "cost": job.cost.or(spec.cost),

@@ -1,6 +1,6 @@
 //! The life of a job: its states, what ends an attempt, and what comes next.
 
-use crate::{Ask, Fixed, JobId, Spec, Timestamp, WorkerId};
+use crate::{Ask, Fixed, JobId, Name, Spec, Timestamp, WorkerId};
 
 /// Where a job is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -260,6 +260,8 @@ pub struct Record {
 pub struct Current {
     /// Who has it.
     pub worker: WorkerId,
+    /// The pool that its worker was in when it was claimed.
+    pub pool: Name,
     /// When it was claimed.
     pub claimed: Timestamp,
     /// When its worker said that it runs; `None` while it is only claimed.

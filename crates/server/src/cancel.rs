@@ -10,11 +10,9 @@ use crate::scheduler::Scheduler;
 impl Scheduler {
     /// A job was called off. If a worker has it, it is told; if its claim is under way, it will be.
     pub(crate) fn cancel(&mut self, job: &JobId) {
-        if self.live.contains_key(job) {
+        if self.jobs.live(job).is_some() {
             self.stop(job, v1::StopReason::Cancelled);
-        } else if self.claiming.contains_key(job) {
-            self.cancel_won.insert(job.clone());
-        } else {
+        } else if !self.jobs.cancel_claim(job) {
             self.withdraw(job);
             self.refetch.insert(job.clone());
         }
@@ -22,7 +20,7 @@ impl Scheduler {
 
     /// Tells the worker of a job to stop it. It is told again with each heartbeat until it has.
     pub(crate) fn stop(&mut self, job: &JobId, reason: v1::StopReason) {
-        let Some(live) = self.live.get_mut(job) else { return };
+        let Some(live) = self.jobs.live_mut(job) else { return };
         // Called off is called off, whatever else it was to be stopped for.
         if live.stop != Some(v1::StopReason::Cancelled) {
             live.stop = Some(reason);
@@ -33,8 +31,8 @@ impl Scheduler {
         }
     }
 
-    pub(crate) fn tell_to_stop(&mut self, stream: crate::session::StreamId, job: &JobId) {
-        let Some(live) = self.live.get(job) else { return };
+    pub(crate) fn tell_to_stop(&mut self, stream: crate::fleet::words::StreamId, job: &JobId) {
+        let Some(live) = self.jobs.live(job) else { return };
         let Some(reason) = live.stop.filter(|_| !live.is_ending) else { return };
         let message = Message::Stop(v1::Stop {
             attempt: Some(v1::AttemptRef::new(job, live.number)),

@@ -6,10 +6,10 @@ use model::{
 };
 use proto::v1;
 use proto::v1::server_message::Message;
-use store::{End, Ended, Run, Start};
+use store::{End, Ended, Report, Start};
 
+use crate::fleet::words::Completion;
 use crate::scheduler::Scheduler;
-use crate::session::Completion;
 use crate::timers::Timer;
 use crate::watch::Change;
 
@@ -35,6 +35,8 @@ pub(crate) struct Live {
     pub(crate) silence_timeout: Option<Millis>,
     /// When it last said something.
     pub(crate) heard: Timestamp,
+    /// How far it last said it was.
+    pub(crate) progress: Option<Progress>,
     /// When its silence is looked at next.
     pub(crate) silence_at: Option<Timestamp>,
 }
@@ -56,6 +58,7 @@ impl Live {
             run_timeout: record.spec.run_timeout,
             silence_timeout: record.spec.silence_timeout,
             heard: current.started.unwrap_or(current.claimed),
+            progress: current.progress.clone(),
             silence_at: None,
         })
     }
@@ -81,27 +84,18 @@ impl Live {
 
 impl Scheduler {
     /// The job, if this attempt of it is the worker's; otherwise the word is stale, and counted.
-    pub(crate) fn current(
-        &mut self,
-        worker: &WorkerId,
-        attempt: Option<v1::AttemptRef>,
-    ) -> Option<JobId> {
-        let attempt = attempt?;
-        let job = JobId::number(attempt.job);
-        let live = self.live.get(&job);
-        let is_current =
-            live.is_some_and(|live| live.number == attempt.attempt && live.worker == *worker);
-        if !is_current {
+    pub(crate) fn current(&mut self, worker: &WorkerId, attempt: v1::AttemptRef) -> Option<JobId> {
+        if !self.jobs.is_current(worker, attempt) {
             self.counters.add("stale_words", 1);
             return None;
         }
-        Some(job)
+        Some(JobId::number(attempt.job))
     }
 
     /// A worker took its job, and runs it.
     pub(crate) fn accept(&mut self, worker: &WorkerId, job: JobId) {
         let now = self.store.now();
-        let Some(live) = self.live.get_mut(&job) else { return };
+        let Some(live) = self.jobs.live_mut(&job) else { return };
         if live.is_started {
             return;
         }
@@ -125,18 +119,20 @@ impl Scheduler {
         };
         let at = self.store.now();
         for (start, is_current) in starts.into_iter().zip(answers) {
-            if let Some(live) = self.live.get(&start.job).filter(|_| is_current) {
+            if let Some(live) = self.jobs.live(&start.job).filter(|_| is_current) {
                 self.changes.push(live.change(&start.job, at, None));
             }
         }
     }
 
-    /// Those who watch hear how far an attempt says it is.
-    pub(crate) fn progressed(&mut self, job: &JobId, progress: &Progress) {
+    /// An attempt says how far it is: kept, and told to those who watch.
+    pub(crate) fn progressed(&mut self, job: JobId, progress: Progress) {
         let at = self.store.now();
-        if let Some(live) = self.live.get(job) {
-            self.changes.push(live.change(job, at, Some(progress.clone())));
-        }
+        let Some(live) = self.jobs.live_mut(&job) else { return };
+        live.progress = Some(progress.clone());
+        self.changes.push(live.change(&job, at, live.progress.clone()));
+        let (attempt, worker) = (live.number, live.worker.clone());
+        self.outgoing.reports.push(Report { job, attempt, worker, progress });
     }
 
     pub(crate) fn noted(&mut self, answer: Result<Vec<bool>, store::Error>) {
@@ -149,7 +145,7 @@ impl Scheduler {
     /// A worker says that an attempt ended. Its own word for how is taken, unless it was told to
     /// stop and says no more than that it stopped.
     pub(crate) fn finish(&mut self, worker: &WorkerId, job: &JobId, completion: Completion) {
-        let Some(live) = self.live.get_mut(job) else { return };
+        let Some(live) = self.jobs.live_mut(job) else { return };
         if live.is_ending {
             return;
         }
@@ -159,7 +155,7 @@ impl Scheduler {
 
     /// An attempt ends without a word of its worker.
     pub(crate) fn end_silently(&mut self, job: &JobId, ending: Ending, error: &str) {
-        let Some(live) = self.live.get(job) else { return };
+        let Some(live) = self.jobs.live(job) else { return };
         let worker = live.worker.clone();
         self.counters.add("attempts_ended_silently", 1);
         let completion = Completion {
@@ -185,7 +181,10 @@ impl Scheduler {
         for (end, answer) in ends.into_iter().zip(answers) {
             let is_stale = matches!(answer, Ended::Stale);
             match answer {
-                Ended::Accepted { record, charged, released, cancelled, changed } => {
+                Ended::Accepted { record, charged, run, released, cancelled, changed } => {
+                    if let Some(run) = run {
+                        self.learn(&run);
+                    }
                     self.settle(&end, &record, charged);
                     for record in released.iter().chain(&changed) {
                         self.enqueue(record);
@@ -206,23 +205,20 @@ impl Scheduler {
     }
 
     fn settle(&mut self, end: &End, record: &Record, charged: model::Fixed) {
-        let now = self.store.now();
-        let live = self.remove_live(&end.job);
+        self.remove_live(&end.job);
         let completed = record.state == State::Succeeded;
-        let ended = WorldEnded { job: end.job.clone(), cost: charged, completed, at: now };
+        let (job, at) = (end.job.clone(), self.store.now());
+        let ended = WorldEnded { job, cost: charged, completed, at };
         self.world.apply(Event::Ended(ended));
         self.settled(&record.spec.tenant, charged, completed);
         if end.ending == Ending::Preempted {
-            self.evicted(record, &end.worker, now);
+            self.evicted(record, &end.worker, self.store.now());
         }
         if completed {
             self.counters.add("succeeded", 1);
             if let Some(hint) = &record.spec.hint {
                 self.learn_hint(&end.worker, hint);
             }
-        }
-        if let Some(live) = live {
-            self.learn_run(end, record, &live, now);
         }
         self.changed(record);
         self.enqueue(record);
@@ -234,32 +230,8 @@ impl Scheduler {
         self.world.apply(Event::Evicted(Eviction { at, tenant, pool }));
     }
 
-    fn learn_run(&mut self, end: &End, record: &Record, live: &Live, now: Timestamp) {
-        let is_run = matches!(
-            end.ending,
-            Ending::Succeeded | Ending::Transient | Ending::Permanent | Ending::Timeout
-        );
-        if !is_run {
-            return;
-        }
-        let run = Run {
-            tenant: record.spec.tenant.clone(),
-            kind: record.spec.kind.clone(),
-            history_key: record.spec.history_key.clone(),
-            at: now,
-            wait: live.claimed.since(record.ready.unwrap_or(record.created)),
-            duration: now.since(live.claimed),
-            ending: end.ending,
-            measured: end.measured,
-            fetched: end.fetched,
-            n_dependents: record.n_dependents,
-        };
-        self.learn(&run);
-    }
-
     fn remove_live(&mut self, job: &JobId) -> Option<Live> {
-        let live = self.live.remove(job)?;
-        self.fleet.took(&live.worker, job);
+        let live = self.jobs.take(job)?;
         if let Some(at) = live.run_deadline(self.config.stop_grace) {
             self.timers.unset(at, Timer::RunTimeout(job.clone()));
         }
@@ -272,7 +244,7 @@ impl Scheduler {
 
     /// Forgets an attempt that the store does not know as current.
     fn drop_live(&mut self, job: &JobId, number: u32) {
-        if self.live.get(job).is_none_or(|live| live.number != number) {
+        if self.jobs.live(job).is_none_or(|live| live.number != number) {
             return;
         }
         self.remove_live(job);

@@ -8,8 +8,8 @@ use prost::Message as _;
 use proto::v1;
 use store::{End, LogChunk, Report, Session, Start};
 
+use crate::fleet::words::StreamId;
 use crate::scheduler::{Answer, Scheduler};
-use crate::session::StreamId;
 
 /// Bytes after which a batch for a worker is full.
 const BATCH_BYTES: usize = 1 << 20;

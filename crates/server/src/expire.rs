@@ -25,7 +25,7 @@ impl Scheduler {
     pub(crate) fn fire(&mut self, timer: Timer, now: Timestamp) {
         match timer {
             Timer::TooLate(job) => {
-                if self.seen.contains_key(&job) {
+                if self.jobs.seen(&job).is_some() {
                     self.outgoing.late.push(job);
                 }
             }
@@ -58,7 +58,7 @@ impl Scheduler {
 
     /// The worker neither took it nor refused it. Others should not wait for that.
     fn unaccepted(&mut self, job: &JobId, now: Timestamp) {
-        let Some(live) = self.live.get(job) else { return };
+        let Some(live) = self.jobs.live(job) else { return };
         let is_over = live.claimed + self.config.lease <= now;
         if !live.is_started && !live.is_ending && is_over {
             self.stop(job, v1::StopReason::Stale);
@@ -69,7 +69,7 @@ impl Scheduler {
     /// The worker should have ended it: it is told, in case it forgot.
     fn run_timeout(&mut self, job: &JobId, now: Timestamp) {
         let grace = self.config.stop_grace;
-        let deadline = self.live.get(job).and_then(|live| live.run_deadline(grace));
+        let deadline = self.jobs.live(job).and_then(|live| live.run_deadline(grace));
         match deadline {
             Some(at) if at <= now => self.stop(job, v1::StopReason::Timeout),
             // A later attempt has a later deadline.
@@ -79,7 +79,7 @@ impl Scheduler {
     }
 
     fn silence(&mut self, job: JobId, now: Timestamp) {
-        let Some(live) = self.live.get_mut(&job) else { return };
+        let Some(live) = self.jobs.live_mut(&job) else { return };
         let Some(timeout) = live.silence_timeout else { return };
         let at = live.heard + timeout + self.config.stop_grace;
         live.silence_at = (at > now).then_some(at);
@@ -113,7 +113,7 @@ impl Scheduler {
             let job = record.id.clone();
             self.adopt(&record);
             let number = record.counts.attempts;
-            let Some(live) = self.live.get(&job).filter(|live| live.number == number) else {
+            let Some(live) = self.jobs.live(&job).filter(|live| live.number == number) else {
                 continue;
             };
             let was_given = live.is_offered || live.is_started;
@@ -133,8 +133,10 @@ impl Scheduler {
             return;
         }
         self.world.forget_unused();
-        for worker in self.fleet.absent() {
-            self.world.apply(Event::Left(worker));
+        for worker in self.jobs.workers() {
+            if !self.fleet.seats.contains_key(worker) {
+                self.world.apply(Event::Left(worker.clone()));
+            }
         }
         self.n_names_used = self.world.n_names();
         self.counters.add("names_forgotten", 1);

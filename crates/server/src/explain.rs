@@ -17,7 +17,7 @@ pub(crate) struct Explained {
 impl Scheduler {
     /// Why a job in the world waits; `None` if it is not in it.
     pub(crate) fn explain(&mut self, job: &JobId) -> Option<Explained> {
-        if let Some(worker) = self.claiming.get(job) {
+        if let Some(worker) = self.jobs.claimer(job) {
             let detail = format!("it is being claimed for worker `{worker}`");
             return Some(Explained { reason: "claiming".to_owned(), detail, ahead: None });
         }

@@ -23,7 +23,7 @@ impl Scheduler {
     /// Somebody says that a job waits. If it was changed before and is not known here, this may be
     /// old news: the store is asked.
     pub(crate) fn told(&mut self, record: &Record) {
-        if record.fence > 1 && !self.seen.contains_key(&record.id) {
+        if record.fence > 1 && self.jobs.seen(&record.id).is_none() {
             self.refetch.insert(record.id.clone());
         } else {
             self.enqueue(record);
@@ -34,10 +34,10 @@ impl Scheduler {
     pub(crate) fn enqueue(&mut self, record: &Record) {
         let job = &record.id;
         // A claim under way, or an attempt, knows better: its end brings the newest record.
-        if self.claiming.contains_key(job) || self.live.contains_key(job) {
+        if self.jobs.is_placed(job) {
             return;
         }
-        let known = self.seen.get(job).map_or(0, |seen| seen.fence);
+        let known = self.jobs.seen(job).map_or(0, |seen| seen.fence);
         if known > record.fence {
             return;
         }
@@ -46,7 +46,7 @@ impl Scheduler {
             return;
         }
         let (ask, start_before) = (record.spec.resource.clone(), record.spec.start_before);
-        self.seen.insert(job.clone(), Seen { fence: record.fence, ask, start_before });
+        self.jobs.wait(job.clone(), Seen { fence: record.fence, ask, start_before });
         if let Some(at) = start_before {
             self.timers.set(at, Timer::TooLate(job.clone()));
         }
@@ -64,7 +64,7 @@ impl Scheduler {
 
     /// Forgets what is only known of a job while it waits.
     pub(crate) fn unsee(&mut self, job: &JobId) -> Option<Seen> {
-        let seen = self.seen.remove(job)?;
+        let seen = self.jobs.unwait(job)?;
         self.inventories.forget(job);
         if let Some(at) = seen.start_before {
             self.timers.unset(at, Timer::TooLate(job.clone()));

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 
 use decide::World;
-use model::{Attempt, Event, JobId, Millis, Preset, Record, Worker, WorkerId};
+use model::{Attempt, Event, JobId, Millis, Name, Preset, Record, Worker, WorkerId};
 use store::{SettingKind, Store};
 
 use crate::complete::Live;
@@ -65,8 +65,8 @@ pub(crate) async fn recover(
         renewed => renewed?,
     }
     tracing::info!(
-        waiting = scheduler.seen.len(),
-        running = scheduler.live.len(),
+        waiting = scheduler.world.n_queued(),
+        running = scheduler.jobs.len() - scheduler.world.n_queued(),
         "the world is built"
     );
     Ok(scheduler)
@@ -84,7 +84,7 @@ impl Scheduler {
     /// Takes in an attempt that the store knows and this scheduler does not.
     pub(crate) fn adopt(&mut self, record: &Record) {
         let job = record.id.clone();
-        if self.live.contains_key(&job) || self.claiming.contains_key(&job) {
+        if self.jobs.is_placed(&job) {
             return;
         }
         let Some(attempt) = attempt_of(record, self.store.now()) else { return };
@@ -100,21 +100,22 @@ impl Scheduler {
             self.timers.set(at, Timer::Silence(job.clone()));
         }
         self.unsee(&job);
-        self.fleet.gave(&live.worker, &job);
         let worker = live.worker.clone();
-        self.live.insert(job, live);
+        self.jobs.give(job, live);
         if self.fleet.seats.contains_key(&worker) {
             self.world.apply(Event::Started(Box::new(attempt)));
         } else {
-            self.start_on_absent(worker, attempt);
+            let pool = record.current.as_ref().map(|current| current.pool.clone());
+            self.start_on_absent(worker, pool, attempt);
         }
     }
 
     /// An attempt counts even if its worker is not back yet: its tenant's quota, its resource and
     /// its budget are used, whoever asks for them first.
-    fn start_on_absent(&mut self, worker: WorkerId, attempt: Attempt) {
-        // Which pool it is in it says itself when it comes.
-        let absent = Worker { healthy: false, ..Worker::new(worker.clone()) };
+    fn start_on_absent(&mut self, worker: WorkerId, pool: Option<Name>, attempt: Attempt) {
+        let mut absent = Worker { healthy: false, ..Worker::new(worker.clone()) };
+        // Where it is now it says itself when it comes; until then, where it was counts.
+        absent.pool = pool.unwrap_or(absent.pool);
         self.world.apply(Event::Joined(Box::new(absent)));
         self.world.apply(Event::Started(Box::new(attempt)));
         self.world.apply(Event::Left(worker));

@@ -48,12 +48,13 @@ impl Scheduler {
 
     fn claim(&mut self, placement: Placement) -> Option<Claim> {
         let seen = self.unsee(&placement.job)?;
-        self.claiming.insert(placement.job.clone(), placement.worker.clone());
+        self.jobs.claim(placement.job.clone(), placement.worker.clone());
         let given = placement.resource.clone().map(Ask::Named);
         Some(Claim {
             holds: given.or(seen.ask),
             fence: seen.fence,
             why: why(&placement),
+            pool: self.fleet.pool_of(&placement.worker),
             job: placement.job,
             worker: placement.worker,
         })
@@ -94,14 +95,14 @@ impl Scheduler {
 
     /// The world placed a job that nobody got.
     fn take_back(&mut self, job: &JobId) {
-        self.claiming.remove(job);
-        self.cancel_won.remove(job);
-        let ended = Ended { job: job.clone(), cost: Fixed::ZERO, completed: false, at: self.store.now() };
+        self.jobs.unclaim(job);
+        let (cost, at) = (Fixed::ZERO, self.store.now());
+        let ended = Ended { job: job.clone(), cost, completed: false, at };
         self.world.apply(Event::Ended(ended));
     }
 
     fn won(&mut self, record: Record) {
-        self.claiming.remove(&record.id);
+        let is_cancelled = self.jobs.unclaim(&record.id);
         self.changed(&record);
         let job = record.id.clone();
         let Some(mut live) = Live::of(&record) else { return };
@@ -113,9 +114,8 @@ impl Scheduler {
             live.is_offered = true;
             self.send(stream, offer(record));
         }
-        self.fleet.gave(&live.worker, &job);
-        self.live.insert(job.clone(), live);
-        if self.cancel_won.remove(&job) {
+        self.jobs.give(job.clone(), live);
+        if is_cancelled {
             self.stop(&job, v1::StopReason::Cancelled);
         }
     }

@@ -10,19 +10,17 @@ use proto::v1::jobs_server::JobsServer;
 use proto::v1::worker_server::WorkerServer;
 use store::Store;
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::server::TcpIncoming;
 
 use crate::config::{Config, ConfigError};
 use crate::edge::Door;
+use crate::inbox::Inbox;
 use crate::recover::recover;
 use crate::task;
 use crate::watch::Hub;
 
-/// Messages that wait for the owner of the world, at most; then doors wait.
-const INBOX_MAX: usize = 4_096;
 /// Bytes in one message, either way.
 const MESSAGE_BYTES_MAX: usize = 16 << 20;
 /// Requests at once on one connection.
@@ -78,7 +76,7 @@ pub async fn start(config: Config, store: Arc<dyn Store>) -> Result<Server, Erro
     let hub = Hub::new();
     let scheduler = recover(config, Arc::clone(&store), hub.clone()).await?;
     let types = scheduler.types.subscribe();
-    let (inbox, messages) = mpsc::channel(INBOX_MAX);
+    let (inbox, messages) = Inbox::new();
     let door = Door { store, scheduler: inbox, types, hub };
     let stop = CancellationToken::new();
     Ok(Server {

@@ -7,26 +7,26 @@ use decide::World;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
-use model::{Event, Fixed, JobId, Millis, Record, Tenant, TenantId, Timestamp, WorkerId};
+use model::{Event, Fixed, JobId, Millis, Record, Tenant, TenantId, Timestamp};
 use store::{Cancelled, Claimed, End, Ended, Run, Session, Start, Store, Usage};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::averages::{AskAgain, Samples};
-use crate::complete::Live;
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::dispatch::Outgoing;
 use crate::fleet::Fleet;
+use crate::fleet::inventory::Inventories;
+use crate::fleet::words::{Arrival, Heard, StreamId};
 use crate::history::Histories;
-use crate::inventory::Inventories;
-use crate::queue::Seen;
+use crate::inbox::Envelope;
 use crate::round::Claiming;
-use crate::session::{Arrival, Heard, StreamId};
 use crate::settings::{Closed, Types, Understood};
 use crate::status::Question;
 use crate::timers::{Timer, Timers};
 use crate::watch::{Change, Hub};
+use crate::whereabouts::Jobs;
 
 /// Messages that are taken in before the next round at the latest.
 const TURN_MAX: usize = 4_096;
@@ -77,14 +77,8 @@ pub(crate) struct Scheduler {
     pub(crate) config: Arc<Config>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) world: World,
-    /// The jobs that wait in the world, as they were seen.
-    pub(crate) seen: BTreeMap<JobId, Seen>,
-    /// Jobs that the world has placed and the store has not given yet.
-    pub(crate) claiming: BTreeMap<JobId, WorkerId>,
-    /// Of those, the ones that were called off meanwhile: to be stopped once they are given.
-    pub(crate) cancel_won: BTreeSet<JobId>,
-    /// Jobs that workers have.
-    pub(crate) live: BTreeMap<JobId, Live>,
+    /// Where each job is.
+    pub(crate) jobs: Jobs,
     pub(crate) fleet: Fleet,
     /// Streams whose session the store has not given yet, with what they said meanwhile.
     pub(crate) joining: BTreeMap<StreamId, Vec<Heard>>,
@@ -144,10 +138,7 @@ impl Scheduler {
             config,
             store,
             world,
-            seen: BTreeMap::new(),
-            claiming: BTreeMap::new(),
-            cancel_won: BTreeSet::new(),
-            live: BTreeMap::new(),
+            jobs: Jobs::default(),
             timers,
             outgoing: Outgoing::default(),
             calls: FuturesUnordered::new(),
@@ -173,7 +164,7 @@ impl Scheduler {
     /// Takes turns until it is told to stop, or the store breaks.
     pub(crate) async fn run(
         mut self,
-        mut inbox: mpsc::Receiver<Message>,
+        mut inbox: mpsc::Receiver<Envelope>,
         stop: CancellationToken,
     ) -> Result<(), store::Error> {
         let mut messages = Vec::new();
@@ -187,7 +178,7 @@ impl Scheduler {
                     if n == 0 {
                         break;
                     }
-                    messages.drain(..).for_each(|message| self.take(message));
+                    messages.drain(..).for_each(|envelope: Envelope| self.take(envelope.message));
                 }
                 () = tokio::time::sleep(wake) => {}
                 () = stop.cancelled(), if !stop.is_cancelled() => {}

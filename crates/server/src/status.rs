@@ -64,14 +64,12 @@ impl Scheduler {
         if let Some((stream, message)) = stream.zip(message) {
             self.send(stream, message);
         }
-        u32::try_from(self.fleet.jobs_of(worker).len()).ok()
+        u32::try_from(self.jobs.of(worker).len()).ok()
     }
 
     fn workers(&self) -> Vec<v1::WorkerStatus> {
         let status = |(id, seat): (&WorkerId, &crate::fleet::Seat)| {
-            let jobs = self.fleet.jobs_of(id);
-            let used =
-                jobs.iter().filter_map(|job| self.live.get(job)).map(|live| live.slots).sum();
+            let jobs = self.jobs.of(id);
             let worker = seat.worker(&self.closed);
             v1::WorkerStatus {
                 name: id.to_string(),
@@ -80,7 +78,7 @@ impl Scheduler {
                 healthy: worker.healthy,
                 draining: worker.draining,
                 slots: worker.slots,
-                slots_used: used,
+                slots_used: self.jobs.slots_of(id),
                 types: worker.types.iter().map(ToString::to_string).collect(),
                 amounts: worker.amounts.iter().map(|(key, n)| (key.to_string(), *n)).collect(),
                 rank: worker.rank,
@@ -93,6 +91,9 @@ impl Scheduler {
                 ram_free_mb: worker.metrics.ram_free_mb,
                 ram_total_mb: worker.metrics.ram_total_mb,
                 foreign_slots: seat.foreign_slots,
+                slots_held: seat.slots_held,
+                detections_used: seat.detections.0,
+                detections_total: seat.detections.1,
             }
         };
         self.fleet.seats.iter().map(status).collect()
@@ -101,13 +102,14 @@ impl Scheduler {
     fn status(&self) -> v1::StatusResponse {
         let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
         let Timestamp(now_ms) = self.store.now();
+        let n_queued = self.world.n_queued();
         v1::StatusResponse {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             policy: self.world.given_policy().preset.name().to_owned(),
             started_ms: self.started.0,
             now_ms,
-            queued: count(self.seen.len()),
-            running: count(self.live.len() + self.claiming.len()),
+            queued: count(n_queued),
+            running: count(self.jobs.len() - n_queued),
             workers: count(self.fleet.n_connected()),
             counters: self.counters.all().map(|(name, n)| (name.to_owned(), n)).collect(),
         }

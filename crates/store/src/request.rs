@@ -5,7 +5,7 @@ use model::{
     WorkerId,
 };
 
-use crate::Refusal;
+use crate::{Refusal, Run};
 
 /// Jobs to be taken in together, all of one tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +69,8 @@ pub struct Claim {
     pub fence: u64,
     /// For whom.
     pub worker: WorkerId,
+    /// The pool that the worker is in.
+    pub pool: Name,
     /// What it will hold.
     pub holds: Option<Ask>,
     /// Why there, as it is to be shown; kept with the attempt.
@@ -201,6 +203,8 @@ pub enum Ended {
         record: Box<Record>,
         /// What was charged to its tenant.
         charged: Fixed,
+        /// What the attempt was like, if that says anything about its kind.
+        run: Option<Box<Run>>,
         /// Jobs that waited for it and are queued now.
         released: Vec<Record>,
         /// Jobs that waited for it and are cancelled now.

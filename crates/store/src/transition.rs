@@ -47,6 +47,7 @@ pub(crate) fn claim(record: &mut Record, claim: &Claim, now: Timestamp) -> bool 
     record.counts.attempts += 1;
     record.current = Some(Current {
         worker: claim.worker.clone(),
+        pool: claim.pool.clone(),
         claimed: now,
         started: None,
         holds: claim.holds.clone(),
@@ -87,7 +88,7 @@ pub(crate) struct After {
     /// What its tenant is charged.
     pub(crate) charged: Fixed,
     /// What it was like, if that says anything about its kind.
-    pub(crate) run: Option<Run>,
+    pub(crate) run: Option<Box<Run>>,
 }
 
 /// The current attempt ends. `None`: there is none.
@@ -259,12 +260,12 @@ fn error(before: Option<String>, end: &End) -> Option<String> {
 }
 
 /// Attempts that were stopped from outside say nothing about their kind.
-fn run(record: &Record, current: &Current, end: &End, now: Timestamp) -> Option<Run> {
+fn run(record: &Record, current: &Current, end: &End, now: Timestamp) -> Option<Box<Run>> {
     match end.ending {
         Ending::Succeeded | Ending::Transient | Ending::Permanent | Ending::Timeout => {}
         Ending::Lost | Ending::Refused | Ending::Preempted | Ending::Cancelled => return None,
     }
-    Some(Run {
+    Some(Box::new(Run {
         tenant: record.spec.tenant.clone(),
         kind: record.spec.kind.clone(),
         history_key: record.spec.history_key.clone(),
@@ -275,7 +276,7 @@ fn run(record: &Record, current: &Current, end: &End, now: Timestamp) -> Option<
         measured: end.measured,
         fetched: end.fetched,
         n_dependents: record.n_dependents,
-    })
+    }))
 }
 
 fn past(record: &Record, current: Current, end: &End, now: Timestamp) -> Past {

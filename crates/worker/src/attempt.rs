@@ -112,7 +112,9 @@ impl Attempt {
         }
         let fraction = if fraction.is_nan() { 0.0 } else { fraction.clamp(0.0, 1.0) };
         let note = cut(&note.replace(char::is_control, " "), TEXT_BYTES_MAX).to_owned();
-        self.ticket.outbox.progress(self.ticket.key, v1::Progress { fraction, note });
+        let progress = v1::Progress { fraction, note };
+        *lock(&self.ticket.progress) = Some(progress.clone());
+        self.ticket.outbox.progress(self.ticket.key, progress);
     }
 
     /// Passes on output. What there is no room for is left out, and a line says so.
@@ -189,6 +191,8 @@ pub(crate) struct Ticket {
     pub(crate) speeds: Arc<Speeds>,
     /// Paths and bytes; `None` if it never said.
     pub(crate) fetched: Mutex<Option<(u32, u64)>>,
+    /// How far it last said it was.
+    pub(crate) progress: Mutex<Option<v1::Progress>>,
     last_word: Mutex<Instant>,
     run_max: Mutex<Option<Duration>>,
     pub(crate) run_max_changed: Notify,
@@ -223,6 +227,7 @@ impl Ticket {
             outbox,
             speeds,
             fetched: Mutex::new(None),
+            progress: Mutex::new(None),
             last_word: Mutex::new(now),
             run_max: Mutex::new(run_max),
             run_max_changed: Notify::new(),

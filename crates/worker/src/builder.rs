@@ -52,8 +52,13 @@ pub(crate) struct Type {
 impl Builder {
     pub(crate) fn new(address: &str) -> Self {
         let software = concat!("maitre-worker/", env!("CARGO_PKG_VERSION")).to_owned();
-        let hello =
-            v1::Hello { slots: 1, protocol: proto::PROTOCOL, software, ..v1::Hello::default() };
+        let hello = v1::Hello {
+            slots: 1,
+            protocol: proto::PROTOCOL,
+            protocol_oldest: proto::PROTOCOL_OLDEST,
+            software,
+            ..v1::Hello::default()
+        };
         Self {
             address: address.to_owned(),
             hello,

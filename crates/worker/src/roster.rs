@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use model::Name;
+use prost::Message as _;
 use proto::v1;
 use tokio::sync::Notify;
 
@@ -73,6 +74,24 @@ impl Roster {
         let here = lock(&self.here);
         let is_silent = |ticket: &Ticket| ticket.stops.reason().is_some_and(StopReason::is_silent);
         here.tickets.values().filter(|ticket| !is_silent(ticket)).map(|one| one.key).collect()
+    }
+
+    /// How far those attempts are that said so, as many as fit into so many bytes.
+    pub(crate) fn progress(&self, bytes_max: usize) -> Vec<v1::ProgressReport> {
+        let here = lock(&self.here);
+        let report = |ticket: &Arc<Ticket>| {
+            let progress = lock(&ticket.progress).clone();
+            progress.map(|progress| v1::ProgressReport {
+                attempt: Some(ticket.key.into()),
+                progress: Some(progress),
+            })
+        };
+        let mut n_bytes = 0;
+        let is_within = |report: &v1::ProgressReport| {
+            n_bytes += report.encoded_len();
+            n_bytes <= bytes_max
+        };
+        here.tickets.values().filter_map(report).take_while(is_within).collect()
     }
 
     pub(crate) fn slots_used(&self) -> u32 {

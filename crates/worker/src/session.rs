@@ -30,6 +30,8 @@ use crate::supervise::{lost, offered};
 const MESSAGE_BYTES_MAX: usize = 16 << 20;
 /// Batches on their way to the connection. Few, so that a heartbeat does not wait behind many.
 const BATCHES_MAX: usize = 2;
+/// What a heartbeat says at most about how far attempts are; they say it themselves too.
+const PROGRESS_BYTES_MAX: usize = 1 << 20;
 /// From the start of a connection to the welcome.
 const WELCOME_TIMEOUT: Duration = Duration::from_secs(10);
 /// What a welcome that does not say it means.
@@ -308,7 +310,7 @@ fn heartbeat(shared: &Shared, sequence: u64) -> v1::Heartbeat {
         slots_used: shared.roster.slots_used(),
         slots_total: shared.settings.hello.slots,
         detections_used: 0,
-        detections_total: 0,
+        detections_total: shared.settings.hello.types.iter().map(|kind| kind.detect_max).sum(),
         // It goes before the completions of its batch: what ended is lost if it is not named.
         attempts: refs(attempts(shared)),
         // What is accepted is started at once.
@@ -317,6 +319,7 @@ fn heartbeat(shared: &Shared, sequence: u64) -> v1::Heartbeat {
         foreign_slots: shared.gauges.foreign_slots(),
         unhealthy: condition.is_unwell,
         hints: condition.hints.clone().map(|hints| v1::Hints { hints }),
+        progress: shared.roster.progress(PROGRESS_BYTES_MAX),
     }
 }
 

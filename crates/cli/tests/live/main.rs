@@ -4,4 +4,7 @@ mod site;
 mod first;
 mod features;
 mod operate;
+mod inputs;
+mod machines;
+mod memory;
 mod recover;

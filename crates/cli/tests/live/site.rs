@@ -71,6 +71,21 @@ impl Site {
         self.workers.len() - 1
     }
 
+    /// Starts a worker inside a cgroup.
+    pub(crate) fn work_inside(&mut self, name: &str, cgroup: &Path) {
+        let procs = cgroup.join("cgroup.procs").display().to_string();
+        let script = "echo $$ > \"$0\" && exec \"$@\"";
+        let child = Command::new("sh")
+            .args(["-c", script, &procs, env!("CARGO_BIN_EXE_maitre")])
+            .args(["work", "--exec", "--slots", "1", "--name", name])
+            .env("MAITRE_SERVER", &self.address)
+            .current_dir(self.dir.path())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("sh starts");
+        self.workers.push(child);
+    }
+
     /// Starts a worker that runs no command but those of its settings.
     pub(crate) fn work_named(&mut self, name: &str, arguments: &[&str]) {
         let child = command()

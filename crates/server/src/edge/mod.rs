@@ -10,9 +10,10 @@ pub(crate) mod admin;
 use std::sync::Arc;
 
 use store::Store;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 use tonic::Status;
 
+use crate::inbox::Inbox;
 use crate::scheduler::Message;
 use crate::settings::Types;
 use crate::status::Question;
@@ -23,7 +24,7 @@ use crate::watch::Hub;
 #[derive(Clone)]
 pub(crate) struct Door {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) scheduler: mpsc::Sender<Message>,
+    pub(crate) scheduler: Inbox,
     pub(crate) types: watch::Receiver<Arc<Types>>,
     pub(crate) hub: Hub,
 }
@@ -31,7 +32,7 @@ pub(crate) struct Door {
 impl Door {
     /// Tells the owner of the world; waits if it has too much to do.
     pub(crate) async fn tell(&self, message: Message) -> Result<(), Status> {
-        self.scheduler.send(message).await.map_err(|_| stopping())
+        self.scheduler.put(message).await.map_err(|()| stopping())
     }
 
     /// Does something to its end, even if whoever asked for it goes away in the middle: what is

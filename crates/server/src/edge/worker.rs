@@ -14,8 +14,8 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{Door, answer};
+use crate::fleet::words::{Arrival, Heard, StreamId, heard};
 use crate::scheduler::Message;
-use crate::session::{Arrival, Heard, StreamId, heard};
 use crate::task;
 
 /// Batches that a worker may be behind before it is cut off.
@@ -35,6 +35,7 @@ impl Worker for Door {
     ) -> Result<Response<Self::SessionStream>, Status> {
         let mut incoming = request.into_inner();
         let (hello, rest) = hello(&mut incoming).await?;
+        let protocol = common_protocol(&hello)?;
         let (outbox, outgoing) = mpsc::channel(OUTBOX_MAX);
         let stream = StreamId(STREAMS.fetch_add(1, Ordering::Relaxed));
         proto::text("hello.software", &hello.software, NAME_BYTES_MAX)
@@ -46,7 +47,7 @@ impl Worker for Door {
             worker,
             instance: hello.instance,
             software: hello.software,
-            protocol: hello.protocol,
+            protocol,
             attempts: hello.attempts,
             has_inventory: hello.has_inventory,
             outbox,
@@ -108,12 +109,20 @@ async fn hello(
     let Some(v1::WorkerMessage { message: Some(Said::Hello(hello)) }) = messages.next() else {
         return Err(Status::failed_precondition("the first message must be `hello`"));
     };
-    if hello.protocol < PROTOCOL_OLDEST {
-        return Err(Status::failed_precondition(format!(
-            "the worker speaks protocol {}; this scheduler speaks {PROTOCOL_OLDEST} to {PROTOCOL}; \
-             upgrade the worker",
-            hello.protocol
-        )));
-    }
     Ok((hello, messages.collect()))
+}
+
+/// The newest version that both sides speak.
+fn common_protocol(hello: &v1::Hello) -> Result<u32, Status> {
+    let newest = hello.protocol;
+    let oldest = if hello.protocol_oldest == 0 { newest } else { hello.protocol_oldest };
+    let common = newest.min(PROTOCOL);
+    if common >= oldest.max(PROTOCOL_OLDEST) {
+        return Ok(common);
+    }
+    let older = if newest < PROTOCOL_OLDEST { "worker" } else { "scheduler" };
+    Err(Status::failed_precondition(format!(
+        "the worker speaks protocol {oldest} to {newest}; this scheduler speaks {PROTOCOL_OLDEST} \
+         to {PROTOCOL}; upgrade the {older}"
+    )))
 }

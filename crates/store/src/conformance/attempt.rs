@@ -19,6 +19,7 @@ pub(super) async fn a_claim_needs_the_fence_that_is_there(site: Site) {
         fence: now.fence,
         worker: worker("w"),
         holds: Some(Ask::Named(Name::new("workspace"))),
+        pool: Name::new("p"),
         why: "it is free".to_owned(),
     };
     let claimed = site.store.claim(vec![claim]).await.expect("the store answers").remove(0);
@@ -26,7 +27,9 @@ pub(super) async fn a_claim_needs_the_fence_that_is_there(site: Site) {
     assert_is(&won, State::Claimed, None);
     assert_eq!((won.counts.attempts, won.fence), (1, now.fence + 1));
     let current = won.current.clone().expect("a worker has it");
+    assert_eq!(site.get(&won).await.current.as_ref(), Some(&current));
     assert_eq!((current.worker, current.claimed), (worker("w"), site.now()));
+    assert_eq!(current.pool, Name::new("p"));
     assert_eq!(current.holds, Some(Ask::Named(Name::new("workspace"))));
     assert_eq!((current.started, current.progress), (None, None));
     assert_eq!(site.get(&old).await, *won);
@@ -183,6 +186,7 @@ pub(super) async fn every_ending_is_counted_charged_and_remembered_as_it_should(
                 Ending::Cancelled => (State::Cancelled, is_started, false),
             };
             assert_eq!(ended.record.state, state, "{ending:?}");
+            assert_eq!(ended.run.is_some(), is_run, "{ending:?}");
             let charged = if is_charged { Fixed::whole(2) } else { Fixed::ZERO };
             assert_eq!(ended.charged, charged, "{ending:?} {is_started}");
             assert_eq!(runs - runs_before, usize::from(is_run), "{ending:?}");
@@ -229,6 +233,7 @@ pub(super) async fn requests_in_one_list_take_effect_in_order(site: Site) {
         fence,
         worker: worker(name),
         holds: None,
+        pool: Name::new("p"),
         why: String::new(),
     };
     let claims = vec![claim("a", record.fence), claim("b", record.fence), claim("c", 99)];

@@ -9,7 +9,7 @@ use model::{
 };
 
 use crate::{
-    Cancelled, Claim, Claimed, Clock, End, Ended, NewJob, Options, Repeat, Start, Store,
+    Cancelled, Claim, Claimed, Clock, End, Ended, NewJob, Options, Repeat, Run, Start, Store,
     Submission, Submitted,
 };
 
@@ -117,16 +117,17 @@ pub(super) fn end_of(record: &Record, ending: Ending) -> End {
 pub(super) struct Accepted {
     pub(super) record: Record,
     pub(super) charged: Fixed,
+    pub(super) run: Option<Box<Run>>,
     pub(super) released: Vec<Record>,
     pub(super) cancelled: Vec<Record>,
     pub(super) changed: Vec<Record>,
 }
 
 pub(super) fn accepted(ended: Ended) -> Accepted {
-    let Ended::Accepted { record, charged, released, cancelled, changed } = ended else {
+    let Ended::Accepted { record, charged, run, released, cancelled, changed } = ended else {
         panic!("the end was not accepted: {ended:?}");
     };
-    Accepted { record: *record, charged, released, cancelled, changed }
+    Accepted { record: *record, charged, run, released, cancelled, changed }
 }
 
 /// What a cancel that is done came to: the record, and the three lists.
@@ -177,6 +178,7 @@ impl Site {
             fence: record.fence,
             worker: worker(name),
             holds: None,
+            pool: Name::new("p"),
             why: format!("{name} is free"),
         };
         let mut claimed = self.store.claim(vec![claim]).await.expect("the store answers");

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use model::{Cause, Ending, IfFailed, JobId, Record, State, Timestamp};
 
 use super::World;
-use crate::transition::{self, Off};
+use crate::transition::{self, After, Off};
 use crate::{Cancelled, End, Ended, Revived, minute};
 
 /// What else changed when a job came to its end, each list by id.
@@ -36,14 +36,15 @@ impl World {
         };
         let record = record.clone();
         self.pasts.insert((number, end.attempt), after.past);
-        self.runs.extend(after.run);
+        self.runs.extend(after.run.as_deref().cloned());
         let key = (minute::of(now), record.spec.tenant.clone());
         let usage = self.usage.entry(key).or_default();
         usage.0 += after.charged;
         usage.1 += u64::from(end.ending == Ending::Succeeded);
         let Settled { released, cancelled, changed } = self.settle(number, now);
         let record = Box::new(record);
-        Ended::Accepted { record, charged: after.charged, released, cancelled, changed }
+        let After { charged, run, .. } = after;
+        Ended::Accepted { record, charged, run, released, cancelled, changed }
     }
 
     pub(super) fn cancel(&mut self, id: &JobId, now: Timestamp) -> Cancelled {

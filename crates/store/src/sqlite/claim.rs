@@ -32,7 +32,7 @@ pub(super) fn claim(desk: &mut Desk, claims: Vec<Claim>) -> Result<Vec<Claimed>>
 }
 
 const CLAIM: &str = "UPDATE jobs SET state = 'claimed', fence = fence + 1, \
-    attempts = attempts + 1, worker = ?3, claimed = ?4, holds = ?5, why = ?6 \
+    attempts = attempts + 1, worker = ?3, claimed = ?4, holds = ?5, why = ?6, pool = ?7 \
     WHERE id = ?1 AND fence = ?2";
 
 /// A worker that never came has a lease that is over: what it is given is not lost with it.
@@ -49,7 +49,7 @@ fn write(
     connection.prepare_cached(SESSION)?.execute(params![worker, now_ms])?;
     let holds = claim.holds.as_ref().map(write_ask).transpose()?;
     let fence = fence.cast_signed() - 1;
-    let values = params![id, fence, worker, now_ms, holds, claim.why];
+    let values = params![id, fence, worker, now_ms, holds, claim.why, claim.pool.to_string()];
     row::one(connection.prepare_cached(CLAIM)?.execute(values)?)
 }
 

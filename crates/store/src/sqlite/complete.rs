@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension as _, Result, params};
 use super::row;
 use super::writer::Desk;
 use super::{history, settle};
+use crate::transition::After;
 use crate::{End, Ended, Past, number, transition};
 
 pub(super) fn complete(desk: &mut Desk, ends: &[End]) -> Result<Vec<Ended>> {
@@ -49,7 +50,8 @@ fn accept(desk: &mut Desk, id: i64, mut record: Record, end: &End) -> Result<End
     };
     let settle::Settled { released, cancelled, changed } = settled;
     let record = Box::new(record);
-    Ok(Ended::Accepted { record, charged: after.charged, released, cancelled, changed })
+    let After { charged, run, .. } = after;
+    Ok(Ended::Accepted { record, charged, run, released, cancelled, changed })
 }
 
 const ENDING: &str = "SELECT worker, ending FROM attempts WHERE job = ?1 AND number = ?2";
@@ -94,7 +96,7 @@ fn insert_past(connection: &Connection, id: i64, past: &Past) -> Result<()> {
 const REQUEUE: &str = "UPDATE jobs SET state = ?3, fence = ?4, failures = ?5, losses = ?6, \
     evictions = ?7, refusals = ?8, backoff_until = ?9, last_worker = ?10, error = ?11, \
     exit_code = ?12, cost = ?13, worker = NULL, claimed = NULL, started = NULL, holds = NULL, \
-    fraction = NULL, note = NULL, why = NULL WHERE id = ?1 AND fence = ?2";
+    fraction = NULL, note = NULL, why = NULL, pool = NULL WHERE id = ?1 AND fence = ?2";
 
 fn requeue(connection: &Connection, (id, fence): (i64, u64), record: &Record) -> Result<()> {
     let counts = &record.counts;

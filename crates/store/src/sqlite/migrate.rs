@@ -14,8 +14,10 @@ struct Step {
 }
 
 /// In order; the place in the list is the number of the schema.
-const STEPS: &[Step] =
-    &[Step { name: "0001_jobs", sql: include_str!("../../migrations/sqlite/0001_jobs.sql") }];
+const STEPS: &[Step] = &[
+    Step { name: "0001_jobs", sql: include_str!("../../migrations/sqlite/0001_jobs.sql") },
+    Step { name: "0002_pool", sql: include_str!("../../migrations/sqlite/0002_pool.sql") },
+];
 
 const MIGRATIONS: &str = "CREATE TABLE IF NOT EXISTS migrations (
     number INTEGER PRIMARY KEY,
@@ -61,6 +63,11 @@ pub(super) fn check(connection: &Connection, path: &str) -> Result<(), Error> {
     Ok(())
 }
 
+/// Whether the schema is up to date.
+pub(super) fn is_current(connection: &Connection) -> bool {
+    applied(connection).is_ok_and(|applied| applied.len() == STEPS.len())
+}
+
 /// Brings the schema up to date.
 pub(super) fn migrate(connection: &mut Connection, now: Timestamp) -> rusqlite::Result<()> {
     for (number, step) in (1_i64..).zip(STEPS) {
@@ -103,8 +110,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_store_of_the_first_version_is_brought_up_to_date() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(MIGRATIONS).unwrap();
+        connection.execute_batch(STEPS[0].sql).unwrap();
+        let first = params![STEPS[0].name, checksum_of(STEPS[0].sql)];
+        connection.execute("INSERT INTO migrations VALUES (1, ?1, ?2, 0)", first).unwrap();
+        migrate(&mut connection, Timestamp(1)).unwrap();
+        let pools: Vec<Option<String>> = connection
+            .prepare("SELECT pool FROM jobs")
+            .unwrap()
+            .query_map([], |row| row.get(0))
+            .unwrap()
+            .collect::<rusqlite::Result<_>>()
+            .unwrap();
+        assert_eq!(pools, []);
+        assert_eq!(applied(&connection).unwrap().len(), STEPS.len());
+    }
+
+    #[test]
     fn released_steps_are_never_changed() {
         let checksums: Vec<String> = STEPS.iter().map(|step| checksum_of(step.sql)).collect();
-        assert_eq!(checksums, ["b742453da14ca2bf"]);
+        assert_eq!(checksums, ["b742453da14ca2bf", "e917c09f9b3b4c39"]);
     }
 }

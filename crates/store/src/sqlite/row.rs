@@ -1,5 +1,6 @@
 //! A job as a row: reading one, and writing it into the table where it belongs.
 
+use model::worker::POOL_DEFAULT;
 use model::{
     Cause, Counts, Current, Fixed, Name, Progress, Record, Spec, State, TenantId, Timestamp,
     WorkerId,
@@ -17,7 +18,7 @@ macro_rules! jobs_columns {
          j.evictions, j.refusals, j.revived, j.created, j.ready, j.last_worker, j.error, \
          j.exit_code, j.cost, s.document, s.payload, j.backoff_until, j.on_hold, j.cancelling, \
          j.n_blockers, j.n_dependents, j.worker, j.claimed, j.started, j.holds, j.fraction, \
-         j.note, j.why, NULL, NULL, NULL FROM jobs j JOIN specs s ON s.id = j.id "
+         j.note, j.why, NULL, NULL, NULL, j.pool FROM jobs j JOIN specs s ON s.id = j.id "
     };
 }
 
@@ -27,7 +28,7 @@ macro_rules! finished_columns {
         "j.id, j.tenant, j.kind, j.state, j.fence, j.priority, j.attempts, j.failures, j.losses, \
          j.evictions, j.refusals, j.revived, j.created, j.ready, j.last_worker, j.error, \
          j.exit_code, j.cost, s.document, s.payload, NULL, 0, 0, 0, 0, NULL, NULL, NULL, NULL, \
-         NULL, NULL, NULL, j.finished, j.cause, j.result \
+         NULL, NULL, NULL, j.finished, j.cause, j.result, NULL \
          FROM finished j JOIN specs s ON s.id = j.id "
     };
 }
@@ -125,7 +126,8 @@ fn current(row: &Row<'_>) -> Result<Option<Current>> {
     };
     let claimed = Timestamp(row.get(26)?);
     let (started, why) = (moment(row, 27)?, row.get(31)?);
-    Ok(Some(Current { worker, claimed, started, holds, progress, why }))
+    let pool = Name::new(row.get_ref(35)?.as_str_or_null()?.unwrap_or(POOL_DEFAULT));
+    Ok(Some(Current { worker, pool, claimed, started, holds, progress, why }))
 }
 
 fn worker(row: &Row<'_>, column: usize) -> Result<Option<WorkerId>> {

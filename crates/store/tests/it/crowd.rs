@@ -64,6 +64,7 @@ fn of_many_who_claim_a_job_one_wins() {
                 fence: record.fence,
                 worker: WorkerId::new(&format!("worker {caller}")),
                 holds: None,
+                pool: model::Name::new("p"),
                 why: String::new(),
             };
             let claimed = block_on(store.claim(vec![claim])).unwrap().remove(0);

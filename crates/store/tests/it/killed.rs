@@ -42,6 +42,7 @@ async fn one(store: &Sqlite) {
         fence: records[0].fence,
         worker: WorkerId::new("w"),
         holds: None,
+        pool: model::Name::new("p"),
         why: String::new(),
     };
     let claimed = store.claim(vec![claim]).await.unwrap().remove(0);

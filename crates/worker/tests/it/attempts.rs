@@ -205,6 +205,23 @@ async fn progress_comes_at_most_once_a_second_and_the_last_always() {
 }
 
 #[tokio::test]
+async fn a_heartbeat_repeats_how_far_attempts_are() {
+    let handler = |attempt: Attempt| async move {
+        attempt.progress(0.5, "half");
+        forever(attempt).await
+    };
+    let (_server, _running, mut session) = world(handler).await;
+    session.offer(1, 1, spec("a")).await;
+    let beat = session.heartbeat_with(|beat| !beat.progress.is_empty()).await;
+    let progress = Some(v1::Progress { fraction: 0.5, note: "half".to_owned() });
+    let attempt = Some(v1::AttemptRef { job: 1, attempt: 1 });
+    assert_eq!(beat.progress, [v1::ProgressReport { attempt, progress }]);
+    assert_eq!((beat.slots_used, beat.slots_total), (1, 2));
+    // It detects nothing, and keeps nothing waiting.
+    assert_eq!((beat.detections_used, beat.detections_total, beat.queued.len()), (0, 0, 0));
+}
+
+#[tokio::test]
 async fn output_beyond_the_limit_is_cut_with_one_line() {
     let handler = |attempt: Attempt| async move {
         for _ in 0..100 {

@@ -59,6 +59,7 @@ impl Request {
                     fence: record.fence,
                     worker: worker.clone(),
                     holds: record.spec.resource.clone(),
+                    pool: Name::new("p"),
                     why: "it was queued".to_owned(),
                 };
                 let queued = look.iter().filter(|record| record.state == model::State::Queued);
@@ -232,6 +233,7 @@ fn claim() -> impl Strategy<Value = Claim> {
         fence,
         worker,
         holds: None,
+        pool: Name::new("p"),
         why: "a guess".to_owned(),
     })
 }

@@ -1,7 +1,7 @@
 //! What a worker's stream says, checked and in our words.
 
 use model::maxima::{LOG_CHUNK_BYTES_MAX, TEXT_BYTES_MAX, WORKER_ATTEMPTS_MAX};
-use model::{Ending, Fixed, Heartbeat, Measured, Metrics, Name, Progress, Worker};
+use model::{Ending, Fixed, Measured, Metrics, Name, Progress, Worker};
 use proto::v1::worker_message::Message;
 use proto::{Invalid, v1};
 use store::Stream;
@@ -22,6 +22,7 @@ pub(crate) struct Arrival {
     /// Another after every restart of the worker.
     pub(crate) instance: String,
     pub(crate) software: String,
+    /// The newest version of the protocol that both sides speak.
     pub(crate) protocol: u32,
     /// The attempts that it has.
     pub(crate) attempts: Vec<v1::AttemptRef>,
@@ -47,11 +48,15 @@ pub(crate) enum Heard {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Beat {
     pub(crate) sequence: u64,
+    pub(crate) slots_used: u32,
+    pub(crate) detections: (u32, u32),
     pub(crate) attempts: Vec<v1::AttemptRef>,
     pub(crate) metrics: Metrics,
     pub(crate) foreign_slots: u32,
     pub(crate) is_healthy: bool,
     pub(crate) hints: Option<Vec<Name>>,
+    /// How far those of its attempts are that said so.
+    pub(crate) progress: Vec<(v1::AttemptRef, Progress)>,
 }
 
 /// How an attempt ended.
@@ -68,9 +73,6 @@ pub(crate) struct Completion {
 
 /// One message of a worker, checked. `None`: a message that this version does not know.
 pub(crate) fn heard(message: v1::WorkerMessage) -> Result<Option<Heard>, Invalid> {
-    let attempt = |attempt: Option<v1::AttemptRef>| {
-        attempt.ok_or_else(|| Invalid::new("attempt", "is missing"))
-    };
     let Some(message) = message.message else { return Ok(None) };
     let heard = match message {
         Message::Hello(_) => return Err(Invalid::new("hello", "came twice on one stream")),
@@ -84,8 +86,8 @@ pub(crate) fn heard(message: v1::WorkerMessage) -> Result<Option<Heard>, Invalid
         Message::Accept(accept) => Heard::Accept(attempt(accept.attempt)?),
         Message::Refuse(refuse) => Heard::Refuse(attempt(refuse.attempt)?, cut(refuse.reason)),
         Message::Progress(report) => {
-            let progress = report.progress.unwrap_or_default().checked()?;
-            Heard::Progress(attempt(report.attempt)?, progress)
+            let (attempt, progress) = checked_progress(report)?;
+            Heard::Progress(attempt, progress)
         }
         Message::Log(chunk) => {
             let stream = match chunk.stream() {
@@ -109,14 +111,24 @@ pub(crate) fn heard(message: v1::WorkerMessage) -> Result<Option<Heard>, Invalid
     Ok(Some(heard))
 }
 
+fn attempt(attempt: Option<v1::AttemptRef>) -> Result<v1::AttemptRef, Invalid> {
+    attempt.ok_or_else(|| Invalid::new("attempt", "is missing"))
+}
+
+fn checked_progress(report: v1::ProgressReport) -> Result<(v1::AttemptRef, Progress), Invalid> {
+    Ok((attempt(report.attempt)?, report.progress.unwrap_or_default().checked()?))
+}
+
 fn checked_beat(beat: v1::Heartbeat) -> Result<Beat, Invalid> {
-    if beat.attempts.len() > WORKER_ATTEMPTS_MAX {
-        let problem =
-            format!("has {} entries of at most {WORKER_ATTEMPTS_MAX}", beat.attempts.len());
-        return Err(Invalid::new("heartbeat.attempts", problem));
+    let lists = [("attempts", beat.attempts.len()), ("progress", beat.progress.len())];
+    if let Some((list, n)) = lists.into_iter().find(|(_, n)| *n > WORKER_ATTEMPTS_MAX) {
+        let problem = format!("has {n} entries of at most {WORKER_ATTEMPTS_MAX}");
+        return Err(Invalid::new(&format!("heartbeat.{list}"), problem));
     }
     Ok(Beat {
         sequence: beat.sequence,
+        slots_used: beat.slots_used,
+        detections: (beat.detections_used, beat.detections_total),
         metrics: beat
             .metrics
             .as_ref()
@@ -125,6 +137,7 @@ fn checked_beat(beat: v1::Heartbeat) -> Result<Beat, Invalid> {
         is_healthy: !beat.unhealthy,
         hints: beat.hints.as_ref().map(v1::Hints::checked).transpose()?,
         attempts: beat.attempts,
+        progress: beat.progress.into_iter().map(checked_progress).collect::<Result<_, _>>()?,
     })
 }
 
@@ -159,17 +172,4 @@ fn cut(mut text: String) -> String {
     }
     text.retain(|character| character != '\0');
     text
-}
-
-/// What the world hears of a heartbeat.
-pub(crate) fn heartbeat(worker: &Worker, at: model::Timestamp) -> Heartbeat {
-    Heartbeat {
-        worker: worker.id.clone(),
-        slots_free: worker.slots_free,
-        healthy: worker.healthy,
-        draining: worker.draining,
-        hints: worker.hints.clone(),
-        metrics: worker.metrics,
-        at,
-    }
 }

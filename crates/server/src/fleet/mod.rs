@@ -1,14 +1,21 @@
 //! The connected workers, and those that may come back.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+pub(crate) mod words;
+mod join;
+mod hear;
+mod part;
+pub(crate) mod inventory;
+
+use std::collections::{BTreeMap, VecDeque};
 
 use model::worker::POOL_DEFAULT;
-use model::{JobId, Name, Timestamp, Worker, WorkerId};
+use model::{Event, Heartbeat, Name, Timestamp, Worker, WorkerId};
 use proto::v1;
 use store::Session;
 
-use crate::session::{Outbox, StreamId};
+use crate::scheduler::Scheduler;
 use crate::settings::Closed;
+use words::{Outbox, StreamId};
 
 /// A worker that is here, or was a moment ago.
 #[derive(Debug)]
@@ -30,6 +37,10 @@ pub(crate) struct Seat {
     pub(crate) is_well: bool,
     /// Slots that others than us use.
     pub(crate) foreign_slots: u32,
+    /// Slots that attempts use which are no longer its own and have not ended yet.
+    pub(crate) slots_held: u32,
+    /// Detections that run, and that may run at once.
+    pub(crate) detections: (u32, u32),
     pub(crate) heard: Timestamp,
 }
 
@@ -53,8 +64,6 @@ impl Seat {
 pub(crate) struct Fleet {
     pub(crate) seats: BTreeMap<WorkerId, Seat>,
     by_stream: BTreeMap<StreamId, WorkerId>,
-    /// The jobs that each has, also of workers that have not come back yet.
-    jobs: BTreeMap<WorkerId, BTreeSet<JobId>>,
 }
 
 impl Fleet {
@@ -100,30 +109,6 @@ impl Fleet {
         self.by_stream.len()
     }
 
-    /// The worker has one more job.
-    pub(crate) fn gave(&mut self, worker: &WorkerId, job: &JobId) {
-        self.jobs.entry(worker.clone()).or_default().insert(job.clone());
-    }
-
-    /// The worker has one job less.
-    pub(crate) fn took(&mut self, worker: &WorkerId, job: &JobId) {
-        if let Some(jobs) = self.jobs.get_mut(worker) {
-            jobs.remove(job);
-            if jobs.is_empty() {
-                self.jobs.remove(worker);
-            }
-        }
-    }
-
-    pub(crate) fn jobs_of(&self, worker: &WorkerId) -> Vec<JobId> {
-        self.jobs.get(worker).map(|jobs| jobs.iter().cloned().collect()).unwrap_or_default()
-    }
-
-    /// Workers that have jobs and no seat.
-    pub(crate) fn absent(&self) -> Vec<WorkerId> {
-        self.jobs.keys().filter(|worker| !self.seats.contains_key(*worker)).cloned().collect()
-    }
-
     /// Puts messages on a worker's stream; fails if it does not take them.
     pub(crate) fn deliver(
         &self,
@@ -134,5 +119,45 @@ impl Fleet {
         // Whoever is gone gets it from the store when it comes back.
         let Some(outbox) = seat.and_then(|seat| seat.outbox.as_ref()) else { return Ok(()) };
         outbox.try_send(Ok(v1::ServerBatch { messages })).map_err(|_| ())
+    }
+}
+
+impl Scheduler {
+    /// What the operator closed or opened is seen by the world.
+    pub(crate) fn refresh_workers(&mut self) {
+        let workers: Vec<WorkerId> = self.fleet.seats.keys().cloned().collect();
+        for worker in workers {
+            self.beat_in_world(&worker, self.store.now());
+        }
+    }
+
+    pub(super) fn seat_in_world(&mut self, worker: &WorkerId) {
+        if let Some(seat) = self.fleet.seats.get(worker) {
+            self.world.apply(Event::Joined(Box::new(seat.worker(&self.closed))));
+        }
+    }
+
+    pub(super) fn beat_in_world(&mut self, worker: &WorkerId, at: Timestamp) {
+        if let Some(seat) = self.fleet.seats.get(worker) {
+            let mut seen = seat.worker(&self.closed);
+            if seat.slots_held > 0 {
+                let used = self.jobs.slots_of(worker).saturating_add(seat.slots_held);
+                seen.slots_free = Some(seen.slots.saturating_sub(used));
+            }
+            self.world.apply(Event::Heartbeat(heartbeat(&seen, at)));
+        }
+    }
+}
+
+/// What the world hears of a heartbeat.
+fn heartbeat(worker: &Worker, at: Timestamp) -> Heartbeat {
+    Heartbeat {
+        worker: worker.id.clone(),
+        slots_free: worker.slots_free,
+        healthy: worker.healthy,
+        draining: worker.draining,
+        hints: worker.hints.clone(),
+        metrics: worker.metrics,
+        at,
     }
 }

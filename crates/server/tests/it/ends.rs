@@ -1,0 +1,55 @@
+//! Ends of attempts: told again, told together, told one by one.
+
+use model::{Millis, State};
+use proto::v1;
+use proto::v1::worker_message::Message as Ours;
+
+use crate::puppet::succeeded;
+use crate::site::{Site, hello, spec};
+
+#[tokio::test]
+async fn an_end_that_is_told_twice_is_acknowledged_twice_and_counts_once() {
+    let site = Site::start().await;
+    let mut worker = site.worker("w").await;
+    let job = site.submit(spec()).await;
+    let offer = worker.serve().await;
+    // As after an acknowledgement that was lost.
+    worker.say(Ours::Complete(succeeded(&offer))).await;
+    let ack = worker.ack().await;
+    assert!(!ack.stale, "it is the same end, and it counts");
+    // Another end of the same attempt does not.
+    let ending = v1::Ending::Permanent.into();
+    worker.say(Ours::Complete(v1::Complete { ending, ..succeeded(&offer) })).await;
+    assert!(worker.ack().await.stale);
+    assert_eq!(site.record(job).await.state, State::Succeeded);
+    assert_eq!(site.counter("succeeded").await, 1);
+    assert_eq!(site.counter("stale_results").await, 1);
+}
+
+#[tokio::test]
+async fn ends_that_could_not_be_kept_together_are_told_one_by_one() {
+    let site = Site::start().await;
+    let mut worker = site.worker_with(v1::Hello { slots: 3, ..hello("w") }).await;
+    let jobs = site.submit_all(vec![spec(); 3]).await;
+    let mut ends = Vec::new();
+    for _ in 0..3 {
+        let offer = worker.offer().await;
+        ends.push(Ours::Accept(v1::Accept { attempt: Some(crate::puppet::attempt(&offer)) }));
+        ends.push(Ours::Complete(succeeded(&offer)));
+    }
+    let error = store::Error::Unavailable { doing: "complete", cause: "a test".to_owned() };
+    site.store.fail("complete", 1, error);
+    worker.say_all(ends).await;
+    site.until("the store failed", async || {
+        (site.counter("store_errors").await == 1).then_some(())
+    })
+    .await;
+    site.pass(Millis(250)).await;
+    for _ in 0..3 {
+        assert!(!worker.ack().await.stale);
+    }
+    for job in jobs {
+        assert_eq!(site.record(job).await.state, State::Succeeded);
+    }
+    assert_eq!(*site.store.n_ends.lock().unwrap(), [3, 1, 1, 1]);
+}

@@ -1,0 +1,132 @@
+//! Leases: who is silent loses, and nobody does for a disk that is full.
+
+use std::collections::BTreeSet;
+
+use model::{Millis, State};
+use proto::v1;
+
+use crate::puppet::{Puppet, having};
+use crate::site::{Site, hello, spec};
+
+const FULL: store::Error = store::Error::Full { doing: "write" };
+
+#[tokio::test]
+async fn the_stream_of_a_worker_that_was_given_up_ends() {
+    let site = Site::start().await;
+    let mut worker = site.worker("w").await;
+    site.pass(Millis(site.config.lease.0 + 1)).await;
+    let ended = loop {
+        match worker.next().await {
+            Ok(_) => {}
+            Err(status) => break status,
+        }
+    };
+    assert_eq!(ended.message(), "the stream ended");
+    // It is free to come back.
+    site.worker("w").await;
+}
+
+#[tokio::test]
+async fn a_worker_that_does_not_read_is_cut_off_and_comes_back_to_what_it_missed() {
+    let site = Site::start().await;
+    let hello = v1::Hello { slots: 10_000, ..hello("w") };
+    let mut worker = Puppet::connect_by(site.connect().await, hello.clone()).await.unwrap();
+    // Each is a batch of its own, until neither the connection nor its queue takes any more.
+    let large = v1::Spec { payload: vec![7; 16 << 10], ..spec() };
+    let mut n_jobs = 0;
+    while site.counter("workers_cut_off").await == 0 {
+        for _ in 0..100 {
+            site.submit(large.clone()).await;
+        }
+        n_jobs += 100;
+        assert!(n_jobs < 5_000, "it is never cut off");
+    }
+    let mut n_heard = 0;
+    let ended = loop {
+        match worker.next().await {
+            Ok(_) => n_heard += 1,
+            Err(status) => break status,
+        }
+    };
+    assert_eq!(ended.message(), "the stream ended");
+    assert!(n_heard < n_jobs, "{n_heard} of {n_jobs}");
+    // It is the same process, and has none of them: all are offered again.
+    let mut worker = site.worker_with(hello).await;
+    site.pass(Millis(100)).await;
+    let mut offered = BTreeSet::new();
+    while offered.len() < n_jobs {
+        offered.insert(worker.offer().await.job);
+    }
+}
+
+#[tokio::test]
+async fn a_disk_that_is_full_costs_no_worker_its_attempts() {
+    let site = Site::start().await;
+    let lease = site.config.lease;
+    let mut worker = site.worker("w").await;
+    let job = site.submit(spec()).await;
+    let offer = worker.offer().await;
+    worker.accept(&offer).await;
+    site.record_when(job, |record| record.state == State::Running).await;
+    for method in ["renew", "renew_all", "complete", "join"] {
+        site.store.fail(method, usize::MAX, FULL);
+    }
+    // For three leases nothing can be renewed; the worker hears that it may go on.
+    for _ in 0..15 {
+        site.pass(Millis(lease.0 / 5)).await;
+        // After each failure the store is left alone for a moment.
+        site.pass(Millis(250)).await;
+        worker.beat(having(&[&offer])).await;
+    }
+    site.store.heal();
+    // There is room again. Until everybody had the time to renew, no lease is judged.
+    site.pass(Millis(lease.0 / 5)).await;
+    for _ in 0..10 {
+        site.pass(Millis(lease.0 / 5)).await;
+        worker.beat(having(&[&offer])).await;
+    }
+    let record = site.record(job).await;
+    assert_eq!((record.state, record.counts.losses), (State::Running, 0));
+    assert_eq!(site.counter("leases_lost").await, 0);
+}
+
+#[tokio::test]
+async fn a_worker_that_cannot_be_heard_while_the_disk_is_full_gets_a_lease_afterwards() {
+    let mut site = Site::start().await;
+    let lease = site.config.lease;
+    let mut worker = site.worker("w").await;
+    let job = site.submit(spec()).await;
+    let offer = worker.offer().await;
+    worker.accept(&offer).await;
+    site.record_when(job, |record| record.state == State::Running).await;
+    // A scheduler starts on a disk that is full, and finds every lease run out.
+    site.stop().await;
+    site.store.fail("renew_all", usize::MAX, FULL);
+    site.time.pass(Millis(2 * lease.0));
+    site.go().await;
+    site.pass(Millis(lease.0 / 2)).await;
+    site.turn().await;
+    assert_eq!(site.record(job).await.state, State::Running, "no lease is judged yet");
+    site.store.heal();
+    site.pass(Millis(lease.0 / 2 - 1)).await;
+    site.turn().await;
+    // All leases are fresh now: a worker that comes back in time keeps what it has.
+    site.pass(Millis(lease.0 / 2)).await;
+    site.turn().await;
+    assert_eq!(site.record(job).await.state, State::Running);
+    // One that does not is given up.
+    site.pass(lease).await;
+    let record = site.record_when(job, |record| record.state == State::Queued).await;
+    assert_eq!(record.counts.losses, 1);
+}
+
+#[tokio::test]
+async fn a_session_that_was_replaced_is_cut_off() {
+    let site = Site::start().await;
+    let mut old = site.worker("w").await;
+    let mut new = site.worker("w").await;
+    assert!(new.welcome.generation > old.welcome.generation);
+    let told = old.next().await.unwrap_err();
+    assert!(told.message().contains("newer session"), "{told}");
+    new.beat(v1::Heartbeat::default()).await;
+}

@@ -1,0 +1,123 @@
+//! A store that fails, or answers late, when a test says so.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use model::{JobId, Millis, Record, Timestamp, WorkerId};
+use store::{
+    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Error, Filter, LogChunk, LogPage,
+    Memory, Past, Refusal, Reply, Report, Revived, Run, Session, Setting, Start, Store, Submission,
+    Submitted, Usage,
+};
+use tokio::sync::Semaphore;
+
+/// A store in memory whose methods can be made to fail by name.
+pub(crate) struct Faulty {
+    kept: Memory,
+    failing: Mutex<BTreeMap<&'static str, (usize, Error)>>,
+    /// Methods whose answers wait, though what was asked is done.
+    held: Mutex<BTreeMap<&'static str, Arc<Semaphore>>>,
+    /// How many ends came with each call.
+    pub(crate) n_ends: Mutex<Vec<usize>>,
+}
+
+impl Faulty {
+    pub(crate) fn new(kept: Memory) -> Self {
+        Self { kept, failing: Mutex::default(), held: Mutex::default(), n_ends: Mutex::default() }
+    }
+
+    /// The next `n` calls of a method change nothing and fail.
+    pub(crate) fn fail(&self, method: &'static str, n: usize, error: Error) {
+        self.failing.lock().expect("no test panics with it").insert(method, (n, error));
+    }
+
+    /// All is well again.
+    pub(crate) fn heal(&self) {
+        self.failing.lock().expect("no test panics with it").clear();
+    }
+
+    /// Answers of a method wait until they are let go.
+    pub(crate) fn hold(&self, method: &'static str) {
+        self.held
+            .lock()
+            .expect("no test panics with it")
+            .insert(method, Arc::new(Semaphore::new(0)));
+    }
+
+    pub(crate) fn let_go(&self, method: &'static str) {
+        if let Some(held) = self.held.lock().expect("no test panics with it").remove(method) {
+            held.add_permits(1_000);
+        }
+    }
+
+    fn fault(&self, method: &'static str) -> Result<(), Error> {
+        let mut failing = self.failing.lock().expect("no test panics with it");
+        let Some((n, error)) = failing.get_mut(method).filter(|(n, _)| *n > 0) else {
+            return Ok(());
+        };
+        *n -= 1;
+        Err(error.clone())
+    }
+
+    async fn answer(&self, method: &'static str) {
+        let held = self.held.lock().expect("no test panics with it").get(method).map(Arc::clone);
+        if let Some(held) = held {
+            held.acquire().await.expect("it is never closed").forget();
+        }
+    }
+}
+
+/// Methods that ask the real store, unless they are to fail.
+macro_rules! pass_on {
+    ($($method:ident($($name:ident: $type:ty),*) -> $answer:ty;)*) => {
+        $(fn $method(&self, $($name: $type),*) -> Reply<'_, $answer> {
+            Box::pin(async move {
+                self.fault(stringify!($method))?;
+                let answer = self.kept.$method($($name),*).await;
+                self.answer(stringify!($method)).await;
+                answer
+            })
+        })*
+    };
+}
+
+impl Store for Faulty {
+    fn now(&self) -> Timestamp {
+        self.kept.now()
+    }
+
+    fn complete(&self, ends: Vec<End>) -> Reply<'_, Vec<Ended>> {
+        self.n_ends.lock().expect("no test panics with it").push(ends.len());
+        Box::pin(async move {
+            self.fault("complete")?;
+            self.kept.complete(ends).await
+        })
+    }
+
+    pass_on! {
+        submit(submission: Submission) -> Result<Submitted, Refusal>;
+        look(after: Option<JobId>, max: usize) -> Vec<Record>;
+        claim(claims: Vec<Claim>) -> Vec<Claimed>;
+        start(starts: Vec<Start>) -> Vec<bool>;
+        progress(reports: Vec<Report>) -> Vec<bool>;
+        log(chunks: Vec<LogChunk>) -> Vec<bool>;
+        cancel(jobs: Vec<JobId>) -> Vec<Cancelled>;
+        amend(jobs: Vec<JobId>, amend: Amend) -> Vec<Amended>;
+        revive(jobs: Vec<JobId>) -> Vec<Revived>;
+        give_up(jobs: Vec<JobId>) -> Vec<Cancelled>;
+        join(worker: WorkerId, lease: Millis) -> Session;
+        renew(sessions: Vec<Session>, lease: Millis) -> Vec<bool>;
+        renew_all(lease: Millis) -> ();
+        leave(session: Session) -> bool;
+        expired(max: usize) -> Vec<Record>;
+        job(id: JobId) -> Option<Record>;
+        jobs(filter: Filter) -> Vec<Record>;
+        attempts(id: JobId) -> Vec<Past>;
+        logs(page: LogPage) -> Vec<LogChunk>;
+        set(settings: Vec<Setting>) -> ();
+        settings() -> Vec<Setting>;
+        usage(since: Timestamp) -> Vec<Usage>;
+        runs(since: Timestamp, max: usize) -> Vec<Run>;
+        forget(before: Timestamp, max: usize) -> usize;
+    }
+}

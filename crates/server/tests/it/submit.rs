@@ -1,0 +1,52 @@
+//! Jobs come in: whole, and not too much at once.
+
+use model::State;
+use model::maxima::SUBMISSION_BYTES_MAX;
+use proto::v1;
+use tonic::Code;
+
+use crate::site::{PATIENCE, Site, spec};
+
+#[tokio::test]
+async fn a_job_whose_submitter_went_away_before_the_answer_is_placed_all_the_same() {
+    let site = Site::start().await;
+    let mut worker = site.worker("w").await;
+    site.store.hold("submit");
+    let mut jobs = site.jobs.clone();
+    let request = v1::SubmitRequest { jobs: vec![spec()], ..v1::SubmitRequest::default() };
+    let mut asking = Box::pin(jobs.submit(request));
+    let is_kept = site.until("the store has it", async || {
+        use store::Store as _;
+        site.store.job(model::JobId::number(1)).await.expect("the store answers")
+    });
+    let record = tokio::select! {
+        record = is_kept => record,
+        answer = asking.as_mut() => panic!("it was not to be answered yet: {answer:?}"),
+    };
+    assert_eq!(record.state, State::Queued);
+    drop(asking);
+    // The scheduler has time to notice that nobody waits any more.
+    site.turn().await;
+    site.turn().await;
+    site.store.let_go("submit");
+    let offer = tokio::time::timeout(PATIENCE, worker.offer()).await.expect("it is placed");
+    assert_eq!(offer.job, 1);
+}
+
+#[tokio::test]
+async fn a_small_request_cannot_make_a_large_submission() {
+    let site = Site::start().await;
+    let payload = vec![0; 100 << 10];
+    let most = u32::try_from(SUBMISSION_BYTES_MAX / payload.len()).unwrap();
+    let array = |n| v1::SubmitRequest {
+        jobs: vec![v1::Spec { payload: payload.clone(), ..spec() }],
+        array: n,
+        ..v1::SubmitRequest::default()
+    };
+    let refused = site.jobs.clone().submit(array(most + 1)).await.unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument);
+    let told = refused.message();
+    assert!(told.contains("`jobs` have") && told.contains("of at most 16777216"), "{told}");
+    let taken = site.jobs.clone().submit(array(most - 1)).await.unwrap().into_inner();
+    assert_eq!(taken.jobs.len(), usize::try_from(most - 1).unwrap());
+}
