@@ -61,7 +61,8 @@ impl World {
         let own = &self.fleet.catalogue.fits[class.fit];
         let n_left = rare.slots_free.saturating_sub(u64::from(class.slots));
         let halvings = u32::try_from(n_left).unwrap_or(u32::MAX).saturating_mul(HALVINGS);
-        let cost = i128::from(guard.price.in_thousandths()) * i128::from(n_came)
+        let cost = i128::from(guard.price.in_thousandths())
+            * i128::from(n_came)
             * i128::from(length.0)
             * i128::from(own.slots);
         let spared = 2_000 * i128::from(RARE_SPAN.0) * i128::from(own.n_in_line);

@@ -117,7 +117,8 @@ impl Lanes {
             self.active.push(lane.class);
         }
         let (first, others, place) = ((key, line), BTreeSet::new(), class.lanes.len());
-        let ix = self.table.insert(Lane { key: lane, first, others, by_age: BTreeSet::new(), place });
+        let ix =
+            self.table.insert(Lane { key: lane, first, others, by_age: BTreeSet::new(), place });
         class.lanes.push(ix);
         self.by_key.insert(lane, ix);
         ix

@@ -182,7 +182,11 @@ impl Standing {
 /// `points` as often as the policy's weight of the rule says.
 fn weigh(policy: &Policy, rule: Rule, points: i64) -> i64 {
     let weight = policy.rules.get(&rule).copied().unwrap_or(Fixed::ZERO);
-    if weight == Fixed::ONE { points } else { Fixed::thousandths(points).times(weight).in_thousandths() }
+    if weight == Fixed::ONE {
+        points
+    } else {
+        Fixed::thousandths(points).times(weight).in_thousandths()
+    }
 }
 
 /// What is left of 65536 after zero to seven of the eight steps of priority that make a half.

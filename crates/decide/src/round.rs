@@ -108,10 +108,11 @@ impl World {
         let until = self.reservations.iter().map(|own| own.until).max();
         let is_short = until.is_some_and(|until| self.now + line.length_min <= until);
         let class = &self.fleet.catalogue.classes[line.key.class].key;
-        let is_open = |ix: WorkerIx| {
-            !self.would_be_guarded(ix, class, line.ready_min, line.scored_min)
-        };
-        if !is_short && !self.fleet.with_room(&self.fleet.catalogue.classes[line.key.class]).any(is_open) {
+        let is_open =
+            |ix: WorkerIx| !self.would_be_guarded(ix, class, line.ready_min, line.scored_min);
+        if !is_short
+            && !self.fleet.with_room(&self.fleet.catalogue.classes[line.key.class]).any(is_open)
+        {
             return None;
         }
         let another = self.first_covered(line, |waiting| self.is_open(waiting, scope.pool));

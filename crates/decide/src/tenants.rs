@@ -115,9 +115,10 @@ impl Sharer {
         i128::from(self.tenant.weight.in_thousandths().max(1))
     }
 
-    /// How much it has had by `now` for its weight.
+    /// How much it will have had soon for its weight, if nothing ends. So each job that starts
+    /// counts at once, and who has been behind is not given all that is free.
     pub(crate) fn level(&self, now: Timestamp) -> i128 {
-        self.account(now) * LEVEL_UNIT / self.share()
+        self.account(now + SOON) * LEVEL_UNIT / self.share()
     }
 
     /// Adds slot-milliseconds to its account.
@@ -178,6 +179,9 @@ impl Sharer {
         self.in_flight -= cost;
     }
 }
+
+/// Shares are compared as they will be after this time.
+const SOON: Millis = Millis::from_secs(1);
 
 /// Accounts are compared in these units for each thousandth of weight, so that little is rounded.
 const LEVEL_UNIT: i128 = 1_000_000;

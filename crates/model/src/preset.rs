@@ -83,7 +83,8 @@ impl Preset {
             aging: Aging::DOCUMENTED,
             shortest: Shortest::BALANCED,
             rules: self.rules().iter().map(|rule| (*rule, Fixed::ONE)).collect::<BTreeMap<_, _>>(),
-            guard: is_balanced.then_some(Guard { rare_one_in: 3, price: Fixed::thousandths(2_400) }),
+            guard: is_balanced
+                .then_some(Guard { rare_one_in: 3, price: Fixed::thousandths(2_400) }),
             reserve: is_balanced,
             reserve_wait_max: Millis::from_secs(3_600),
         }
@@ -114,7 +115,6 @@ impl Aging {
         on_demand_age_max: Millis::from_secs(3_600),
         length: Fixed::ZERO,
     };
-
 }
 
 impl Shortest {

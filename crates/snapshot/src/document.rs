@@ -30,7 +30,8 @@ pub(crate) use name::Label;
 pub(crate) use number::{AgingPoints, AtLeastOne, Attempts, Count, Factor, Moment, Natural};
 pub(crate) use number::{Percentage, SignedNumber, Slope, Span};
 pub(crate) use policy::{
-    Aging, Guard, PolicyChoice, PolicyObject, Preemption, PresetName, Sampling, SamplingWeights, Shortest,
+    Aging, Guard, PolicyChoice, PolicyObject, Preemption, PresetName, Sampling, SamplingWeights,
+    Shortest,
 };
 pub(crate) use tenant::{Budget, Tenant};
 pub(crate) use worker::Worker;

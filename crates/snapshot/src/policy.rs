@@ -5,8 +5,8 @@ use model::{Fixed, Name, Policy, Preset};
 
 use crate::document::{
     Aging, AgingPoints, AtLeastOne, Attempts, Count, Factor, Guard, Label, Object, Percentage,
-    PolicyChoice, PolicyObject, Preemption, PresetName, Sampling, SamplingWeights, Shortest, SignedNumber,
-    Slope, Span, Table, or, unless,
+    PolicyChoice, PolicyObject, Preemption, PresetName, Sampling, SamplingWeights, Shortest,
+    SignedNumber, Slope, Span, Table, or, unless,
 };
 use crate::error::{At as _, Problem, shortened};
 use crate::json::{self, Failure};
@@ -344,9 +344,6 @@ impl Guard {
     }
 
     fn write(guard: model::policy::Guard) -> Self {
-        Self {
-            rare_one_in: Some(AtLeastOne(guard.rare_one_in)),
-            price: Some(Factor(guard.price)),
-        }
+        Self { rare_one_in: Some(AtLeastOne(guard.rare_one_in)), price: Some(Factor(guard.price)) }
     }
 }

@@ -1,10 +1,10 @@
-//! `balanced`: guarantee, quota, deficit; ageing with predicted length; specialists, then fit.
+//! `balanced`: guarantee, quota, live share; shortest first with patience; specialists, then fit.
 
-use model::policy::Rule;
-use model::{Fixed, Metrics, Preset};
+use model::policy::{ASKED_SPAN, Rule};
+use model::{Fixed, Metrics, Millis, Preset, Recent, Timestamp};
 
 use crate::specs::{JobSpec, WorkerSpec};
-use crate::world::{decided, jobs_placed, place_of, points};
+use crate::world::{NOW, decided, jobs_placed, place_of, points};
 
 const PRESET: Preset = Preset::Balanced;
 
@@ -48,15 +48,58 @@ fn then_tenants_below_their_minimum() {
 }
 
 #[test]
-fn then_the_tenant_furthest_behind_its_share() {
+fn then_the_tenant_that_has_had_least_for_its_weight() {
     let decision = decided(PRESET, |world| {
         world.worker("w");
-        world.tenant("a").completed(1).used(1_000).weight(3);
-        world.tenant("b").completed(1).used(500).weight(1);
+        world.tenant("a").completed(1).lift(1_000).weight(3);
+        world.tenant("b").completed(1).lift(500).weight(1);
         world.job("1").tenant("a");
-        world.job("2").tenant("b").priority(9).age_s(900).on_demand();
+        world.job("2").tenant("b").priority(9).age_s(100).on_demand();
     });
     assert_eq!(jobs_placed(&decision), ["1"]);
+}
+
+#[test]
+fn what_runs_counts_for_as_long_as_it_has_run() {
+    let first = |ran_s: i64| {
+        let decision = decided(PRESET, |world| {
+            world.worker("w").slots(2);
+            world.tenant("a").completed(1);
+            world.tenant("b").completed(1).lift(100);
+            world.attempt("9", "w").tenant("a").started_s_ago(ran_s);
+            world.job("1").tenant("a");
+            world.job("2").tenant("b");
+        });
+        jobs_placed(&decision)
+    };
+    assert_eq!(first(90), ["1"]);
+    assert_eq!(first(110), ["2"]);
+}
+
+/// Tenant `b` has had more than its share. Job 1 is its short one, job 2 is long and of `a`, which
+/// asks for so many slot-milliseconds in 20 minutes.
+fn rivals(asked_ms: i64) -> Vec<String> {
+    let decision = decided(PRESET, |world| {
+        world.worker("w");
+        let since = Timestamp(NOW.0 - NOW.0 % ASKED_SPAN.0);
+        let asked = |amount| Some(Recent { since, amount, before: amount });
+        world.tenant("a").completed(1).asked(asked(asked_ms));
+        world.tenant("b").completed(1).lift(1_000).asked(asked(3_600_000));
+        world.snapshot.began = Some(NOW - Millis::from_secs(7_200));
+        world.job("1").tenant("b").estimate_s(1);
+        world.job("2").tenant("a").estimate_s(100);
+    });
+    jobs_placed(&decision)
+}
+
+#[test]
+fn a_tenant_that_asks_for_less_than_its_share_stands_in_the_common_order() {
+    assert_eq!(rivals(0), ["1"]);
+}
+
+#[test]
+fn a_tenant_that_asks_for_more_than_its_share_has_its_turn() {
+    assert_eq!(rivals(2_400_000), ["2"]);
 }
 
 #[test]
@@ -96,11 +139,27 @@ fn first_goes_first(one: impl FnOnce(JobSpec<'_>), two: impl FnOnce(JobSpec<'_>)
 }
 
 #[test]
-fn a_step_of_priority_is_worth_64_seconds() {
-    let after =
-        |millis| first_goes_first(|job| job.priority(1).done(), |job| job.age_ms(millis).done());
-    assert!(after(63_999));
-    assert!(!after(64_001));
+fn eight_steps_of_priority_make_a_job_count_half_as_long() {
+    let against = |length_s| {
+        first_goes_first(
+            |job| job.priority(8).estimate_s(100).done(),
+            |job| job.estimate_s(length_s).done(),
+        )
+    };
+    assert!(against(51));
+    assert!(!against(49));
+}
+
+#[test]
+fn a_job_that_a_person_waits_for_counts_as_a_fifth_as_long() {
+    let against = |length_s| {
+        first_goes_first(
+            |job| job.on_demand().estimate_s(100).done(),
+            |job| job.estimate_s(length_s).done(),
+        )
+    };
+    assert!(against(21));
+    assert!(!against(19));
 }
 
 fn said(rule: Rule, describe: impl FnOnce(JobSpec<'_>)) -> String {
@@ -112,51 +171,51 @@ fn said(rule: Rule, describe: impl FnOnce(JobSpec<'_>)) -> String {
 }
 
 #[test]
-fn priority_and_age_are_worth_what_they_are_in_aging() {
-    assert_eq!(said(Rule::Priority, |job| job.priority(3).done()), "3072");
-    assert_eq!(said(Rule::Priority, |job| job.priority(-99).done()), "-16384");
-    assert_eq!(said(Rule::Age, |job| job.age_ms(1_001).done()), "16.016");
+fn points_say_what_age_and_length_are_worth() {
+    let length = PRESET.policy().shortest.length;
+    assert_eq!(said(Rule::Age, |job| job.age_ms(1_001).done()), "1.001");
+    assert_eq!(said(Rule::Length, |job| job.estimate_s(10).done()), (-10 * length).to_string());
+    assert_eq!(said(Rule::Length, |_| ()), (-60 * length).to_string());
 }
 
 #[test]
-fn the_bonus_for_people_ends_after_a_minute() {
-    let bonus = |age_s| said(Rule::OnDemand, |job| job.on_demand().age_s(age_s).done());
-    assert_eq!(bonus(0), "4096");
-    assert_eq!(bonus(30), "5056");
-    assert_eq!(bonus(60), "6016");
-    assert_eq!(bonus(61), "6016");
-    assert_eq!(bonus(6_000), "6016");
+fn points_say_what_a_person_and_a_priority_give_back() {
+    let length = PRESET.policy().shortest.length;
+    let person = said(Rule::OnDemand, |job| job.on_demand().estimate_s(10).done());
+    assert_eq!(person, (8 * length).to_string());
+    let urgent = said(Rule::Priority, |job| job.priority(8).estimate_s(10).done());
+    assert_eq!(urgent, (5 * length).to_string());
+    let humble = said(Rule::Priority, |job| job.priority(-99).estimate_s(10).done());
+    assert_eq!(humble, (-30 * length).to_string());
 }
 
 #[test]
-fn a_queued_job_passes_people_however_long_they_wait() {
-    let waited = |age_s: i64| {
-        first_goes_first(
-            |job| job.on_demand().age_s(age_s).done(),
-            |job| job.age_s(age_s + 377).done(),
-        )
-    };
-    assert!(!waited(600));
-    assert!(!waited(60_000));
-}
-
-#[test]
-fn a_job_ages_as_if_it_had_become_ready_later_by_four_times_its_length() {
-    assert_eq!(said(Rule::Length, |job| job.estimate_s(10).done()), "-640");
-    assert_eq!(said(Rule::Length, |job| job.age_s(50).done()), "0");
-}
-
-#[test]
-fn short_jobs_go_first_but_long_ones_catch_up() {
+fn short_jobs_go_first_until_a_long_one_has_lost_its_patience() {
     let after = |age_s| {
         first_goes_first(
-            |job| job.estimate_s(10).done(),
+            |job| job.estimate_s(1).done(),
             |job| job.estimate_s(100).age_s(age_s).done(),
         )
     };
+    // The fleet of one slot needs 101 seconds for both.
+    let shortest = PRESET.policy().shortest;
+    let drain_ms = 101 * (shortest.patience_drain.in_thousandths() + 1_000);
+    let patience = (shortest.patience_min.0 + drain_ms) / 1_000;
     assert!(after(0));
-    assert!(after(359));
-    assert!(!after(361));
+    assert!(after(patience - 1));
+    assert!(!after(patience + 1));
+}
+
+#[test]
+fn whoever_has_lost_patience_goes_first_whatever_its_tenant_has_had() {
+    let decision = decided(PRESET, |world| {
+        world.worker("w");
+        world.tenant("a").completed(1);
+        world.tenant("b").completed(1).lift(100_000);
+        world.job("1").tenant("a").estimate_s(1);
+        world.job("2").tenant("b").estimate_s(1).age_s(100_000);
+    });
+    assert_eq!(jobs_placed(&decision), ["2"]);
 }
 
 /// Where a job goes, of workers `a` and `b`; equal ones would leave it to `a`.
@@ -250,19 +309,11 @@ fn a_vetoed_or_negative_sum_does_not_exist_here() {
 }
 
 #[test]
-fn what_a_tenant_was_lifted_by_counts_as_used() {
-    let first = |lift: i64| {
-        let decision = decided(PRESET, |world| {
-            world.worker("w");
-            world.tenant("a").completed(1).used(100);
-            world.tenant("b").completed(1).used(10).lift(lift).budget(12);
-            world.job("1").tenant("a");
-            world.job("2").tenant("b");
-        });
-        jobs_placed(&decision)
-    };
-    assert_eq!(first(89), ["2"]);
-    assert_eq!(first(91), ["1"]);
-    // It is no cost: the budget does not know of it.
-    assert_eq!(first(-10), ["2"]);
+fn a_lift_is_no_cost() {
+    let decision = decided(PRESET, |world| {
+        world.worker("w");
+        world.tenant("b").completed(1).used(10).lift(1_000).budget(12);
+        world.job("2").tenant("b");
+    });
+    assert_eq!(jobs_placed(&decision), ["2"]);
 }

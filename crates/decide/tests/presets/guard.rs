@@ -1,93 +1,132 @@
-//! The guard of `balanced`: the last free slot for rare work is kept for a while.
+//! The guard of `balanced`: slots that can run rare work have a price.
 
-use model::{Decision, Millis, Preset, Reason};
+use model::policy::RARE_SPAN;
+use model::{Decision, JobType, Name, Preset, Reason, Recent, Timestamp};
 
-use crate::world::{World, decided, detail, jobs_placed, place_of, reason};
+use crate::world::{NOW, World, decided, detail, jobs_placed, place_of, reason};
 
-/// Sixteen slots, of which one can run rare work. All others are taken. Rare work is expected: one
-/// job of it became ready a minute ago and is put off by its submitter. Job 1 is of common work.
-fn scene(world: &mut World, age_ms: i64) {
+/// Sixteen slots, of which one can run rare work. All others are taken. Rare work comes every
+/// minute or so. Job 1 is of common work and would run for so long.
+fn scene(world: &mut World, length_s: i64) {
     world.worker("full").slots(15).types(&["common"]);
     world.attempt("9", "full").kind("common").slots(15);
     world.worker("special").types(&["common", "rare"]);
-    world.job("expected").kind("rare").age_s(60).not_before_ms(60_000);
-    world.job("1").kind("common").age_ms(age_ms);
+    let since = Timestamp(NOW.0 - NOW.0 % RARE_SPAN.0);
+    let recent = Some(Recent { since, amount: 10, before: 0 });
+    world.snapshot.types.push(JobType { recent, ..JobType::new(Name::new("rare")) });
+    world.job("1").kind("common").estimate_s(length_s);
 }
 
-fn guarded(age_ms: i64, change: impl FnOnce(&mut World)) -> Decision {
+fn guarded(length_s: i64, change: impl FnOnce(&mut World)) -> Decision {
     decided(Preset::Balanced, |world| {
-        scene(world, age_ms);
+        scene(world, length_s);
         change(world);
     })
 }
 
 #[test]
-fn the_last_slot_for_rare_work_is_kept_from_a_young_job() {
-    let decision = guarded(5_000, |_| ());
+fn the_last_slot_for_rare_work_is_kept_from_a_long_job() {
+    let decision = guarded(60, |_| ());
     assert_eq!(jobs_placed(&decision), [""; 0]);
     assert_eq!(reason(&decision, "1"), Some(Reason::Guarded));
 }
 
 #[test]
-fn a_job_takes_the_slot_once_it_is_ten_seconds_old() {
-    assert_eq!(reason(&guarded(9_999, |_| ()), "1"), Some(Reason::Guarded));
-    assert_eq!(place_of(&guarded(10_000, |_| ()), "1"), "special");
+fn a_short_job_passes() {
+    assert_eq!(place_of(&guarded(0, |_| ()), "1"), "special");
 }
 
 #[test]
-fn the_guard_ends_when_the_policy_says() {
-    let decision = guarded(5_000, |world| {
-        world.policy().guard.as_mut().unwrap().hold_max = Millis::from_secs(4);
+fn a_job_of_unknown_length_counts_as_one_of_a_minute() {
+    let decision = guarded(0, |world| world.snapshot.jobs[0].estimate = None);
+    assert_eq!(reason(&decision, "1"), Some(Reason::Guarded));
+}
+
+#[test]
+fn the_more_jobs_wait_the_longer_are_those_that_pass() {
+    let decision = guarded(60, |world| {
+        for id in 100..400 {
+            world.job(&id.to_string()).kind("common").estimate_s(90);
+        }
     });
     assert_eq!(jobs_placed(&decision), ["1"]);
 }
 
 #[test]
+fn a_job_takes_the_slot_once_it_has_waited_for_twice_its_patience() {
+    let after = |age_s| {
+        guarded(60, |world| world.snapshot.jobs[0].ready = NOW - model::Millis::from_secs(age_s))
+    };
+    // Its patience is that of anybody, and a little for the one job that waits.
+    let twice = 2 * Preset::Balanced.policy().shortest.patience_min.0 / 1_000;
+    assert_eq!(reason(&after(twice), "1"), Some(Reason::Guarded));
+    assert_eq!(place_of(&after(twice + 20), "1"), "special");
+}
+
+#[test]
 fn the_detail_tells_when_the_guard_ends() {
-    let decision = guarded(4_000, |_| ());
-    assert!(detail(&decision, "1").contains("6 s"), "{}", detail(&decision, "1"));
+    let decision = guarded(60, |_| ());
+    assert!(detail(&decision, "1").contains("it may take one in 40"), "{}", detail(&decision, "1"));
 }
 
 #[test]
 fn rare_work_itself_takes_the_slot_at_once() {
-    let decision = guarded(5_000, |world| world.job("2").kind("rare").done());
+    let decision = guarded(60, |world| world.job("2").kind("rare").done());
     assert_eq!(jobs_placed(&decision), ["2"]);
 }
 
 #[test]
-fn nothing_is_kept_while_another_slot_for_rare_work_is_free() {
-    let decision = guarded(5_000, |world| {
+fn rare_work_that_waits_goes_before_shorter_jobs() {
+    let decision = guarded(0, |world| world.job("2").kind("rare").estimate_s(900).done());
+    assert_eq!(jobs_placed(&decision), ["2"]);
+}
+
+#[test]
+fn what_rare_work_cannot_take_is_for_others() {
+    let decision = guarded(0, |world| {
+        world.tenant("a").completed(1);
+        world.tenant("paused").completed(1).paused();
+        world.snapshot.jobs[0].tenant = model::TenantId::new("a");
+        world.job("2").kind("rare").tenant("paused");
+    });
+    assert_eq!(jobs_placed(&decision), ["1"]);
+}
+
+#[test]
+fn while_another_slot_for_rare_work_is_free_the_price_is_lower() {
+    let decision = guarded(5, |world| {
         world.worker("also").types(&["common", "rare"]);
         world.worker("more").slots(16).types(&["common"]);
         world.attempt("8", "more").kind("common").slots(16);
     });
     assert_eq!(jobs_placed(&decision), ["1"]);
+    assert_eq!(jobs_placed(&guarded(5, |_| ())), [""; 0]);
 }
 
 #[test]
 fn a_job_goes_to_a_slot_that_is_not_kept() {
-    let decision = guarded(5_000, |world| world.worker("spare").types(&["common", "zip"]).done());
+    let decision = guarded(60, |world| world.worker("spare").types(&["common", "zip"]).done());
     assert_eq!(place_of(&decision, "1"), "spare");
 }
 
 #[test]
-fn work_that_more_than_one_in_sixteen_slots_can_run_is_not_rare() {
-    let decision = guarded(5_000, |world| {
-        world.snapshot.workers[0].slots = 14;
-        world.snapshot.attempts[0].slots = 14;
+fn work_is_not_rare_if_other_work_has_hardly_more_slots() {
+    let decision = guarded(60, |world| {
+        world.snapshot.workers[0].slots = 1;
+        world.snapshot.attempts[0].slots = 1;
     });
     assert_eq!(jobs_placed(&decision), ["1"]);
 }
 
 #[test]
 fn nothing_is_kept_for_rare_work_that_nobody_submits() {
-    let decision = guarded(5_000, |world| drop(world.snapshot.jobs.remove(0)));
+    let decision = guarded(60, |world| world.snapshot.types.clear());
     assert_eq!(jobs_placed(&decision), ["1"]);
 }
 
 #[test]
 fn without_a_guard_nothing_is_kept() {
-    let decision = guarded(5_000, |world| world.policy().guard = None);
+    let decision = guarded(60, |world| world.policy().guard = None);
     assert_eq!(jobs_placed(&decision), ["1"]);
 }
 
@@ -96,8 +135,8 @@ fn other_presets_keep_nothing() {
     for preset in Preset::ALL {
         if preset != Preset::Balanced {
             let decision = decided(preset, |world| {
-                scene(world, 5_000);
-                world.snapshot.jobs[1].rescore_count = 4;
+                scene(world, 60);
+                world.snapshot.jobs[0].rescore_count = 4;
             });
             assert_eq!(jobs_placed(&decision), ["1"], "{preset:?}");
         }

@@ -166,6 +166,7 @@ fn nobody_borrows_a_slot_once_the_wide_job_is_due_at_any_moment() {
     let decision = decided(Preset::Balanced, |world| {
         scene(world);
         world.snapshot.attempts[0].estimate = Some(Millis::ZERO);
+        world.snapshot.jobs[0].ready = NOW - Millis::from_secs(100_000);
         world.job("1").estimate_s(0);
     });
     assert_eq!(reason(&decision, "1"), Some(Reason::Reserved));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{
     Ask, Attempt, Fixed, History, Inputs, Job, JobId, JobType, Metrics, Millis, Name, Quota,
-    Resource, Tenant, TenantId, Timestamp, Trait, Worker, WorkerId,
+    Recent, Resource, Tenant, TenantId, Timestamp, Trait, Worker, WorkerId,
 };
 
 use crate::world::NOW;
@@ -95,6 +95,7 @@ says! { TenantSpec:
     paused() tenant => tenant.active = false;
     used(used: i64) tenant => tenant.used = Fixed::whole(used);
     lift(lift: i64) tenant => tenant.lift = Fixed::whole(lift);
+    asked(asked: Option<Recent>) tenant => tenant.asked = asked;
     completed(completed: u64) tenant => tenant.completed = completed;
     budget(budget: i64) tenant => tenant.budget = Some(Fixed::whole(budget));
     jobs_max(max: u32) tenant => tenant.jobs_max = Some(max);

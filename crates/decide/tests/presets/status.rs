@@ -72,7 +72,12 @@ fn the_count_is_how_many_are_placed_before_it() {
     let mut running = "running-pdf".to_owned();
     for (n_before, (counted, job)) in expected.into_iter().enumerate() {
         assert_eq!(counted, n_before);
-        let ended = model::Ended { job: JobId::new(&running), cost: Fixed::ZERO, completed: true, at: Timestamp::default() };
+        let ended = model::Ended {
+            job: JobId::new(&running),
+            cost: Fixed::ZERO,
+            completed: true,
+            at: Timestamp::default(),
+        };
         world.apply(Event::Ended(ended));
         let actions = world.decide(NOW);
         let [model::Action::Place(placement)] = &actions[..] else { panic!("{actions:?}") };

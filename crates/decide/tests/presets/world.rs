@@ -141,6 +141,7 @@ impl World {
     fn empty(policy: Policy, seed: u64) -> Self {
         let snapshot = Snapshot {
             now: NOW,
+            began: None,
             seed,
             policy,
             budget: None,

@@ -156,7 +156,12 @@ impl Life {
     }
 
     fn end(&mut self, job: &JobId, completed: bool) {
-        self.world.apply(Event::Ended(Ended { job: job.clone(), cost: Fixed::ONE, completed, at: self.now }));
+        self.world.apply(Event::Ended(Ended {
+            job: job.clone(),
+            cost: Fixed::ONE,
+            completed,
+            at: self.now,
+        }));
     }
 }
 

@@ -100,6 +100,7 @@ impl Drawn {
         let asking = rest.freed.filter(|_| !workers.is_empty());
         Snapshot {
             now: NOW,
+            began: None,
             seed: rest.seed,
             policy: rest.policy,
             budget: rest.budget,

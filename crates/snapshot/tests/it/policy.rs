@@ -1,6 +1,6 @@
 //! Policies by name and with changes.
 
-use model::policy::{Guard, Preemption, Rule, Sampling, Seat};
+use model::policy::{Guard, Preemption, Rule, Sampling, Seat, Turn};
 use model::{Fixed, Millis, Policy, Preset};
 
 use super::{parsed, said};
@@ -49,11 +49,13 @@ fn the_documented_changes_are_made() {
 
 #[test]
 fn what_a_change_leaves_out_stays_as_the_preset_has_it() {
-    let text = r#"{ "preset": "balanced", "aging": { "age": 8 }, "guard": { "rare_one_in": 4 },
+    let text = r#"{ "preset": "balanced", "shortest": { "length": 8 },
+                    "guard": { "rare_one_in": 4 }, "share": false,
                     "reserve": false, "reserve_wait_max_ms": 7 }"#;
     let mut expected = Preset::Balanced.policy();
-    expected.aging.age = 8;
-    expected.guard = Some(Guard { rare_one_in: 4, hold_max: Millis::from_secs(10) });
+    expected.shortest.length = 8;
+    expected.turn = Turn::FirstCome;
+    expected.guard = expected.guard.map(|own| Guard { rare_one_in: 4, ..own });
     expected.reserve = false;
     expected.reserve_wait_max = Millis(7);
     assert_eq!(policy(text), expected);

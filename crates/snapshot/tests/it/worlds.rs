@@ -340,15 +340,17 @@ fn policy() -> BoxedStrategy<Value> {
         field("failure_backoff_ms", quantity()),
     ]);
     let cohort = object(vec![field("eviction_cooldown_ms", quantity())]);
-    let aging = object(vec![
-        field("age", (0..=400_u32).prop_map(Value::from).boxed()),
-        field("rarity", (0..=1_000_000_u32).prop_map(Value::from).boxed()),
-        field("on_demand_age_max_ms", quantity()),
-        field("length", weight()),
+    let shortest = object(vec![
+        field("length", (0..=400_u32).prop_map(Value::from).boxed()),
+        field("on_demand", slots()),
+        field("patience_min_ms", quantity()),
+        field("patience_drain", weight()),
+        field("patience_crowd", weight()),
     ]);
-    let guard = object(vec![field("rare_one_in", slots()), field("hold_max_ms", quantity())]);
+    let guard = object(vec![field("rare_one_in", slots()), field("price", weight())]);
     let balanced = object(vec![
-        field("aging", aging),
+        field("shortest", shortest),
+        field("share", flag()),
         field("guard", guard),
         field("reserve", flag()),
         field("reserve_wait_max_ms", quantity()),

@@ -1,9 +1,9 @@
 //! Who is kept off a slot on purpose is kept off it for somebody, and not for too long.
 
-use model::policy::Guard;
+use model::policy::RARE_SPAN;
 use model::{
-    Freed, Inputs, Job, JobId, JobType, Millis, Name, Preset, Reason, Snapshot, Timestamp, Worker,
-    WorkerId,
+    Fixed, Freed, Inputs, Job, JobId, JobType, Millis, Name, Preset, Reason, Recent, Snapshot,
+    Timestamp, Worker, WorkerId,
 };
 
 use super::stage::{
@@ -17,15 +17,16 @@ fn typed(id: &str, slots: u32, types: &[&str]) -> Worker {
     Worker { types: types.iter().map(|text| Name::new(text)).collect(), ..worker(id, slots) }
 }
 
-/// One of sixteen slots can run rare work, which came lately; it is the only one that is free.
-/// Job 1 is common and five seconds old.
+/// One of sixteen slots can run rare work, which comes often; it is the only one that is free. Job
+/// 1 is common, five seconds old, and would run for a minute.
 fn rare_work() -> Snapshot {
     let mut before = world(Preset::Balanced);
     before.workers = vec![typed("full", 15, &["common"]), typed("special", 1, &["common", "rare"])];
     before.attempts = vec![attempt(9, "a", "full")];
     before.attempts[0].slots = 15;
-    let seen = Some(NOW - Millis::from_secs(60));
-    before.types = vec![JobType { seen, ..JobType::new(Name::new("rare")) }];
+    let since = Timestamp(NOW.0 - NOW.0 % RARE_SPAN.0);
+    let recent = Some(Recent { since, amount: 10, before: 0 });
+    before.types = vec![JobType { recent, ..JobType::new(Name::new("rare")) }];
     let ready = NOW - Millis::from_secs(5);
     before.jobs = vec![Job { kind: Some(Name::new("common")), ready, ..job(1, "a") }];
     before
@@ -46,7 +47,7 @@ fn the_last_slot_for_rare_work_may_be_guarded() {
 #[test]
 fn a_slot_is_not_guarded_if_rare_work_does_not_come() {
     let mut before = rare_work();
-    before.types[0].seen = Some(NOW - Millis::from_secs(600));
+    before.types[0].recent = Some(Recent::default());
     not_guarded(&before, "special");
     before.types.clear();
     not_guarded(&before, "special");
@@ -55,18 +56,31 @@ fn a_slot_is_not_guarded_if_rare_work_does_not_come() {
 #[test]
 fn a_slot_is_not_guarded_for_work_that_is_not_rare() {
     let mut before = rare_work();
-    before.workers[0].slots = 14;
-    before.attempts[0].slots = 14;
+    before.workers[0].slots = 1;
+    before.attempts[0].slots = 1;
     not_guarded(&before, "special");
 }
 
 #[test]
-fn a_slot_is_not_guarded_while_another_can_run_rare_work() {
+fn a_slot_is_guarded_less_while_another_can_run_rare_work() {
     let mut before = rare_work();
-    before.policy.guard = Some(Guard { rare_one_in: 2, hold_max: Millis::from_secs(10) });
+    before.jobs[0].estimate = Some(Millis::from_secs(4));
     assert_sound(&found(&before, &[], &[hold(1, Reason::Guarded)]));
     before.workers.push(typed("also", 1, &["common", "rare"]));
     not_guarded(&before, "special");
+    before.jobs[0].estimate = Some(Millis::from_secs(60));
+    assert_sound(&found(&before, &[], &[hold(1, Reason::Guarded)]));
+}
+
+#[test]
+fn a_slot_is_not_guarded_if_it_spares_many_a_delay() {
+    let mut before = rare_work();
+    let more = (2..200).map(|id| Job { kind: Some(Name::new("common")), ..job(id, "a") });
+    before.jobs.extend(more);
+    let others = (2..200).map(|id| hold(id, Reason::Guarded));
+    let holds: Vec<_> = [hold(1, Reason::Guarded)].into_iter().chain(others).collect();
+    let sentence = "job 1 is held as guarded, but nothing keeps it off worker special";
+    assert_says(&found(&before, &[], &holds), sentence);
 }
 
 #[test]
@@ -79,11 +93,15 @@ fn a_job_is_not_guarded_while_a_plain_slot_is_free() {
 #[test]
 fn a_job_is_guarded_for_so_long_only() {
     let mut before = rare_work();
-    before.jobs[0].ready = NOW - Millis(9_999);
+    // A minute of work waits for sixteen slots.
+    before.policy.shortest.patience_min = Millis::from_secs(5);
+    before.policy.shortest.patience_drain = Fixed::ONE;
+    before.policy.shortest.patience_crowd = Fixed::whole(1_000);
+    before.jobs[0].ready = NOW - Millis(2 * 8_750 - 1);
     assert_sound(&found(&before, &[], &[hold(1, Reason::Guarded)]));
-    before.jobs[0].ready = NOW - Millis(10_000);
+    before.jobs[0].ready = NOW - Millis(2 * 8_750);
     let said = found(&before, &[], &[hold(1, Reason::Guarded)]);
-    assert_says(&said, "job 1 is still guarded after 10000 ms, at most 10000 ms");
+    assert_says(&said, "job 1 is still guarded after 17500 ms, at most 17500 ms");
     not_guarded(&before, "special");
 }
 
@@ -224,9 +242,9 @@ fn a_job_of_known_inputs_is_not_vetoed() {
 fn a_job_may_be_below_zero_on_a_worker_that_is_overloaded() {
     let mut before = ruled(Preset::ResourceAware);
     before.jobs[0].ready = NOW;
-    before.workers[0].metrics.cpu_pct = Some(model::Fixed::whole(90));
+    before.workers[0].metrics.cpu_pct = Some(Fixed::whole(90));
     assert_sound(&found(&before, &[], &[hold(1, Reason::BelowZero)]));
-    before.workers[0].metrics.cpu_pct = Some(model::Fixed::whole(89));
+    before.workers[0].metrics.cpu_pct = Some(Fixed::whole(89));
     let said = found(&before, &[], &[hold(1, Reason::BelowZero)]);
     assert_only(&said, "job 1 is held as below-zero, but nothing keeps it off worker w");
 }
@@ -234,7 +252,7 @@ fn a_job_may_be_below_zero_on_a_worker_that_is_overloaded() {
 #[test]
 fn a_job_that_has_waited_long_is_not_below_zero() {
     let mut before = ruled(Preset::ResourceAware);
-    before.workers[0].metrics.cpu_pct = Some(model::Fixed::whole(90));
+    before.workers[0].metrics.cpu_pct = Some(Fixed::whole(90));
     before.jobs[0].ready = NOW - Millis::from_secs(900);
     assert_sound(&found(&before, &[], &[hold(1, Reason::BelowZero)]));
     before.jobs[0].ready = NOW - Millis::from_secs(1_000);

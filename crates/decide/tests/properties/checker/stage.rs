@@ -11,6 +11,7 @@ use crate::worlds::NOW;
 /// A full round of `preset` in a world with tenants `a` and `b` and nothing else.
 pub(super) fn world(preset: Preset) -> Snapshot {
     Snapshot {
+        began: None,
         now: NOW,
         seed: 0,
         policy: preset.policy(),

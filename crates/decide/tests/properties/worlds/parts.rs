@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::job::{Amounts, Needs};
 use model::{
     Attempt, Budget, Fixed, History, Inputs, Job, JobId, JobType, Metrics, Millis, Name, Quota,
-    Tenant, TenantId, Timestamp, Trait, Traits, Worker, WorkerId,
+    Recent, Tenant, TenantId, Timestamp, Trait, Traits, Worker, WorkerId,
 };
 use proptest::bool::weighted as chance;
 use proptest::collection::btree_map;
@@ -107,7 +107,9 @@ pub(super) fn tenant() -> impl Strategy<Value = Tenant> {
     let quota = (select(vec![0_u32, 0, 1, 2, 4]), option::weighted(0.6, 0..=3_u32));
     let weight = select(vec![0_i64, 1_000, 1_000, 2_000, 3_500]);
     let lift = select(vec![0_i64, 0, 0, -1_000, 1, 2_500]).prop_map(Fixed::thousandths);
-    let usage = (weight, cost(3), 0..=3_u64, lift);
+    let competes = chance(0.3);
+    let usage =
+        (weight, cost(3), 0..=3_u64, lift, (option::weighted(0.3, recent(100_000)), competes));
     let limits = (
         option::weighted(0.4, cost(12)),
         option::weighted(0.4, 0..=5_u32),
@@ -115,7 +117,7 @@ pub(super) fn tenant() -> impl Strategy<Value = Tenant> {
         btree_map(0..3_usize, quota, 0..=3),
     );
     (chance(0.9), usage, limits).prop_map(|(active, usage, limits)| {
-        let (weight, used, completed, lift) = usage;
+        let (weight, used, completed, lift, (asked, competes)) = usage;
         let (budget, jobs_max, workspaces, quotas) = limits;
         let quotas = quotas.into_iter().map(|(index, (min, above))| Quota {
             pool: pool(index),
@@ -129,11 +131,22 @@ pub(super) fn tenant() -> impl Strategy<Value = Tenant> {
             used,
             completed,
             lift,
+            asked,
+            competes,
             budget,
             jobs_max,
             workspaces,
             quotas: quotas.collect(),
         }
+    })
+}
+
+/// What came in the span of time that it is now, or in the one before it.
+fn recent(amount_max: i64) -> impl Strategy<Value = Recent> {
+    let amounts = (0..=amount_max, 0..=amount_max);
+    (select(vec![0_i64, 1_200_000, 1_800_000]), amounts).prop_map(|(ago, (amount, before))| {
+        let since = Timestamp((NOW.0 - ago) / 600_000 * 600_000);
+        Recent { since, amount, before }
     })
 }
 
@@ -148,16 +161,17 @@ pub(super) fn types() -> impl Strategy<Value = Vec<JobType>> {
         option::weighted(0.2, 0..3_usize),
         option::weighted(0.4, 0..=3_u32),
         option::weighted(0.4, 0..=2_u32),
-        0..=5_u64,
+        (0..=5_u64, option::weighted(0.5, recent(20))),
     );
     btree_map(select(KINDS.to_vec()), settings, 0..=3).prop_map(|types| {
-        let with_name = |(name, (of_pool, jobs_max, worker_max, rotation))| JobType {
+        let with_name = |(name, (of_pool, jobs_max, worker_max, (rotation, recent)))| JobType {
             name: Name::new(name),
             pool: Option::map(of_pool, pool),
             jobs_max,
             worker_max,
             rotation,
             seen: None,
+            recent,
         };
         types.into_iter().map(with_name).collect()
     })

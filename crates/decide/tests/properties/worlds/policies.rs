@@ -23,7 +23,7 @@ pub(super) fn policy(preset: Preset) -> impl Strategy<Value = Policy> {
     );
     let evictions_max = select(vec![0_u32, 1, 3, 3]);
     let preemption = (any::<bool>(), age_of(&[0, 20_000]), age_of(&[0, 0, 60_000]), evictions_max);
-    let guard = option::weighted(0.7, (1..=4_u32, age_of(&[0, 10_000])));
+    let guard = option::weighted(0.7, (1..=4_u32, select(vec![0_i64, 1, 2_400, 100_000])));
     let guard = (guard, any::<bool>(), age_of(&[0, 60_000, 3_600_000, 3_600_001]));
     let rest = (any::<bool>(), guard, age_of(&[0, 600_000]), rule_weights(preset));
     (choice, preemption, rest).prop_map(move |(choice, preemption, rest)| {
@@ -43,7 +43,10 @@ pub(super) fn policy(preset: Preset) -> impl Strategy<Value = Policy> {
         policy.eviction_cooldown = eviction_cooldown;
         policy.rules.extend(rules);
         if !keeps_guard {
-            policy.guard = guard.map(|(rare_one_in, hold_max)| Guard { rare_one_in, hold_max });
+            policy.guard = guard.map(|(rare_one_in, price)| {
+                let price = Fixed::thousandths(price);
+                Guard { rare_one_in, price }
+            });
             policy.reserve = reserve;
             policy.reserve_wait_max = wait_max;
         }
