@@ -10,6 +10,7 @@ use model::{
 };
 
 use crate::catalogue::{FitKey, PlainKey};
+use crate::demand::within_reach;
 use crate::order::Standing;
 use crate::register::Place;
 use crate::table::{AttemptIx, ClassIx, EntryIx, JobIx, NameIx, TenantIx, WorkerIx};
@@ -173,7 +174,7 @@ impl World {
         self.register.set(entry, Place::Waiting(ix));
         self.tenants.change(tenant, |sharer| {
             sharer.n_queued += 1;
-            sharer.backlog.add(job.slots, job.estimate);
+            sharer.backlog.add(job.slots, within_reach(job.estimate));
         });
         self.promised.extend(promised.map(|worker| (job.id.clone(), worker)));
         for (worker, inputs) in &job.inputs {
@@ -269,7 +270,7 @@ impl World {
         let slots = self.fleet.catalogue.classes[waiting.class].key.slots;
         self.tenants.change(waiting.tenant, |sharer| {
             sharer.n_queued -= 1;
-            sharer.backlog.subtract(slots, waiting.standing.estimate);
+            sharer.backlog.subtract(slots, within_reach(waiting.standing.estimate));
         });
         if !self.promised.is_empty() {
             self.promised.remove(&waiting.id);

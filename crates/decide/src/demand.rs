@@ -16,10 +16,15 @@ use crate::world::World;
 /// A world that is younger than this is taken to be so old, or its first job would be a flood.
 const AGE_MIN: Millis = Millis::from_secs(30);
 
+/// What of a job's length counts: nobody can use more in the time that is counted.
+pub(crate) fn within_reach(length: Option<Millis>) -> Option<Millis> {
+    length.map(|length| length.min(ASKED_SPAN))
+}
+
 impl World {
     /// Counts what a job's tenant asks for with it.
     pub(crate) fn count_asked(&mut self, tenant: TenantIx, job: &Job) {
-        let length = job.estimate.unwrap_or(LENGTH_UNKNOWN).0;
+        let length = within_reach(job.estimate).unwrap_or(LENGTH_UNKNOWN).0;
         let work = length.saturating_mul(i64::from(job.slots));
         self.tenants.change(tenant, |sharer| {
             let asked = sharer.tenant.asked.get_or_insert_default();

@@ -1,8 +1,8 @@
 //! Keeping slots for rare work.
 //!
 //! A slot that can run rare work is worth more than one that cannot. Other work may take it if that
-//! helps more than it hurts: it hurts by the delay of rare work that is expected while the job runs,
-//! and helps by the delay that it spares those who wait for the same work. So short jobs pass, long
+//! helps more than it hurts: it hurts by the delay of rare work that is expected while it runs, and
+//! helps by the delay that it spares those who wait for the same work. So short jobs pass, long
 //! ones do not, and the more jobs wait the more pass. Rare work that waits goes first in any case.
 //!
 //! Whoever has waited for twice its patience passes, so nothing is kept from anybody for ever.

@@ -40,6 +40,7 @@ mod round;
 mod pull;
 mod limits;
 mod turn;
+mod rank;
 mod order;
 mod patience;
 mod seat;

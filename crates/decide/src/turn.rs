@@ -1,12 +1,12 @@
 //! Whose turn it is, and which of their jobs goes first.
 
 use model::policy::{Order, Turn};
-use model::{JobId, Name, Timestamp};
 
 use crate::catalogue::Class;
 use crate::lanes::{Lane, LaneKey};
 use crate::order::{Mode, OrderKey};
 use crate::queue::Line;
+use crate::rank::{Look, Rank, Shared, WhoseTurn};
 use crate::table::{ClassIx, FitIx, JobIx, LineIx, NameIx, TenantIx, WorkerIx};
 use crate::waiting::{Stage, Waiting};
 use crate::world::World;
@@ -29,89 +29,6 @@ pub(crate) struct Scope {
 pub(crate) struct Pick {
     pub(crate) line: LineIx,
     pub(crate) job: JobIx,
-}
-
-/// Whose turn it is, as far as that does not depend on the job; smallest first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct WhoseTurn<'a> {
-    group: u8,
-    is_served: bool,
-    deficit: i128,
-    name: Option<&'a Name>,
-}
-
-/// Where a job stands among all; smallest first.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Rank<'a> {
-    /// `None` where it is anybody's turn.
-    turn: Option<WhoseTurn<'a>>,
-    /// Whether it has not waited for too long.
-    is_patient: bool,
-    /// What its tenant has had for its weight, if it competes by that.
-    level: Option<i128>,
-    key: i64,
-    ready: Timestamp,
-    id: &'a JobId,
-}
-
-impl<'a> Rank<'a> {
-    /// The same, without the share of its tenant.
-    fn beside(&self) -> impl Ord + use<'a> {
-        (self.turn, self.is_patient, self.key, self.ready, self.id)
-    }
-}
-
-/// What all jobs of a lane have in common.
-#[derive(Clone, Copy)]
-pub(crate) struct Shared<'a> {
-    turn: Option<WhoseTurn<'a>>,
-    level: Option<i128>,
-    /// What a job's key in line has more than its key among all.
-    offset: i64,
-}
-
-impl<'a> Shared<'a> {
-    pub(crate) fn rank(self, key: &'a OrderKey) -> Rank<'a> {
-        let OrderKey { major, ready, id } = key;
-        let (turn, level, key) = (self.turn, self.level, major - self.offset);
-        Rank { turn, is_patient: true, level, key, ready: *ready, id }
-    }
-}
-
-/// What a look at the lines has found so far.
-#[derive(Default)]
-struct Look<'a> {
-    best: Option<(Rank<'a>, Pick)>,
-    /// The best of those whose tenants compete by their shares.
-    competing: Option<(Rank<'a>, Pick)>,
-    /// Lines that a limit closes.
-    closed: Vec<LineIx>,
-    /// Lines of which no job is cheap enough.
-    walked: Vec<LineIx>,
-}
-
-impl<'a> Look<'a> {
-    /// The best of those that are told apart in the same way.
-    const fn best(&mut self, competes: bool) -> &mut Option<(Rank<'a>, Pick)> {
-        if competes { &mut self.competing } else { &mut self.best }
-    }
-
-    fn improves(&mut self, rank: &Rank<'a>) -> bool {
-        self.best(rank.level.is_some()).as_ref().is_none_or(|(best, _)| rank < best)
-    }
-
-    fn compare(&mut self, rank: Rank<'a>, pick: Pick) {
-        if self.improves(&rank) {
-            let competes = rank.level.is_some();
-            *self.best(competes) = Some((rank, pick));
-        }
-    }
-
-    /// The best of all: shares tell only those apart who compete.
-    fn found(&mut self) -> Option<Pick> {
-        let bests = [self.best.take(), self.competing.take()].into_iter().flatten();
-        bests.min_by(|(one, _), (two, _)| one.beside().cmp(&two.beside())).map(|(_, pick)| pick)
-    }
 }
 
 impl Scope {
