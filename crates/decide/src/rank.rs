@@ -20,10 +20,10 @@ pub(crate) struct WhoseTurn<'a> {
 pub(crate) struct Rank<'a> {
     /// `None` where it is anybody's turn.
     pub(crate) turn: Option<WhoseTurn<'a>>,
-    /// Whether it has not waited for too long.
-    pub(crate) is_patient: bool,
     /// What its tenant has had for its weight, if it competes by that.
     pub(crate) level: Option<i128>,
+    /// Whether it has not waited for too long.
+    pub(crate) is_patient: bool,
     pub(crate) key: i64,
     pub(crate) ready: Timestamp,
     pub(crate) id: &'a JobId,

@@ -161,7 +161,7 @@ impl World {
             let Some(job) = self.oldest(line, scope) else { continue };
             let Waiting { standing, id, .. } = &self.queue.jobs[job];
             if standing.ready < before {
-                let (ready, level) = (standing.ready, None);
+                let (ready, level) = (standing.ready, self.level(lane.key()));
                 let rank = Rank { turn, is_patient: false, level, key: 0, ready, id };
                 look.compare(rank, Pick { line: *ix, job });
                 return;
