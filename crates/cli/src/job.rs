@@ -27,6 +27,9 @@ pub(crate) struct ListOptions {
     /// In this group.
     #[arg(long)]
     group: Option<String>,
+    /// Submitted on behalf of this job.
+    #[arg(long, value_name = "ID")]
+    parent: Option<u64>,
     /// On this worker now, or last.
     #[arg(long)]
     worker: Option<String>,
@@ -76,9 +79,25 @@ pub(crate) async fn list(options: &ListOptions, target: &Target) -> Result<(), F
     let header = ["job", "tenant", "type", "state", "priority", "tries", "age", "worker", "error"];
     print::data(&print::table(&header, rows, &[0, 4, 5]))?;
     if response.next_before != 0 {
-        print::note(&format!("more: maitre jobs --before {}", response.next_before));
+        let words = std::env::args().skip(1);
+        print::note(&format!("more: {}", next_page(words, response.next_before)));
     }
     Ok(())
+}
+
+/// The command that lists the page after the one that these words asked for.
+fn next_page(words: impl Iterator<Item = String>, before: u64) -> String {
+    let mut said = vec!["maitre".to_owned()];
+    let mut words = words;
+    while let Some(word) = words.next() {
+        if word == "--before" {
+            words.next();
+        } else if !word.starts_with("--before=") {
+            let is_plain = !word.contains(|c: char| c.is_whitespace() || "'\"$*;&|".contains(c));
+            said.push(if is_plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) });
+        }
+    }
+    format!("{} --before {before}", said.join(" "))
 }
 
 impl ListOptions {
@@ -91,6 +110,7 @@ impl ListOptions {
             r#type: text(&self.kind),
             labels: pairs("--label", &self.labels)?.into_iter().collect(),
             group: text(&self.group),
+            parent: self.parent.unwrap_or_default(),
             worker: text(&self.worker),
             cause: text(&self.cause),
         })

@@ -8,3 +8,5 @@ mod inputs;
 mod machines;
 mod memory;
 mod recover;
+mod lists;
+mod unprivileged;

@@ -81,6 +81,7 @@ impl Jobs for Door {
         ids(&request.ids)?;
         let filter =
             filter(request.filter.unwrap_or_default()).map_err(|error| answer::invalid(&error))?;
+        watchable(&filter).map_err(|error| answer::invalid(&error))?;
         Ok(Response::new(self.changes_of(filter, request.ids)))
     }
 
@@ -228,11 +229,27 @@ fn filter(filter: v1::JobFilter) -> Result<Filter, Invalid> {
         states: states?,
         kind: some(&filter.r#type).map(|kind| Name::new(&kind)),
         group: some(&filter.group),
+        parent: (filter.parent != 0).then(|| JobId::number(filter.parent)),
         worker: some(&filter.worker).map(|worker| WorkerId::new(&worker)),
         cause,
         labels: filter.labels.into_iter().collect(),
         before: None,
         max: PAGE_DEFAULT,
+    })
+}
+
+/// A change says little of its job: what it does not say cannot be asked for.
+fn watchable(filter: &Filter) -> Result<(), Invalid> {
+    let fields = [
+        ("labels", !filter.labels.is_empty()),
+        ("group", filter.group.is_some()),
+        ("parent", filter.parent.is_some()),
+        ("cause", filter.cause.is_some()),
+    ];
+    let given = fields.into_iter().find(|(_, is_given)| *is_given);
+    given.map_or(Ok(()), |(field, _)| {
+        let problem = "cannot be watched for; list such jobs, and watch them by their ids";
+        Err(Invalid::new(&format!("filter.{field}"), problem))
     })
 }
 

@@ -31,7 +31,11 @@ pub(super) async fn lists_are_filtered_and_paged(site: Site) {
         Spec { labels: labels.clone().into(), ..spec() },
         Spec { tenant: TenantId::new("other"), group: group.clone(), ..spec() },
         Spec { kind: Name::new("other"), group: group.clone(), ..spec() },
-        Spec { labels: labels[..1].iter().cloned().collect(), ..spec() },
+        Spec {
+            labels: labels[..1].iter().cloned().collect(),
+            parent: Some(JobId::number(1)),
+            ..spec()
+        },
     ];
     for spec in specs {
         site.one(spec).await;
@@ -61,6 +65,9 @@ pub(super) async fn lists_are_filtered_and_paged(site: Site) {
     assert_eq!(found(Filter { labels: labels[..1].to_vec(), ..all() }).await, "5 2");
     assert_eq!(found(Filter { labels: labels.to_vec(), ..all() }).await, "2");
     assert_eq!(found(Filter { group, ..all() }).await, "4 3");
+    let parent = |number| Some(JobId::number(number));
+    assert_eq!(found(Filter { parent: parent(1), ..all() }).await, "5");
+    assert_eq!(found(Filter { parent: parent(2), ..all() }).await, "");
     assert_eq!(found(Filter { worker: Some(worker("w")), ..all() }).await, "4 1");
     assert_eq!(found(Filter { worker: Some(worker("v")), ..all() }).await, "5");
     assert_eq!(found(Filter { cause: Some(Cause::Permanent), ..all() }).await, "4");

@@ -69,6 +69,7 @@ fn passes(record: &Record, filter: &Filter) -> bool {
         && filter.kind.as_ref().is_none_or(|kind| spec.kind == *kind)
         && filter.labels.iter().all(|(key, label)| spec.labels.get(key) == Some(label))
         && filter.group.as_ref().is_none_or(|group| spec.group.as_ref() == Some(group))
+        && filter.parent.as_ref().is_none_or(|parent| spec.parent.as_ref() == Some(parent))
         && filter.worker.as_ref().is_none_or(on)
         && filter.cause.is_none_or(|cause| record.cause == Some(cause))
 }

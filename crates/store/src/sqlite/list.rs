@@ -87,6 +87,10 @@ impl Condition {
             let value = condition.bind(group.clone());
             condition.and(&format!("j.group_name = {value}"));
         }
+        if let Some(parent) = &filter.parent {
+            let value = condition.bind(parent.to_string());
+            condition.and(&format!("s.document ->> '$.parent' = {value}"));
+        }
         if !states.is_empty() {
             let names: Vec<String> =
                 states.iter().map(|state| format!("'{}'", state.name())).collect();

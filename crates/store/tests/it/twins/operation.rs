@@ -304,6 +304,7 @@ fn filter() -> impl Strategy<Value = Filter> {
     (some, prop::option::of(job()), key(), 0..9_usize).prop_map(|(some, before, group, max)| {
         let (tenant, states, worker, cause) = some;
         let labels = group.iter().map(|_| ("a".to_owned(), "1".to_owned())).collect();
-        Filter { tenant, states, worker, cause, before, group, labels, max, kind: None }
+        let (kind, parent) = (None, None);
+        Filter { tenant, states, worker, cause, before, group, parent, labels, max, kind }
     })
 }
