@@ -38,6 +38,13 @@ impl Jobs for Door {
         Ok(Response::new(self.whole(async move { door.take_in(request).await }).await?))
     }
 
+    async fn dry_run(
+        &self,
+        request: Request<v1::SubmitRequest>,
+    ) -> Result<Response<v1::DryRunResponse>, Status> {
+        Ok(Response::new(self.foresee(request.into_inner()).await?))
+    }
+
     async fn get(
         &self,
         request: Request<v1::GetRequest>,
@@ -126,16 +133,13 @@ impl Jobs for Door {
     ) -> Result<Response<v1::ExplainResponse>, Status> {
         let id = request.into_inner().id;
         let record = self.record(id).await?;
-        let job = record.id.clone();
         let mut explained = from_record(&record);
         if explained.is_none() && record.state == State::Queued {
-            explained = self.ask(|answer| Question::Explain(job, answer)).await?;
+            let asked = Box::new(record.clone());
+            explained = self.ask(|answer| Question::Explain(asked, answer)).await?;
         }
-        let explained = explained.unwrap_or(Explained {
-            reason: String::new(),
-            detail: String::new(),
-            ahead: None,
-        });
+        let explained = explained.unwrap_or(Explained::nothing());
+        let estimate = explained.estimate;
         Ok(Response::new(v1::ExplainResponse {
             id,
             state: v1::State::from(record.state).into(),
@@ -143,6 +147,8 @@ impl Jobs for Door {
             detail: explained.detail,
             ahead: explained.ahead,
             why_there: self.why_there(&record).await?,
+            starts_in_ms: estimate.as_ref().map(|one| one.starts_in.0.max(0).unsigned_abs()),
+            estimate_basis: estimate.map(|one| one.basis).unwrap_or_default(),
         }))
     }
 

@@ -22,6 +22,22 @@ pub(super) async fn unfinished_jobs_are_looked_at_by_id(site: Site) {
     assert_eq!(page(None, 0).await, []);
 }
 
+pub(super) async fn unfinished_jobs_are_counted_by_type_and_state(site: Site) {
+    let kinds = ["b", "a", "b", "b", "c"];
+    for kind in kinds {
+        site.one(Spec { kind: Name::new(kind), ..spec() }).await;
+    }
+    let records = site.look().await;
+    site.run(&records[0], "v").await;
+    site.go(&records[4], Ending::Succeeded).await;
+    let tally = site.store.tally().await.expect("the store answers");
+    let tally: Vec<String> = tally
+        .iter()
+        .map(|tally| format!("{} {} {}", tally.kind, tally.state.name(), tally.n_jobs))
+        .collect();
+    assert_eq!(tally, ["a queued 1", "b queued 2", "b running 1"]);
+}
+
 pub(super) async fn lists_are_filtered_and_paged(site: Site) {
     let labels =
         [("a", "1"), ("b \"x\"", "2")].map(|(key, label)| (key.to_owned(), label.to_owned()));

@@ -14,7 +14,7 @@ use store::{
 pub(super) enum Operation {
     Pass(Millis),
     Reopen,
-    Tell(Request),
+    Tell(Box<Request>),
 }
 
 /// What is told. Jobs are named by number; claims and ends that are current are found by looking.
@@ -115,7 +115,7 @@ pub(super) fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
         3 => (1..5_000_i64).prop_map(|ms| Operation::Pass(Millis(ms))),
         1 => Just(Operation::Reopen),
-        20 => request().prop_map(Operation::Tell),
+        20 => request().prop_map(|request| Operation::Tell(Box::new(request))),
     ]
 }
 
