@@ -73,7 +73,10 @@ fn check(given: &Given<'_>) -> Result<Option<u64>, Failure> {
 }
 
 fn read(given: &Given<'_>, number: u64, text: &str) -> Result<Line, Failure> {
-    Line::parse(text).map_err(|error| wrong(given, number, &error))
+    Line::parse(text).map_err(|(error, hint)| match (wrong(given, number, &error), hint) {
+        (Failure::Input { error, .. }, Some(hint)) => Failure::Input { error, hint: Some(hint) },
+        (failure, _) => failure,
+    })
 }
 
 fn wrong(given: &Given<'_>, number: u64, error: &str) -> Failure {

@@ -72,11 +72,17 @@ struct Input {
 }
 
 impl Line {
-    /// What is wrong is said as people say it.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    /// Reads a line; what is wrong with it, and what may have been meant.
+    pub(crate) fn parse(text: &str) -> Result<Self, (String, Option<String>)> {
         serde_json::from_str(text).map_err(|error| {
             let text = error.to_string();
-            text.split_once(" at line ").map_or(text.clone(), |(what, _)| what.to_owned())
+            let what = text.split_once(" at line ").map_or(text.as_str(), |(what, _)| what);
+            let unknown =
+                what.strip_prefix("unknown field ").and_then(|rest| rest.split_once(", "));
+            let Some((field, known)) = unknown else { return (what.to_owned(), None) };
+            let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
+            let hint = snapshot::did_you_mean(field.trim_matches('`'), &known);
+            (format!("{field} is unknown"), Some(hint))
         })
     }
 

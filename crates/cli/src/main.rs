@@ -42,6 +42,14 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Seats jobs at workers, and can always say why.
 #[derive(Parser)]
 #[command(name = "maitre", version, propagate_version = true, max_term_width = 80)]
+#[command(after_help = "\
+Start here:
+  maitre dev                         a scheduler and a worker, in this terminal
+  maitre run -- echo hello           in another: runs a command, shows its output
+  maitre submit -- sleep 5           puts a job into the queue
+  maitre jobs                        what became of all of them
+  maitre why 2                       why job 2 waits, and what would change it
+  maitre top                         what waits and runs, as it changes")]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use decide::World;
-use model::{Action, Event, Job, JobId, Placement, Snapshot, Spec};
+use model::{Action, Event, Job, JobId, Millis, Placement, Snapshot, Spec};
 
 use crate::estimate::{Pace, Wait, estimate, slots_that_fit};
 use crate::explain::Explained;
@@ -15,6 +15,8 @@ use crate::scheduler::Scheduler;
 pub(crate) struct Rehearsal {
     snapshot: Snapshot,
     jobs: Vec<(Job, Spec)>,
+    /// How long attempts took lately.
+    mean: Option<Millis>,
 }
 
 /// What would become of one of them.
@@ -33,14 +35,15 @@ impl Scheduler {
             let id = JobId::new(&format!("new-{index:06}"));
             (new_job(id, &spec, now, histories), spec)
         };
-        Rehearsal { snapshot, jobs: specs.into_iter().enumerate().map(job).collect() }
+        let jobs = specs.into_iter().enumerate().map(job).collect();
+        Rehearsal { snapshot, jobs, mean: self.samples.mean_duration(now) }
     }
 }
 
 impl Rehearsal {
     /// One round with the new jobs in the queue. Takes as long as the queue is.
     pub(crate) fn run(self) -> Vec<Foreseen> {
-        let Self { snapshot, jobs } = self;
+        let Self { snapshot, jobs, mean } = self;
         let mut world = World::from_snapshot(&snapshot);
         for (job, _) in &jobs {
             world.apply(Event::Queued(Box::new(job.clone())));
@@ -51,12 +54,6 @@ impl Rehearsal {
                 placed.insert(placement.job.clone(), placement);
             }
         }
-        let mean = |job: &Job| {
-            let cluster = &snapshot.cluster;
-            let lately = cluster.avg_1h.duration_s.or(cluster.avg_24h.duration_s);
-            let lately = lately.map(|seconds| model::Millis(seconds.in_thousandths()));
-            lately.or_else(|| job.history.and_then(|history| history.duration))
-        };
         let foresee = |(job, spec): (Job, Spec)| {
             if let Some(placement) = placed.get(&job.id) {
                 let worker = placement.worker.to_string();
@@ -65,7 +62,8 @@ impl Rehearsal {
             let kind = snapshot.types.iter().find(|kind| kind.name == spec.kind);
             let pool = spec.pool.as_ref().or_else(|| kind.and_then(|kind| kind.pool.as_ref()));
             let slots = slots_that_fit(snapshot.workers.iter(), &spec, pool);
-            let pace = Pace { slots, mean: mean(&job) };
+            let of_its_own = || job.history.and_then(|history| history.duration);
+            let pace = Pace { slots, mean: mean.or_else(of_its_own) };
             Foreseen::Held(held(&mut world, &job, &spec, &pace))
         };
         jobs.into_iter().map(foresee).collect()

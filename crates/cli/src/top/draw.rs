@@ -35,9 +35,13 @@ fn head(view: &View, trail: &Trail) -> Vec<String> {
     let load = &view.load;
     let waits = load.waits.unwrap_or_default();
     let length = |ms: Option<u64>| ms.map_or_else(|| "-".to_owned(), millis);
-    let last_minute = load.minutes.iter().rev().find(|one| one.at_ms <= load.now_ms - 60_000);
+    let in_minute = |minutes_ago: i64| {
+        let minute = load.now_ms.div_euclid(60_000) - minutes_ago;
+        let is_it = |one: &&v1::Minute| one.at_ms.div_euclid(60_000) == minute;
+        load.minutes.iter().find(is_it).map_or(0, |one| one.ended)
+    };
     let rate = trail.rate.map_or_else(
-        || format!("{} in the minute before", last_minute.map_or(0, |one| one.ended)),
+        || format!("{} this minute, {} the minute before", in_minute(0), in_minute(1)),
         |rate| format!("{rate:.1} a second"),
     );
     vec![
@@ -160,11 +164,13 @@ fn slowest(load: &v1::LoadResponse) -> String {
             one.tenant.clone(),
             one.r#type.clone(),
             words::length((load.now_ms - one.ready_ms).max(0) / 1_000),
+            if one.alike == 0 { String::new() } else { format!("+{}", one.alike) },
             one.reason.clone(),
             one.detail.clone(),
         ]
     });
-    print::table(&["job", "tenant", "type", "waits", "reason", "detail"], rows.collect(), &[0])
+    let header = ["job", "tenant", "type", "waits", "alike", "reason", "detail"];
+    print::table(&header, rows.collect(), &[0, 4])
 }
 
 #[cfg(test)]

@@ -142,5 +142,6 @@ fn slow(one: &v1::Waiting, now_ms: i64) -> Value {
         "waits_ms": (now_ms - one.ready_ms).max(0),
         "reason": one.reason,
         "detail": one.detail,
+        "alike": one.alike,
     })
 }

@@ -10,3 +10,5 @@ mod memory;
 mod recover;
 mod lists;
 mod unprivileged;
+mod bulk;
+mod overview;

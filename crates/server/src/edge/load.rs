@@ -50,7 +50,7 @@ impl Door {
         let since = self.store.now() - WAITS_WINDOW;
         let runs = self.store.runs(since, WAITS_MAX).await;
         load.waits = Some(waits(&runs.map_err(|error| answer::failed(&error))?));
-        for record in self.oldest_queued().await? {
+        for (record, alike) in self.oldest_queued().await? {
             let known = self.ask(|answer| Question::Explain(Box::new(record.clone()), answer));
             // It may have been placed in the meantime.
             let Some(explained) = known.await? else { continue };
@@ -61,26 +61,45 @@ impl Door {
                 ready_ms: record.ready.unwrap_or(record.created).0,
                 reason: explained.reason,
                 detail: explained.detail,
+                alike,
             });
         }
         Ok(load)
     }
 
-    /// Jobs that wait, the first submitted first; those that somebody holds wait by intent.
-    async fn oldest_queued(&self) -> Result<Vec<Record>, Status> {
-        let (mut found, mut after) = (Vec::new(), None);
+    /// Jobs that wait, the first submitted first: one of those that are alike, and how many more
+    /// there are. Those that somebody holds wait by intent.
+    async fn oldest_queued(&self) -> Result<Vec<(Record, u64)>, Status> {
+        let mut found: Vec<(Record, u64)> = Vec::new();
+        let mut after = None;
         for _ in 0..PAGES_MAX {
             let records = self.store.look(after.take(), LOOKED_AT).await;
             let records = records.map_err(|error| answer::failed(&error))?;
             let is_last = records.len() < LOOKED_AT;
             after = records.last().map(|record| record.id.clone());
             let queued = records.into_iter();
-            let queued = queued.filter(|one| one.state == State::Queued && !one.on_hold);
-            found.extend(queued.take(SLOWEST - found.len()));
-            if is_last || found.len() == SLOWEST {
+            for record in queued.filter(|one| one.state == State::Queued && !one.on_hold) {
+                let known = found.iter().position(|(known, _)| are_alike(known, &record));
+                if let Some(at) = known {
+                    found[at].1 += 1;
+                } else if found.len() < SLOWEST {
+                    found.push((record, 0));
+                }
+            }
+            if is_last {
                 break;
             }
         }
         Ok(found)
     }
+}
+
+fn are_alike(one: &Record, other: &Record) -> bool {
+    let (one, other) = (&one.spec, &other.spec);
+    one.tenant == other.tenant
+        && one.kind == other.kind
+        && one.pool == other.pool
+        && one.needs == other.needs
+        && one.slots == other.slots
+        && one.amounts == other.amounts
 }

@@ -120,9 +120,9 @@ async fn the_load_says_how_much_waits_and_what_waits_longest() {
     let pool = |at: usize| (load.pools[at].pool.as_str(), load.pools[at].slots_used);
     assert_eq!((pool(0), pool(1)), (("default", 2), ("gpu", 0)));
     assert_eq!((load.pools[0].slots, load.pools[0].workers), (2, 1));
-    let slowest: Vec<(u64, &str)> =
-        load.slowest.iter().map(|one| (one.id, one.reason.as_str())).collect();
-    assert_eq!(slowest, [(jobs[3], "workers-full"), (jobs[4], "workers-full")]);
+    let slowest: Vec<(u64, &str, u64)> =
+        load.slowest.iter().map(|one| (one.id, one.reason.as_str(), one.alike)).collect();
+    assert_eq!(slowest, [(jobs[3], "workers-full", 1)]);
 }
 
 #[tokio::test]
