@@ -60,6 +60,6 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let (bytes, unfinished, finished) =
         (HumanBytes(backup.bytes), backup.unfinished, backup.finished);
     print::data(&format!(
-        "`{path}` holds {unfinished} unfinished and {finished} finished jobs in {bytes}, and is whole"
+        "`{path}` is whole: {unfinished} unfinished and {finished} finished jobs in {bytes}"
     ))
 }

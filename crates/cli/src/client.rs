@@ -104,8 +104,8 @@ pub(crate) fn refused(status: &Status) -> Failure {
             Failure::Input { error, hint }
         }
         Code::Unavailable => Failure::Other(anyhow!(
-            "the scheduler is not there: {error}\n\nhint: try again; `maitre dev` or `maitre serve` \
-             starts one"
+            "the scheduler is not there: {error}\n\nhint: try again; `maitre dev` or \
+             `maitre serve` starts one"
         )),
         Code::Unimplemented => Failure::Other(anyhow!(
             "the scheduler does not know this request\n\nhint: it is older than this program; \

@@ -45,7 +45,7 @@ fn every_help_fits_in_eighty_columns_and_says_what_each_option_is() {
         let mut lines = help.lines().peekable();
         let is_told = lines.peek().is_some_and(|line| line.starts_with(char::is_uppercase));
         assert!(is_told, "{command:?}: {help}");
-        while let Some(line) = lines.next() {
+        while let Some(line) = lines.next().filter(|line| *line != "Examples:") {
             // An option says what it is for, in its line or the one below.
             let is_option = line.trim_start().starts_with('-') && line.starts_with("  ");
             let is_said = line.trim().contains("  ")

@@ -9,7 +9,7 @@ use crate::site::Site;
 
 /// Submits a file of lines; what was said of each.
 fn submit_lines(site: &Site, flags: &[&str], lines: &str) -> Vec<Value> {
-    std::fs::write(site.path("jobs.jsonl"), lines).unwrap();
+    std::fs::write(site.path("jobs.jsonl"), lines).expect("there is room");
     let said = site.said(&[&["submit", "--json", "--file", "jobs.jsonl"], flags].concat());
     said.lines().map(|line| serde_json::from_str(line).expect("each is JSON")).collect()
 }
@@ -41,13 +41,13 @@ fn a_file_of_lines_becomes_jobs_that_wait_for_each_other() {
 #[test]
 fn a_large_file_goes_in_batches_and_the_same_file_again_changes_nothing() {
     let site = Site::serve();
-    let mut lines = String::new();
-    for n in 0..2_500 {
+    let line = |n: u32| {
         let after = if n == 0 { json!([]) } else { json!(["first"]) };
         let name = if n == 0 { json!("first") } else { Value::Null };
         let line = json!({ "name": name, "type": "t", "payload": { "n": n }, "after": after });
-        lines += &format!("{line}\n");
-    }
+        line.to_string() + "\n"
+    };
+    let lines: String = (0..2_500).map(line).collect();
     let said = submit_lines(&site, &["--idempotency-key", "k"], &lines);
     assert_eq!(said.len(), 2_500);
     assert!(said.iter().all(|job| job["is_new"] == true));

@@ -46,7 +46,7 @@ fn a_list_has_only_what_was_asked_for() {
         found.iter().map(u64::to_string).collect::<Vec<String>>()
     };
     assert_eq!(found(&["--label", "team=red"]), [second.clone(), first.clone()]);
-    assert_eq!(found(&["--label", "team=red", "--label", "env=ci"]), [first.clone()]);
+    assert_eq!(found(&["--label", "team=red", "--label", "env=ci"]), ["1"]);
     assert_eq!(found(&["--label", "team=blue"]), [""; 0]);
     assert_eq!(found(&["--parent", &first]), [third.clone(), second.clone()]);
     assert_eq!(found(&["--parent", &first, "--state", "cancelled"]), [second]);

@@ -43,7 +43,7 @@ fn live(site: &Site) -> String {
     site.wait(&stuck, "state", "cancelled");
     // What is expected of the next one was measured.
     site.submit(&["--need", "gpu=a100", "--", "true"]);
-    let world: Value = serde_json::from_str(&site.said(&["snapshot"])).unwrap();
+    let world: Value = serde_json::from_str(&site.said(&["snapshot"])).expect("it is JSON");
     let history = &world["jobs"][0]["history"];
     assert!(history["ram_peak_mb"].as_u64().is_some_and(|mb| mb > 10), "{history}");
     assert!(history["duration_s"].is_number(), "{history}");
