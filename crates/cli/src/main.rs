@@ -130,6 +130,8 @@ enum Command {
 enum Bench {
     /// How fast decisions are, and how that grows with the queue.
     Decide(bench::Options),
+    /// How a replay grows with the number of jobs.
+    Simulate(bench::simulate::Options),
 }
 
 fn main() -> ExitCode {
@@ -176,5 +178,6 @@ fn run(command: &Command, target: &Target) -> Result<(), Failure> {
         Command::Rules(options) => rules::run(options),
         Command::Completions(options) => completions::run::<Cli>(options),
         Command::Bench(Bench::Decide(options)) => bench::run(options),
+        Command::Bench(Bench::Simulate(options)) => bench::simulate::run(options),
     }
 }

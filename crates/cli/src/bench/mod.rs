@@ -5,6 +5,7 @@ mod growth;
 mod rules;
 mod loading;
 mod machine;
+pub(crate) mod simulate;
 
 use anyhow::Context;
 use clap::Args;
