@@ -4,6 +4,8 @@ mod draw;
 mod live;
 mod trail;
 
+use std::time::Duration;
+
 use clap::Args;
 use proto::v1;
 use serde_json::{Value, json};
@@ -12,6 +14,9 @@ use crate::client::{Target, refused};
 use crate::print::{self, Failure};
 use crate::settings::Length;
 use trail::Trail;
+
+/// Looking more often would be load of its own.
+const EVERY_MIN: Duration = Duration::from_millis(200);
 
 /// Options of `maitre top`.
 #[derive(Args)]
@@ -47,7 +52,7 @@ pub(crate) async fn run(options: &Options, target: &Target) -> Result<(), Failur
         let width = usize::from(print::width());
         return print::data(&draw::screen(&look(target).await?, &Trail::default(), width));
     }
-    live::run(options.every.0, target).await
+    live::run(options.every.0.max(EVERY_MIN), target).await
 }
 
 async fn look(target: &Target) -> Result<View, Failure> {

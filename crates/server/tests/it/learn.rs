@@ -250,3 +250,17 @@ async fn progress_is_kept_and_told_to_those_who_watch() {
     let record = site.record_when(job, is_kept).await;
     assert_eq!(record.state, State::Running);
 }
+
+#[tokio::test]
+async fn what_changes_do_not_say_cannot_be_watched_for() {
+    let site = Site::start().await;
+    let refused = async |filter| {
+        let request = v1::WatchRequest { filter: Some(filter), ids: Vec::new() };
+        site.jobs.clone().watch(request).await.map(|_| ()).unwrap_err().message().to_owned()
+    };
+    let group = v1::JobFilter { group: "g".to_owned(), ..v1::JobFilter::default() };
+    let told = refused(group).await;
+    assert!(told.starts_with("`filter.group` cannot be watched for; list such jobs"), "{told}");
+    let told = refused(v1::JobFilter { parent: 1, ..v1::JobFilter::default() }).await;
+    assert!(told.starts_with("`filter.parent` "), "{told}");
+}
