@@ -13,11 +13,11 @@ use crate::settings;
 /// Options of `maitre backup`.
 #[derive(Args)]
 #[command(after_help = "\
-The scheduler may run meanwhile: the copy is of one moment, and has everything that was
-acknowledged before. It is read from end to end before it gets its name.
+The scheduler may run meanwhile: the copy is of one moment, and has everything
+that was acknowledged before. It is read to its end before it gets its name.
 
-To restore: stop the scheduler, remove `maitre.db-wal` and `maitre.db-shm` from the data
-directory, put the copy in the place of `maitre.db`, and start the scheduler.")]
+To restore: stop the scheduler, remove `maitre.db-wal` and `maitre.db-shm` from
+the data directory, put the copy in the place of `maitre.db`, and start again.")]
 pub(crate) struct Options {
     /// The file to make; it must not be there yet.
     file: PathBuf,

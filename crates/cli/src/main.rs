@@ -45,7 +45,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[command(after_help = "\
 Start here:
   maitre dev                         a scheduler and a worker, in this terminal
-  maitre run -- echo hello           in another: runs a command, shows its output
+  maitre run -- echo hello           in another: runs it, shows its output
   maitre submit -- sleep 5           puts a job into the queue
   maitre jobs                        what became of all of them
   maitre why 2                       why job 2 waits, and what would change it

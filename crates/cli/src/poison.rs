@@ -16,8 +16,8 @@ const POISON: &str = "poison";
 /// Options of `maitre poison`.
 #[derive(Args)]
 #[command(after_help = "\
-A job is poison once it has lost its worker `losses_max` times (3, unless it is set):
-it is parked as failed, so that it takes no more workers with it.
+A job is poison once it has lost its worker `losses_max` times (3 by default).
+It is parked as failed, so that it takes no more workers with it.
 
 Examples:
   maitre poison                      (what is parked)

@@ -25,7 +25,7 @@ const WAIT_MS: u64 = 60_000;
 Examples:
   maitre submit -- echo hello
   maitre submit --need gpu=a100 --priority 5 --wait -- ./train.sh
-  maitre submit --array 100 -- ./part.sh            (each reads MAITRE_ARRAY_INDEX)
+  maitre submit --array 100 -- ./part.sh    (each reads MAITRE_ARRAY_INDEX)
   maitre submit --after 17 -- ./report.sh
   maitre submit --dry-run --need gpu=a100 -- ./train.sh
   maitre submit --file jobs.jsonl --priority 5

@@ -56,6 +56,17 @@ fn every_help_fits_in_eighty_columns_and_says_what_each_option_is() {
 }
 
 #[test]
+fn an_example_is_a_line_that_can_be_copied() {
+    for command in commands().into_iter().chain([Vec::new()]) {
+        let help = help(&command);
+        let lines = help.lines().skip_while(|line| !line.starts_with("Example")).skip(1);
+        for line in lines.take_while(|line| !line.is_empty()) {
+            assert!(line.starts_with("  maitre "), "{command:?} breaks an example: {line}");
+        }
+    }
+}
+
+#[test]
 fn every_command_speaks_to_machines() {
     for command in commands() {
         // `bench` and `set` alone say nothing.
