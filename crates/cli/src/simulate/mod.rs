@@ -23,15 +23,16 @@ use under::Under;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  maitre simulate jobs.csv.gz --fleet slots.csv --weights 1,2,5 --policy balanced
-  maitre simulate log.swf.gz --fleet 1x100 --compare easy,easy-sjbf,balanced --json
-  maitre simulate jobs.csv.gz --fleet slots.csv --compare fifo,balanced --report report
-  maitre simulate --from sqlite://maitre-data/maitre.db --since 6h --compare aging,balanced
-  maitre simulate log.swf.gz --fleet 1750 --policy '{\"preset\":\"balanced\",\"reserve\":false}'
+  maitre simulate jobs.csv.gz --fleet slots.csv --weights 1,2,5
+  maitre simulate log.swf.gz --fleet 1x100 --compare easy,balanced --json
+  maitre simulate jobs.csv --fleet 9 --compare fifo,balanced --report report
+  maitre simulate --from sqlite://maitre-data/maitre.db --compare balanced
+  maitre simulate log.swf --fleet 1750 --policy '{\"preset\":\"cohort\"}'
 
-Policies: every preset, also with what it believes about lengths (balanced:history,
-balanced:wrong:4), a policy as JSON, and fifo, fcfs, prio, sjf, sfq, sfq-sjf, seed3, seed4,
-easy, easy:perfect, easy-sjbf, easy-sjbf:perfect, match-s4, match-sjf")]
+Policies: every preset, also with what it believes about lengths
+(balanced:history, balanced:wrong:4), a policy as JSON, and fifo, fcfs, prio,
+sjf, sfq, sfq-sjf, seed3, seed4, easy, easy:perfect, easy-sjbf,
+easy-sjbf:perfect, match-s4, match-sjf")]
 pub(crate) struct Options {
     #[command(flatten)]
     source: Source,

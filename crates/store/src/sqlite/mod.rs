@@ -4,6 +4,7 @@
 //! `transition.rs`, for every store alike.
 
 mod open;
+mod backup;
 mod migrate;
 mod fault;
 mod writer;
@@ -41,6 +42,8 @@ use crate::{Error, Options, Reply};
 use fault::Broken;
 use reader::Read;
 use writer::{CALLS_MAX, Call, Desk, Writer};
+
+pub use backup::{Backup, backup};
 
 /// A store in one `SQLite` file. When it is dropped, what has arrived is finished first.
 pub struct Sqlite {
