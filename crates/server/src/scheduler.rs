@@ -104,6 +104,8 @@ pub(crate) struct Scheduler {
     pub(crate) started: Timestamp,
     /// Names in use when they were last counted.
     pub(crate) n_names_used: usize,
+    /// Starts are on their way to the store.
+    pub(crate) is_starting: bool,
     /// Output is on its way to the store.
     pub(crate) is_logging: bool,
     /// What tenants used is being asked for, and whether it is to be asked for again.
@@ -151,6 +153,7 @@ impl Scheduler {
             counters: Counters::default(),
             started,
             n_names_used: 0,
+            is_starting: false,
             is_logging: false,
             usage_asked: None,
             leases_from: started,
@@ -330,7 +333,11 @@ impl Scheduler {
         self.calls.push(call(Arc::clone(&self.store)));
     }
 
+    /// Tells those who watch, at the end of the turn.
     pub(crate) fn changed(&mut self, record: &Record) {
+        if !self.hub.is_heard() {
+            return;
+        }
         let at = self.store.now();
         self.changes.push(Change::of(record, at));
     }
