@@ -83,7 +83,7 @@ impl Scheduler {
     }
 
     /// Nobody waits for a start to be written down, so starts wait for those before them. One
-    /// whose end comes in the meantime is written with the end.
+    /// whose end comes in the meantime is written down with the end.
     fn starts_to_write(&mut self) -> Vec<Start> {
         if self.is_starting {
             return Vec::new();
@@ -91,7 +91,7 @@ impl Scheduler {
         let mut starts = std::mem::take(&mut self.outgoing.starts);
         starts.retain(|start| {
             let live = self.jobs.live(&start.job);
-            live.is_none_or(|live| live.number != start.attempt || !live.is_ending)
+            live.is_some_and(|live| live.number == start.attempt && !live.is_ending)
         });
         starts
     }
