@@ -30,15 +30,13 @@ STAGES = [
     ("scheduler", "decide", r"decide::round|World>?::decide"),
     ("scheduler", "world: events", r"decide::"),
     ("scheduler", "round: claims, offers", r"::(round|claimed|won|flush_workers)\b"),
-    ("scheduler", "complete: what ended", r"::completed\b"),
     ("scheduler", "owner of the world: the rest", r"server::scheduler|server::dispatch"),
     ("scheduler", "door of jobs", r"server::edge::jobs|server::submit"),
     ("scheduler", "door of workers", r"server::edge::worker|server::fleet::words"),
     ("scheduler", "wire and runtime", r""),
-    ("worker", "taking an offer, starting it", r"worker::supervise::(offered|start)\b"),
-    ("worker", "supervising, ending", r"worker::supervise"),
+    ("worker", "supervising", r"worker::supervise"),
     ("worker", "outbox", r"worker::outbox|worker::session::write"),
-    ("worker", "wire and runtime", r""),
+    ("worker", "offers, wire and runtime", r""),
     ("submitter", "submitting, looking", r""),
 ]
 

@@ -3,6 +3,7 @@
 use model::{Millis, State};
 use proto::v1;
 use proto::v1::worker_message::Message as Ours;
+use store::Store as _;
 
 use crate::puppet::succeeded;
 use crate::site::{Site, hello, spec};
