@@ -158,9 +158,9 @@ pub(super) fn insert_spec(statement: &mut CachedStatement<'_>, id: i64, spec: &S
     Ok(())
 }
 
-pub(super) const INSERT_JOB: &str = "INSERT INTO jobs (id, tenant, kind, dedupe_key, group_name, state, \
-    fence, priority, attempts, failures, losses, evictions, refusals, revived, created, ready, \
-    on_hold, n_blockers, n_dependents, last_worker, cost, cancelling) \
+pub(super) const INSERT_JOB: &str = "INSERT INTO jobs (id, tenant, kind, dedupe_key, group_name, \
+    state, fence, priority, attempts, failures, losses, evictions, refusals, revived, created, \
+    ready, on_hold, n_blockers, n_dependents, last_worker, cost, cancelling) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, \
     ?19, ?20, ?21, 0)";
 
@@ -197,8 +197,8 @@ pub(super) fn insert_job(
     Ok(())
 }
 
-pub(super) const INSERT_FINISHED: &str = "INSERT INTO finished (id, tenant, kind, group_name, state, fence, \
-    priority, attempts, failures, losses, evictions, refusals, revived, created, ready, \
+pub(super) const INSERT_FINISHED: &str = "INSERT INTO finished (id, tenant, kind, group_name, \
+    state, fence, priority, attempts, failures, losses, evictions, refusals, revived, created, ready, \
     last_worker, finished, cause, error, exit_code, cost, result) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, \
     ?19, ?20, ?21, ?22)";

@@ -56,7 +56,10 @@ impl Report {
 
     pub(crate) fn json(&self) -> Value {
         let rounded = |figure: f64| (figure * 1_000.0).round() / 1_000.0;
-        let spread = |spread: &Spread| json!({ "p50_us": rounded(spread.micros(50)), "p99_us": rounded(spread.micros(99)) });
+        let spread = |spread: &Spread| {
+            let (middle, last) = (spread.micros(50), spread.micros(99));
+            json!({ "p50_us": rounded(middle), "p99_us": rounded(last) })
+        };
         let loads = self.loads.iter().map(|load| {
             json!({
                 "queued": load.n_jobs,
