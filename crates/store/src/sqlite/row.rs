@@ -198,8 +198,8 @@ pub(super) fn insert_job(
 }
 
 pub(super) const INSERT_FINISHED: &str = "INSERT INTO finished (id, tenant, kind, group_name, \
-    state, fence, priority, attempts, failures, losses, evictions, refusals, revived, created, ready, \
-    last_worker, finished, cause, error, exit_code, cost, result) \
+    state, fence, priority, attempts, failures, losses, evictions, refusals, revived, created, \
+    ready, last_worker, finished, cause, error, exit_code, cost, result) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, \
     ?19, ?20, ?21, ?22)";
 
