@@ -99,17 +99,43 @@ pub(crate) fn refused(status: &Status) -> Failure {
         | Code::AlreadyExists
         | Code::FailedPrecondition
         | Code::OutOfRange
-        | Code::ResourceExhausted => Failure::Input { error, hint: None },
-        Code::Unavailable => Failure::Other(anyhow!("the scheduler is not there: {error}")),
+        | Code::ResourceExhausted => {
+            let hint = hint(status).map(str::to_owned);
+            Failure::Input { error, hint }
+        }
+        Code::Unavailable => Failure::Other(anyhow!(
+            "the scheduler is not there: {error}\n\nhint: try again; `maitre dev` or \
+             `maitre serve` starts one"
+        )),
+        Code::Unimplemented => Failure::Other(anyhow!(
+            "the scheduler does not know this request\n\nhint: it is older than this program; \
+             upgrade it"
+        )),
         code @ (Code::Ok
         | Code::Cancelled
         | Code::Unknown
         | Code::DeadlineExceeded
         | Code::PermissionDenied
         | Code::Aborted
-        | Code::Unimplemented
         | Code::Internal
         | Code::DataLoss
         | Code::Unauthenticated) => Failure::Other(anyhow!("{error} ({code})")),
     }
+}
+
+/// What to do about a refusal that does not say it itself.
+fn hint(status: &Status) -> Option<&'static str> {
+    let (message, code) = (status.message(), status.code());
+    let hints = [
+        (Code::NotFound, "worker", "`maitre workers` lists those that are there"),
+        (Code::NotFound, "", "`maitre jobs` lists those that are there; old ones are forgotten"),
+        (Code::AlreadyExists, "idempotency key", "another submission needs another key"),
+        (
+            Code::ResourceExhausted,
+            "unfinished jobs",
+            "wait until some are done, or set `tenant_jobs_max` or `jobs_max` higher",
+        ),
+    ];
+    let own = hints.iter().find(|(of, word, _)| *of == code && message.contains(word));
+    own.filter(|_| !message.contains("hint: ")).map(|(_, _, hint)| *hint)
 }

@@ -17,7 +17,7 @@ use crate::print::{self, Failure};
 Examples:
   maitre decide examples/kitchen.json --table
   maitre decide --policy aging < snapshot.json
-  maitre decide quota.json --policy '{\"preset\":\"cohort\",\"preemption\":{\"enabled\":true}}'")]
+  maitre decide quota.json --policy '{\"preset\":\"balanced\",\"reserve\":false}'")]
 pub(crate) struct Options {
     /// The snapshot; `-` or nothing reads standard input.
     file: Option<PathBuf>,

@@ -5,34 +5,15 @@ use proto::v1;
 use serde_json::json;
 
 use crate::client::{Target, refused};
+use crate::filter::FilterOptions;
 use crate::print::{self, Failure};
-use crate::spec::pairs;
 use crate::view;
 
 /// Options of `maitre jobs`.
 #[derive(Args)]
 pub(crate) struct ListOptions {
-    /// Whose.
-    #[arg(long)]
-    tenant: Option<String>,
-    /// In this state: blocked, queued, claimed, running, succeeded, failed, cancelled.
-    #[arg(long, value_delimiter = ',')]
-    state: Vec<String>,
-    /// Of this type.
-    #[arg(long = "type")]
-    kind: Option<String>,
-    /// With this label.
-    #[arg(long = "label", short, value_name = "KEY=VALUE")]
-    labels: Vec<String>,
-    /// In this group.
-    #[arg(long)]
-    group: Option<String>,
-    /// On this worker now, or last.
-    #[arg(long)]
-    worker: Option<String>,
-    /// That ended for this reason: exhausted, permanent, poison, too-late, asked, dependency.
-    #[arg(long)]
-    cause: Option<String>,
+    #[command(flatten)]
+    filter: FilterOptions,
     /// Older than this job: the next page.
     #[arg(long, value_name = "ID", default_value_t = 0, hide_default_value = true)]
     before: u64,
@@ -57,7 +38,7 @@ pub(crate) struct OneOptions {
 /// Lists jobs, newest first.
 pub(crate) async fn list(options: &ListOptions, target: &Target) -> Result<(), Failure> {
     let request = v1::ListRequest {
-        filter: Some(options.filter()?),
+        filter: Some(options.filter.wire()?),
         before: options.before,
         page_size: options.max,
     };
@@ -76,36 +57,25 @@ pub(crate) async fn list(options: &ListOptions, target: &Target) -> Result<(), F
     let header = ["job", "tenant", "type", "state", "priority", "tries", "age", "worker", "error"];
     print::data(&print::table(&header, rows, &[0, 4, 5]))?;
     if response.next_before != 0 {
-        print::note(&format!("more: maitre jobs --before {}", response.next_before));
+        let words = std::env::args().skip(1);
+        print::note(&format!("more: {}", next_page(words, response.next_before)));
     }
     Ok(())
 }
 
-impl ListOptions {
-    fn filter(&self) -> Result<v1::JobFilter, Failure> {
-        let states: Result<Vec<i32>, Failure> = self.state.iter().map(|name| state(name)).collect();
-        let text = |text: &Option<String>| text.clone().unwrap_or_default();
-        Ok(v1::JobFilter {
-            tenant: text(&self.tenant),
-            states: states?,
-            r#type: text(&self.kind),
-            labels: pairs("--label", &self.labels)?.into_iter().collect(),
-            group: text(&self.group),
-            worker: text(&self.worker),
-            cause: text(&self.cause),
-        })
-    }
-}
-
-fn state(name: &str) -> Result<i32, Failure> {
-    let state = model::State::named(name).ok_or_else(|| {
-        let all: Vec<&str> = model::State::ALL.iter().map(|state| state.name()).collect();
-        Failure::Input {
-            error: format!("`--state {name}` is no state"),
-            hint: Some(format!("the states are {}", all.join(", "))),
+/// The command that lists the page after the one that these words asked for.
+fn next_page(words: impl Iterator<Item = String>, before: u64) -> String {
+    let mut said = vec!["maitre".to_owned()];
+    let mut words = words;
+    while let Some(word) = words.next() {
+        if word == "--before" {
+            words.next();
+        } else if !word.starts_with("--before=") {
+            let is_plain = !word.contains(|c: char| c.is_whitespace() || "'\"$*;&|".contains(c));
+            said.push(if is_plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) });
         }
-    })?;
-    Ok(v1::State::from(state).into())
+    }
+    format!("{} --before {before}", said.join(" "))
 }
 
 fn row(job: &v1::Job, now: i64) -> Vec<String> {
@@ -226,6 +196,8 @@ pub(crate) async fn why(options: &OneOptions, target: &Target) -> Result<(), Fai
             "detail": response.detail,
             "ahead": response.ahead,
             "why_there": response.why_there,
+            "starts_in_ms": response.starts_in_ms,
+            "estimate_basis": response.estimate_basis,
         }));
     }
     let state = view::state_name(response.state());
@@ -236,13 +208,8 @@ pub(crate) async fn why(options: &OneOptions, target: &Target) -> Result<(), Fai
     } else {
         format!("job {} is {state}: {}\n{}", response.id, response.reason, response.detail)
     }];
-    if let Some(ahead) = response.ahead {
-        lines.push(match ahead {
-            0 => "no job goes before it".to_owned(),
-            1 => "1 job goes before it".to_owned(),
-            n => format!("{n} jobs go before it"),
-        });
-    }
+    lines.extend(response.ahead.map(view::ahead));
+    lines.extend(view::start(response.starts_in_ms, &response.estimate_basis));
     if !response.why_there.is_empty() {
         let what = if response.state() == v1::State::Queued { "last placed" } else { "placed" };
         lines.push(format!("{what} {}", response.why_there));

@@ -5,18 +5,27 @@ mod serve;
 mod work;
 mod client;
 mod spec;
+mod lines;
+mod bulk;
+mod foresee;
 mod submit;
 mod job;
 mod logs;
 mod watch;
+mod filter;
 mod change;
+mod poison;
 mod admin;
+mod types;
+mod top;
 mod setting;
 mod decide;
 mod simulate;
 mod rules;
 mod bench;
 mod view;
+mod backup;
+mod completions;
 mod print;
 
 use std::process::ExitCode;
@@ -33,6 +42,14 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Seats jobs at workers, and can always say why.
 #[derive(Parser)]
 #[command(name = "maitre", version, propagate_version = true, max_term_width = 80)]
+#[command(after_help = "\
+Start here:
+  maitre dev                         a scheduler and a worker, in this terminal
+  maitre run -- echo hello           in another: runs it, shows its output
+  maitre submit -- sleep 5           puts a job into the queue
+  maitre jobs                        what became of all of them
+  maitre why 2                       why job 2 waits, and what would change it
+  maitre top                         what waits and runs, as it changes")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -72,12 +89,18 @@ enum Command {
     Release(change::Options),
     /// Give jobs another priority.
     Priority(change::PriorityOptions),
+    /// List jobs that took workers with them, or try them again.
+    Poison(poison::Options),
     /// List the workers.
     Workers(admin::ListOptions),
     /// Let a worker take no more work.
     Drain(admin::DrainOptions),
+    /// Watch what waits and runs: queue, waits, slots, shares, reasons.
+    Top(top::Options),
     /// List the tenants, with what they have and use.
     Tenants(admin::ListOptions),
+    /// List the types of jobs: who takes them, and what they took.
+    Types(admin::ListOptions),
     /// Show or set a tenant's slots in a pool.
     Quota(setting::QuotaOptions),
     /// Show or set the policy.
@@ -86,6 +109,8 @@ enum Command {
     Set(setting::SetOptions),
     /// List everything that is set.
     Settings(admin::ListOptions),
+    /// Copy everything that is kept, while the scheduler runs.
+    Backup(backup::Options),
     /// Write the live world down, for `maitre decide`.
     Snapshot,
     /// Decide on a snapshot, once: who runs where, and why the others wait.
@@ -94,6 +119,8 @@ enum Command {
     Simulate(simulate::Options),
     /// List every rule: what it rewards, its range, which presets use it.
     Rules(rules::Options),
+    /// Write a script that completes these commands in a shell.
+    Completions(completions::Options),
     /// Measure this machine.
     #[command(subcommand)]
     Bench(Bench),
@@ -111,6 +138,8 @@ enum Bench {
     /// The wire alone, for `maitre bench run`.
     #[command(hide = true)]
     Echo,
+    /// How a replay grows with the number of jobs.
+    Simulate(bench::simulate::Options),
 }
 
 fn main() -> ExitCode {
@@ -140,20 +169,26 @@ fn run(command: &Command, target: &Target) -> Result<(), Failure> {
         Command::Hold(options) => wait(change::hold(options, target)),
         Command::Release(options) => wait(change::release(options, target)),
         Command::Priority(options) => wait(change::priority(options, target)),
+        Command::Poison(options) => wait(poison::run(options, target)),
         Command::Workers(options) => wait(admin::workers(options, target)),
         Command::Drain(options) => wait(admin::drain(options, target)),
+        Command::Top(options) => wait(top::run(options, target)),
         Command::Tenants(options) => wait(admin::tenants(options, target)),
+        Command::Types(options) => wait(types::run(options, target)),
         Command::Quota(options) => wait(setting::quota(options, target)),
         Command::Policy(options) => wait(setting::policy(options, target)),
         Command::Set(options) => wait(setting::set(options, target)),
         Command::Settings(options) => wait(setting::list(options, target)),
+        Command::Backup(options) => backup::run(options),
         Command::Snapshot => wait(setting::snapshot(target)),
         Command::Decide(options) => decide::run(options),
         Command::Simulate(options) => simulate::run(options),
         Command::Rules(options) => rules::run(options),
+        Command::Completions(options) => completions::run::<Cli>(options),
         Command::Bench(Bench::Decide(options)) => bench::run(options),
         Command::Bench(Bench::Run(options)) => bench::run::run(options),
         Command::Bench(Bench::Worker(options)) => bench::run::worker::run(options, target),
         Command::Bench(Bench::Echo) => bench::run::echo::serve(),
+        Command::Bench(Bench::Simulate(options)) => bench::simulate::run(options),
     }
 }

@@ -75,9 +75,31 @@ pub(crate) fn note(text: &str) {
     let _unheard = writeln!(io::stderr(), "{text}");
 }
 
+/// Whether a person sees what is written as data.
+pub(crate) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
 /// Whether a person watches stderr.
 pub(crate) fn is_watched() -> bool {
     io::stderr().is_terminal()
+}
+
+/// Asks a person; whoever does not agree is an error, and so is a machine.
+pub(crate) fn confirm(question: &str) -> Result<(), Failure> {
+    let stop = |error: String, hint: &str| Failure::Input { error, hint: Some(hint.to_owned()) };
+    if !io::stdin().is_terminal() {
+        let error = format!("nobody is there to agree to: {question}");
+        return Err(stop(error, "`--yes` agrees in advance"));
+    }
+    // If stderr is gone, nobody sees the question and nobody agrees.
+    let _unheard = write!(io::stderr(), "{question} [y/N] ");
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer).map_err(|error| Failure::Other(error.into()))?;
+    match answer.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(stop("nothing was changed".to_owned(), "`y` agrees")),
+    }
 }
 
 /// A table that fits the terminal; columns in `numbers` are aligned to the right.
@@ -85,7 +107,7 @@ pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>, numbers: &[usize]) 
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     if table.width().is_none() {
-        table.set_width(WIDTH_WITHOUT_TERMINAL);
+        table.set_width(width());
     }
     table.set_header(header.iter().map(|title| title.to_ascii_uppercase()));
     table.add_rows(rows);
@@ -96,6 +118,14 @@ pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>, numbers: &[usize]) 
     }
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
     lines.join("\n") + "\n"
+}
+
+/// Columns that there are: of the terminal, or as `COLUMNS` says, or as many as seem right.
+pub(crate) fn width() -> u16 {
+    let terminal = || crossterm::terminal::size().ok().map(|(columns, _)| columns);
+    let terminal = io::stdout().is_terminal().then(terminal).flatten();
+    let said = || std::env::var("COLUMNS").ok()?.parse().ok();
+    terminal.or_else(said).filter(|columns| *columns > 0).unwrap_or(WIDTH_WITHOUT_TERMINAL)
 }
 
 /// Columns of a table that goes into a file or a pipe.

@@ -16,11 +16,11 @@ use crate::settings::{self, Length};
 use crate::work;
 
 /// The database, in the data directory.
-const DATABASE: &str = "maitre.db";
+pub(crate) const DATABASE: &str = "maitre.db";
 /// Who holds this open has the data directory.
 const LOCK: &str = "lock";
 /// A data directory of this name keeps everything in memory.
-const MEMORY: &str = ":memory:";
+pub(crate) const MEMORY: &str = ":memory:";
 
 /// Options of `maitre serve`.
 #[derive(Args, Clone)]
@@ -131,8 +131,7 @@ impl Options {
         set(&mut config.retention, self.retention);
         config.listen = self.listen.unwrap_or(config.listen);
         config.tenant_jobs_max = self.tenant_jobs_max.unwrap_or(config.tenant_jobs_max);
-        let data_dir = self.data_dir.clone().or_else(|| file.data_dir.clone());
-        (config, data_dir.unwrap_or_else(|| PathBuf::from("maitre-data")))
+        (config, self.data_dir.clone().unwrap_or_else(|| file.data_dir()))
     }
 }
 

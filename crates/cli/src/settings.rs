@@ -134,6 +134,11 @@ fn environment(variable: impl Fn(&str) -> Option<String>) -> toml::Table {
 }
 
 impl File {
+    /// Where jobs are kept.
+    pub(crate) fn data_dir(&self) -> PathBuf {
+        self.data_dir.clone().unwrap_or_else(|| PathBuf::from("maitre-data"))
+    }
+
     /// The scheduler's settings.
     pub(crate) fn config(&self) -> Config {
         let default = Config::default();

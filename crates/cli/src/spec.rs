@@ -1,5 +1,7 @@
 //! What a job is, on the command line: shared by `submit` and `run`.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use proto::v1;
 
@@ -7,7 +9,7 @@ use crate::print::Failure;
 use crate::settings::Length;
 
 /// The type of jobs that are commands.
-const EXEC: &str = "exec";
+pub(crate) const EXEC: &str = "exec";
 
 /// What to submit.
 #[derive(Args, Clone)]
@@ -99,6 +101,11 @@ impl JobOptions {
     /// What goes to the scheduler; `now_ms` is its time.
     pub(crate) fn spec(&self, now_ms: i64) -> Result<v1::Spec, Failure> {
         let (kind, payload) = self.work()?;
+        Ok(v1::Spec { r#type: kind, payload, ..self.base(now_ms)? })
+    }
+
+    /// The same, before there is anything to run.
+    pub(crate) fn base(&self, now_ms: i64) -> Result<v1::Spec, Failure> {
         let later = |length: Length| now_ms.saturating_add(length.millis().0);
         let mut needs = std::collections::HashMap::new();
         for (key, value) in pairs("--need", &self.needs)? {
@@ -115,8 +122,7 @@ impl JobOptions {
         }
         Ok(v1::Spec {
             tenant: self.tenant.clone(),
-            r#type: kind,
-            payload,
+            r#type: self.kind.clone().unwrap_or_default(),
             pool: self.pool.clone().unwrap_or_default(),
             needs,
             slots: self.slots,
@@ -159,19 +165,35 @@ impl JobOptions {
         }
     }
 
-    /// A command: of type `exec` it is all the job's; of another type the worker has the command,
-    /// and the job only the arguments.
     fn command_payload(&self) -> Result<(String, Vec<u8>), Failure> {
-        let environment: serde_json::Map<String, serde_json::Value> =
-            pairs("--env", &self.environment)?
-                .into_iter()
-                .map(|(name, value)| (name, value.into()))
-                .collect();
         let kind = self.kind.clone().unwrap_or_else(|| EXEC.to_owned());
+        let call = Call {
+            argv: self.command.clone(),
+            env: pairs("--env", &self.environment)?.into_iter().collect(),
+            dir: self.dir.clone(),
+            stdin: self.stdin.clone(),
+        };
+        let payload = call.payload(&kind);
+        Ok((kind, payload))
+    }
+}
+
+/// A command: of type `exec` it is all the job's; of another type the worker has the command, and
+/// the job only the arguments.
+pub(crate) struct Call {
+    pub(crate) argv: Vec<String>,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) dir: Option<String>,
+    pub(crate) stdin: Option<String>,
+}
+
+impl Call {
+    /// What the worker gets to read.
+    pub(crate) fn payload(&self, kind: &str) -> Vec<u8> {
         let list = if kind == EXEC { "argv" } else { "args" };
-        let mut payload = serde_json::json!({ list: self.command });
-        if !environment.is_empty() {
-            payload["env"] = environment.into();
+        let mut payload = serde_json::json!({ list: self.argv });
+        if !self.env.is_empty() {
+            payload["env"] = serde_json::json!(self.env);
         }
         if let Some(dir) = &self.dir {
             payload["dir"] = dir.as_str().into();
@@ -179,7 +201,7 @@ impl JobOptions {
         if let Some(stdin) = &self.stdin {
             payload["stdin"] = stdin.as_str().into();
         }
-        Ok((kind, payload.to_string().into_bytes()))
+        payload.to_string().into_bytes()
     }
 }
 
@@ -207,6 +229,6 @@ pub(crate) fn pairs(flag: &str, texts: &[String]) -> Result<Vec<(String, String)
     texts.iter().map(pair).collect()
 }
 
-fn unsigned(length: Length) -> u64 {
+pub(crate) fn unsigned(length: Length) -> u64 {
     u64::try_from(length.millis().0).unwrap_or(0)
 }

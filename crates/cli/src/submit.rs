@@ -1,11 +1,15 @@
 //! `maitre submit` and `maitre run`: jobs in.
 
+use std::path::{Path, PathBuf};
+
 use clap::Args;
 use proto::v1;
 use proto::v1::jobs_client::JobsClient;
 use tonic::transport::Channel;
 
+use crate::bulk;
 use crate::client::{Target, refused};
+use crate::foresee;
 use crate::job::describe;
 use crate::logs;
 use crate::print::{self, Failure};
@@ -21,9 +25,15 @@ const WAIT_MS: u64 = 60_000;
 Examples:
   maitre submit -- echo hello
   maitre submit --need gpu=a100 --priority 5 --wait -- ./train.sh
-  maitre submit --array 100 -- ./part.sh            (each reads MAITRE_ARRAY_INDEX)
+  maitre submit --array 100 -- ./part.sh    (each reads MAITRE_ARRAY_INDEX)
   maitre submit --after 17 -- ./report.sh
-  maitre submit --type pdf --payload '{\"file\": \"a.txt\"}'")]
+  maitre submit --dry-run --need gpu=a100 -- ./train.sh
+  maitre submit --file jobs.jsonl --priority 5
+  maitre submit --type pdf --payload '{\"file\": \"a.txt\"}'
+
+Lines of a file are JSON; flags hold for every line that does not say otherwise:
+  {\"name\": \"a\", \"command\": [\"make\"], \"needs\": {\"os\": \"linux\"}}
+  {\"command\": [\"./report\"], \"after\": [\"a\", 17], \"labels\": {\"team\": \"red\"}}")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Options {
     #[command(flatten)]
@@ -46,6 +56,13 @@ pub(crate) struct Options {
     /// Submit this once, however often it is sent.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
+    /// Say where it would go, or why it would wait; submit nothing.
+    #[arg(long, conflicts_with_all = ["wait", "file"])]
+    dry_run: bool,
+    /// Submit a job for each line of JSON in this file; `-` is the standard input.
+    #[arg(long, short, value_name = "FILE")]
+    #[arg(conflicts_with_all = ["command", "payload", "array", "after", "environment"])]
+    file: Option<PathBuf>,
     /// Wait until all is done; exit code 1 if a job did not succeed.
     #[arg(long)]
     wait: bool,
@@ -70,16 +87,20 @@ pub(crate) struct RunOptions {
 /// Submits, and says which jobs these are.
 pub(crate) async fn submit(options: &Options, target: &Target) -> Result<(), Failure> {
     let mut client = target.jobs().await?;
-    let mut spec = options.job.spec(target.now_ms().await?)?;
-    spec.on_demand = options.on_demand;
-    spec.on_hold = options.hold;
-    spec.after.clone_from(&options.after);
-    spec.run_if_failed = options.even_if_failed;
+    let now_ms = target.now_ms().await?;
+    if let Some(path) = &options.file {
+        return submit_file(options, &mut client, path, now_ms).await;
+    }
+    let spec = options.complete(options.job.spec(now_ms)?);
     let request = v1::SubmitRequest {
         jobs: vec![spec],
         idempotency_key: options.idempotency_key.clone().unwrap_or_default(),
         array: options.array,
     };
+    if options.dry_run {
+        let response = client.dry_run(request).await.map_err(|status| refused(&status))?;
+        return foresee::tell(&response.into_inner().jobs, options.json);
+    }
     let jobs = send(&mut client, request).await?;
     if options.wait {
         return wait_for(&mut client, &jobs, options.json).await;
@@ -90,6 +111,40 @@ pub(crate) async fn submit(options: &Options, target: &Target) -> Result<(), Fai
     }
     let lines: Vec<String> = jobs.iter().map(line).collect();
     print::data(&lines.join("\n"))
+}
+
+async fn submit_file(
+    options: &Options,
+    client: &mut JobsClient<Channel>,
+    path: &Path,
+    now_ms: i64,
+) -> Result<(), Failure> {
+    let given = bulk::Given {
+        path,
+        base: options.complete(options.job.base(now_ms)?),
+        now_ms,
+        idempotency_key: options.idempotency_key.as_deref(),
+        // Whoever waits wants to hear of ends.
+        json: options.json && !options.wait,
+    };
+    let jobs = bulk::submit(client, &given).await?;
+    if options.wait {
+        return wait_for(client, &jobs, options.json).await;
+    }
+    if options.json { Ok(()) } else { print::data(&bulk::summary(&jobs)) }
+}
+
+impl Options {
+    /// What only `submit` can say of a job.
+    fn complete(&self, spec: v1::Spec) -> v1::Spec {
+        v1::Spec {
+            on_demand: self.on_demand,
+            on_hold: self.hold,
+            after: self.after.clone(),
+            run_if_failed: self.even_if_failed,
+            ..spec
+        }
+    }
 }
 
 fn line(job: &v1::Submitted) -> String {

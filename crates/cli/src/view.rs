@@ -30,6 +30,21 @@ pub(crate) fn length(seconds: i64) -> String {
     said.join(" ")
 }
 
+/// How many go before a job.
+pub(crate) fn ahead(n_jobs: u64) -> String {
+    match n_jobs {
+        0 => "no job goes before it".to_owned(),
+        1 => "1 job goes before it".to_owned(),
+        n => format!("{n} jobs go before it"),
+    }
+}
+
+/// When a job may start, and how that is known; nothing if it is not.
+pub(crate) fn start(starts_in_ms: Option<u64>, basis: &str) -> Option<String> {
+    let seconds = i64::try_from(starts_in_ms?.div_ceil(1_000)).ok()?;
+    Some(format!("starts in about {} ({basis})", length(seconds)))
+}
+
 /// A state in a word, with what else a person should know about it.
 pub(crate) fn state(job: &v1::Job) -> String {
     let word = state_name(job.state());

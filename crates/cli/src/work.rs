@@ -26,8 +26,8 @@ pub(crate) const CHILD: &str = "work-child";
 #[command(after_help = "\
 Examples:
   maitre work --exec --slots 4
-  maitre work --exec --name gpu-1 --pool gpu --has gpu=a100 --amount ram_mb=64000
-  maitre work --config worker.toml      (named commands: see docs/operating.md)")]
+  maitre work --exec --name gpu-1 --pool gpu --has gpu=a100 --amount gpu=2
+  maitre work --config worker.toml    (named commands: see docs/operating.md)")]
 pub(crate) struct Options {
     /// Settings; `maitre.toml` in the working directory is read if it is there.
     #[arg(long, env = "MAITRE_CONFIG", value_name = "FILE")]

@@ -35,6 +35,8 @@ struct Bucket {
     cpu_ms: Sum,
     out_of_memory: Sum,
     disk_bytes: Sum,
+    /// Jobs that waited when it was last looked.
+    n_queued: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,11 +66,7 @@ impl Sum {
 impl Samples {
     /// One more run. Runs come in the order in which they ended, or nearly so.
     pub(crate) fn add(&mut self, run: &Run) {
-        let minute = run.at.0.div_euclid(BUCKET.0);
-        if self.0.back().is_none_or(|bucket| bucket.minute < minute) {
-            self.0.push_back(Bucket { minute, ..Bucket::default() });
-        }
-        let Some(bucket) = self.0.back_mut() else { return };
+        let Some(bucket) = self.bucket(run.at) else { return };
         bucket.wait_ms.add(run.wait.0);
         bucket.duration_ms.add(run.duration.0);
         bucket.dependencies.add(run.n_dependents);
@@ -83,6 +81,48 @@ impl Samples {
         if let Some(disk_bytes) = run.measured.disk_bytes {
             bucket.disk_bytes.add(disk_bytes);
         }
+    }
+
+    /// So many jobs wait now.
+    pub(crate) fn note_queued(&mut self, now: Timestamp, n_queued: u64) {
+        if let Some(bucket) = self.bucket(now) {
+            bucket.n_queued = Some(n_queued);
+        }
+    }
+
+    /// The last hour, minute by minute: when it began, what ended in it, what waited at its end.
+    pub(crate) fn last_hour(
+        &self,
+        now: Timestamp,
+    ) -> impl Iterator<Item = (Timestamp, u64, Option<u64>)> {
+        let first = now.0.div_euclid(BUCKET.0) - 59;
+        self.0.iter().filter(move |bucket| bucket.minute >= first).map(|bucket| {
+            let at = Timestamp(bucket.minute * BUCKET.0);
+            (at, bucket.duration_ms.n.unsigned_abs(), bucket.n_queued)
+        })
+    }
+
+    /// How long attempts took on average: in the last hour, or the last day.
+    pub(crate) fn mean_duration(&self, now: Timestamp) -> Option<Millis> {
+        let over = |minutes: i64| {
+            let first = now.0.div_euclid(BUCKET.0) - minutes;
+            let mut all = Sum::default();
+            for bucket in self.0.iter().filter(|bucket| bucket.minute > first) {
+                all.merge(bucket.duration_ms);
+            }
+            all.total.checked_div(i128::from(all.n))
+        };
+        let mean = over(60).or_else(|| over(24 * 60))?;
+        i64::try_from(mean).ok().map(Millis)
+    }
+
+    /// The bucket of this moment, or the newest if that is newer.
+    fn bucket(&mut self, at: Timestamp) -> Option<&mut Bucket> {
+        let minute = at.0.div_euclid(BUCKET.0);
+        if self.0.back().is_none_or(|bucket| bucket.minute < minute) {
+            self.0.push_back(Bucket { minute, ..Bucket::default() });
+        }
+        self.0.back_mut()
     }
 
     /// The averages over the windows that end now.
@@ -139,6 +179,8 @@ impl Scheduler {
                 network.add(mbps.in_thousandths());
             }
         }
+        let n_queued = u64::try_from(self.world.n_queued()).unwrap_or(u64::MAX);
+        self.samples.note_queued(now, n_queued);
         let cluster = self.samples.cluster(now, network.mean(1_000));
         self.world.apply(Event::Cluster(Box::new(cluster)));
         self.ask_usage();

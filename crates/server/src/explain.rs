@@ -1,7 +1,8 @@
 //! Why a job waits: the one reason, the evidence, and what would change it.
 
-use model::{JobId, Record, State};
+use model::{Record, State, Worker};
 
+use crate::estimate::{Estimate, Pace, Wait, estimate, slots_that_fit};
 use crate::scheduler::Scheduler;
 
 /// Why a job waits.
@@ -12,26 +13,62 @@ pub(crate) struct Explained {
     pub(crate) detail: String,
     /// Jobs that go before it; `None` if it stands in no line.
     pub(crate) ahead: Option<u64>,
+    /// When it may start.
+    pub(crate) estimate: Option<Estimate>,
+}
+
+impl Explained {
+    /// There is nothing to say: it does not wait.
+    pub(crate) const fn nothing() -> Self {
+        Self { reason: String::new(), detail: String::new(), ahead: None, estimate: None }
+    }
 }
 
 impl Scheduler {
     /// Why a job in the world waits; `None` if it is not in it.
-    pub(crate) fn explain(&mut self, job: &JobId) -> Option<Explained> {
+    pub(crate) fn explain(&mut self, record: &Record) -> Option<Explained> {
+        let job = &record.id;
         if let Some(worker) = self.jobs.claimer(job) {
             let detail = format!("it is being claimed for worker `{worker}`");
-            return Some(Explained { reason: "claiming".to_owned(), detail, ahead: None });
+            return Some(Explained {
+                reason: "claiming".to_owned(),
+                detail,
+                ..Explained::nothing()
+            });
         }
         let now = self.store.now();
         let hold = self.world.explain(job, now)?;
         let ahead = self.world.ahead(job, now).and_then(|n| u64::try_from(n).ok());
-        Some(Explained { reason: hold.reason.name().to_owned(), detail: hold.detail, ahead })
+        let wait = Wait {
+            spec: &record.spec,
+            reason: hold.reason,
+            ahead: ahead.unwrap_or(0),
+            backoff_until: record.backoff_until,
+            now,
+        };
+        let estimate = estimate(&wait, &self.pace(record));
+        let reason = hold.reason.name().to_owned();
+        Some(Explained { reason, detail: hold.detail, ahead, estimate })
+    }
+
+    /// How fast those who could run a job run jobs.
+    fn pace(&self, record: &Record) -> Pace {
+        let spec = &record.spec;
+        let workers: Vec<Worker> =
+            self.fleet.seats.values().map(|seat| seat.worker(&self.closed)).collect();
+        let lately = self.samples.mean_duration(self.store.now());
+        let of_its_own = || self.histories.of(spec).and_then(|history| history.duration);
+        let kind = self.types.borrow().get(&spec.kind).and_then(|kind| kind.pool.clone());
+        let pool = spec.pool.clone().or(kind);
+        let slots = slots_that_fit(workers.iter(), spec, pool.as_ref());
+        Pace { slots, mean: lately.or_else(of_its_own) }
     }
 }
 
 /// Why a job is where it is, as far as its record alone says.
 pub(crate) fn from_record(record: &Record) -> Option<Explained> {
     let explained = |reason: &str, detail: String| {
-        Some(Explained { reason: reason.to_owned(), detail, ahead: None })
+        Some(Explained { reason: reason.to_owned(), detail, ..Explained::nothing() })
     };
     match record.state {
         State::Blocked => {

@@ -57,12 +57,37 @@ impl Histories {
         self.by_key.get(&key)?.summary
     }
 
+    /// What runs of each type were like, over all tenants and keys.
+    pub(crate) fn by_kind(&self) -> BTreeMap<Name, History> {
+        let mut kinds: BTreeMap<Name, History> = BTreeMap::new();
+        for ((kind, _, _), runs) in &self.by_key {
+            let Some(summary) = runs.summary else { continue };
+            let known = kinds.entry(kind.clone()).or_default();
+            known.duration = weighted(known, &summary);
+            known.ram_peak_mb = known.ram_peak_mb.max(summary.ram_peak_mb);
+            known.samples = known.samples.saturating_add(summary.samples);
+        }
+        kinds
+    }
+
     fn forget_oldest(&mut self) {
         let oldest = self.by_key.iter().min_by_key(|(_, runs)| runs.touched);
         if let Some(key) = oldest.map(|(key, _)| key.clone()) {
             self.by_key.remove(&key);
         }
     }
+}
+
+/// The mean of two means.
+fn weighted(one: &History, other: &History) -> Option<Millis> {
+    let total = |history: &History| {
+        history.duration.map(|mean| i128::from(mean.0) * i128::from(history.samples))
+    };
+    let (Some(first), Some(second)) = (total(one), total(other)) else {
+        return one.duration.or(other.duration);
+    };
+    let n = i128::from(one.samples) + i128::from(other.samples);
+    i64::try_from((first + second).checked_div(n)?).ok().map(Millis)
 }
 
 fn summary(runs: &VecDeque<Run>) -> History {

@@ -1,6 +1,6 @@
 //! 2. Queue: jobs that wait stand in the world, and nowhere twice.
 
-use model::{Ask, Attempt, Event, Job, JobId, Record, State, Timestamp};
+use model::{Ask, Attempt, Event, Job, JobId, Record, Spec, State, Timestamp};
 
 use crate::history::Histories;
 use crate::scheduler::Scheduler;
@@ -75,30 +75,42 @@ impl Scheduler {
 
 /// A waiting job in the words of a decision.
 fn job_of(record: &Record, histories: &Histories) -> Job {
-    let spec = &record.spec;
+    Job {
+        priority: record.priority,
+        ready: record.ready.unwrap_or(record.created),
+        backoff_until: record.backoff_until,
+        evictions: record.counts.evictions,
+        last_worker: record.last_worker.clone(),
+        dependents: Some(record.n_dependents),
+        ..new_job(record.id.clone(), &record.spec, record.created, histories)
+    }
+}
+
+/// A job that was never tried, in the words of a decision.
+pub(crate) fn new_job(id: JobId, spec: &Spec, at: Timestamp, histories: &Histories) -> Job {
     let history = histories.of(spec);
     Job {
-        id: record.id.clone(),
+        id,
         tenant: spec.tenant.clone(),
         kind: Some(spec.kind.clone()),
         pool: spec.pool.clone(),
         needs: spec.needs.clone(),
         slots: spec.slots,
         amounts: spec.amounts.clone(),
-        priority: record.priority,
+        priority: spec.priority,
         on_demand: spec.on_demand,
-        created: record.created,
-        ready: record.ready.unwrap_or(record.created),
+        created: at,
+        ready: at,
         not_before: spec.not_before,
-        backoff_until: record.backoff_until,
-        evictions: record.counts.evictions,
+        backoff_until: None,
+        evictions: 0,
         estimate: spec.estimate.or_else(|| history.and_then(|history| history.duration)),
-        last_worker: record.last_worker.clone(),
+        last_worker: None,
         traits: spec.traits,
         hint: spec.hint.clone(),
         resource: spec.resource.clone(),
         cost: spec.cost,
-        dependents: Some(record.n_dependents),
+        dependents: Some(0),
         promised: None,
         inputs: std::collections::BTreeMap::new(),
         rescore_count: if spec.inputs.is_empty() { ROUNDS_MAX } else { 0 },

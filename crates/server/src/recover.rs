@@ -4,8 +4,8 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 
 use decide::World;
-use model::{Attempt, Event, JobId, Millis, Name, Preset, Record, Worker, WorkerId};
-use store::{SettingKind, Store};
+use model::{Attempt, Event, JobId, Millis, Name, Preset, Record, State, Worker, WorkerId};
+use store::{Filter, SettingKind, Store};
 
 use crate::complete::Live;
 use crate::config::Config;
@@ -19,6 +19,9 @@ use crate::watch::Hub;
 const PAGE: usize = 1_000;
 /// Runs that predictions and averages are drawn from after a start.
 const RUNS_MAX: usize = 200_000;
+
+/// Pages of finished jobs that are looked through for what workers have learned.
+const HINT_PAGES_MAX: usize = 2;
 
 /// A scheduler that knows all that the store knows.
 pub(crate) async fn recover(
@@ -48,6 +51,7 @@ pub(crate) async fn recover(
     let day = Millis::from_secs(24 * 3600);
     let runs = store.runs(store.now() - day, RUNS_MAX).await?;
     runs.iter().rev().for_each(|run| scheduler.learn(run));
+    scheduler.remember_hints().await?;
     scheduler.count_usage(store.usage(store.now() - config.usage_window).await?);
     let mut after: Option<JobId> = None;
     loop {
@@ -73,6 +77,28 @@ pub(crate) async fn recover(
 }
 
 impl Scheduler {
+    /// Workers have the hints of their last successful jobs, as far back as is looked.
+    async fn remember_hints(&mut self) -> Result<(), store::Error> {
+        let mut filter = Filter { states: vec![State::Succeeded], max: PAGE, ..Filter::default() };
+        for _ in 0..HINT_PAGES_MAX {
+            let records = self.store.jobs(filter.clone()).await?;
+            for record in &records {
+                let Some((worker, hint)) =
+                    record.last_worker.as_ref().zip(record.spec.hint.as_ref())
+                else {
+                    continue;
+                };
+                let hints = self.fleet.remembered.entry(worker.clone()).or_default();
+                if hints.len() < self.config.hints_learned {
+                    hints.push_front(hint.clone());
+                }
+            }
+            let Some(last) = records.last().filter(|_| records.len() == PAGE) else { break };
+            filter.before = Some(last.id.clone());
+        }
+        Ok(())
+    }
+
     fn remember(&mut self, record: &Record) {
         if record.current.is_some() {
             self.adopt(record);

@@ -121,7 +121,7 @@ impl Scheduler {
 }
 
 /// Why a job goes where it goes, in a line: the score and the points of each rule.
-fn why(placement: &Placement) -> String {
+pub(crate) fn why(placement: &Placement) -> String {
     let mut text = format!("score {}", placement.score);
     for points in &placement.points {
         let _ = write!(text, ", {} {}", points.rule.name(), points.points);

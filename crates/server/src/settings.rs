@@ -16,6 +16,8 @@ pub(crate) struct TypeDefaults {
     pub(crate) run_timeout: Option<Millis>,
     pub(crate) silence_timeout: Option<Millis>,
     pub(crate) repeat: Repeat,
+    /// Where they run, for estimates.
+    pub(crate) pool: Option<Name>,
 }
 
 /// A setting that was understood.
@@ -144,7 +146,8 @@ fn job_type(name: &str, document: Option<&str>) -> Result<Understood, Invalid> {
     let read = one_of("types", &fields)?;
     let kind = read.types.into_iter().next();
     let kind = kind.ok_or_else(|| Invalid::new("type", "is missing"))?;
-    Ok(Understood::Type(kind, extra.checked()?))
+    let pool = kind.pool.clone();
+    Ok(Understood::Type(kind, TypeDefaults { pool, ..extra.checked()? }))
 }
 
 impl TypeExtra {
@@ -163,6 +166,7 @@ impl TypeExtra {
             run_timeout: self.run_timeout_ms.map(millis),
             silence_timeout: self.silence_timeout_ms.map(millis),
             repeat,
+            pool: None,
         })
     }
 }

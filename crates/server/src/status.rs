@@ -1,17 +1,25 @@
 //! Questions about the world, answered by its owner.
 
+use std::collections::BTreeMap;
+
 use decide::TenantStatus;
-use model::{Fixed, JobId, Snapshot, Timestamp, WorkerId};
+use model::{Fixed, JobId, Record, Snapshot, Spec, Timestamp, WorkerId};
 use proto::v1;
 use proto::v1::server_message::Message;
 use tokio::sync::oneshot;
 
 use crate::explain::Explained;
+use crate::foresee::Rehearsal;
 use crate::scheduler::Scheduler;
 
 /// A question, and where the answer goes.
 pub(crate) enum Question {
-    Explain(JobId, oneshot::Sender<Option<Explained>>),
+    Explain(Box<Record>, oneshot::Sender<Option<Explained>>),
+    /// What would become of these jobs.
+    Rehearse(Vec<Spec>, oneshot::Sender<Box<Rehearsal>>),
+    Load(oneshot::Sender<v1::LoadResponse>),
+    /// Types by name, and how many workers take any.
+    Types(oneshot::Sender<(BTreeMap<String, v1::TypeStatus>, u32)>),
     Snapshot(oneshot::Sender<Box<Snapshot>>),
     Tenants(oneshot::Sender<(Vec<TenantStatus>, Option<Fixed>)>),
     Workers(oneshot::Sender<Vec<v1::WorkerStatus>>),
@@ -37,6 +45,11 @@ impl Scheduler {
     pub(crate) fn answer(&mut self, question: Question) {
         match question {
             Question::Explain(job, answer) => drop(answer.send(self.explain(&job))),
+            Question::Rehearse(specs, answer) => {
+                drop(answer.send(Box::new(self.rehearsal(specs))));
+            }
+            Question::Load(answer) => drop(answer.send(self.load())),
+            Question::Types(answer) => drop(answer.send(self.kinds())),
             Question::Snapshot(answer) => drop(answer.send(Box::new(self.snapshot()))),
             Question::Tenants(answer) => {
                 drop(answer.send((self.world.tenants(), self.budget_limit)));
@@ -50,7 +63,7 @@ impl Scheduler {
     }
 
     /// The world as it would be decided on now.
-    fn snapshot(&self) -> Snapshot {
+    pub(crate) fn snapshot(&self) -> Snapshot {
         Snapshot { now: self.store.now(), ..self.world.snapshot() }
     }
 

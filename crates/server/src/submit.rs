@@ -22,6 +22,7 @@ pub(crate) fn submission(
         return Err(Invalid::new("jobs", problem));
     }
     check_size(&request)?;
+    check_cycles(&request.jobs)?;
     let idempotency = idempotency(&request)?;
     let array = request.array;
     let jobs = request.jobs.into_iter().enumerate().map(|(index, job)| {
@@ -48,6 +49,51 @@ fn check_size(request: &v1::SubmitRequest) -> Result<(), Invalid> {
     }
     let problem = format!("have {n_bytes} bytes in all, of at most {SUBMISSION_BYTES_MAX}");
     Err(Invalid::new("jobs", problem))
+}
+
+/// Jobs of one submission that wait for each other would wait for ever.
+fn check_cycles(jobs: &[v1::Spec]) -> Result<(), Invalid> {
+    let Some(cycle) = cycle(jobs) else { return Ok(()) };
+    let next = cycle.iter().skip(1).chain(cycle.first());
+    let waits: Vec<String> = cycle
+        .iter()
+        .zip(next)
+        .map(|(job, next)| format!("jobs[{job}] waits for jobs[{next}]"))
+        .collect();
+    let problem = format!("makes a cycle, in which no job could ever start: {}", waits.join(", "));
+    Err(Invalid::new(&format!("jobs[{}].after_indexes", cycle[0]), problem))
+}
+
+/// The first cycle that there is, each job followed by one that it waits for.
+fn cycle(jobs: &[v1::Spec]) -> Option<Vec<usize>> {
+    let (mut is_seen, mut is_on_way) = (vec![false; jobs.len()], vec![false; jobs.len()]);
+    for first in 0..jobs.len() {
+        // The way from `first` on; for each job on it, how many of those it waits for were tried.
+        let mut way: Vec<(usize, usize)> = Vec::new();
+        let mut next = Some(first);
+        while next.is_some() || !way.is_empty() {
+            if let Some(job) = next.take() {
+                if is_on_way[job] {
+                    let jobs = way.iter().map(|(job, _)| *job);
+                    return Some(jobs.skip_while(|on_way| *on_way != job).collect());
+                }
+                if !std::mem::replace(&mut is_seen[job], true) {
+                    is_on_way[job] = true;
+                    way.push((job, 0));
+                }
+            }
+            let Some((job, n_tried)) = way.last_mut() else { continue };
+            let after = jobs[*job].after_indexes.get(*n_tried);
+            *n_tried += 1;
+            if let Some(index) = after {
+                next = usize::try_from(*index).ok().filter(|at| *at < jobs.len());
+            } else {
+                is_on_way[*job] = false;
+                way.pop();
+            }
+        }
+    }
+    None
 }
 
 fn idempotency(request: &v1::SubmitRequest) -> Result<Option<Idempotency>, Invalid> {

@@ -14,3 +14,12 @@ where
 {
     tokio::spawn(future.instrument(tracing::info_span!("task", name)))
 }
+
+/// Computes something that takes long, where it keeps nobody else waiting.
+pub(crate) fn spawn_blocking<T, F>(work: F) -> JoinHandle<T>
+where
+    T: Send + 'static,
+    F: FnOnce() -> T + Send + 'static,
+{
+    tokio::task::spawn_blocking(work)
+}

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use model::{Fixed, Millis};
 
+use crate::chance::split_mix;
 use crate::workload::{Job, Workload};
 
 /// Where predictions come from.
@@ -73,14 +74,14 @@ impl Oracle {
         }
     }
 
-    /// A job has ended.
-    pub(crate) fn learn(&mut self, job: &Job) {
+    /// A job has ended after it ran for so long.
+    pub(crate) fn learn(&mut self, job: &Job, ran: Millis) {
         if self.estimates != Estimates::History {
             return;
         }
         let (runs, sum) = &mut self.runs[job.history];
-        runs.push_back(job.duration.0);
-        *sum += job.duration.0;
+        runs.push_back(ran.0);
+        *sum += ran.0;
         if runs.len() > RUNS_MAX {
             *sum -= runs.pop_front().unwrap_or(0);
         }
@@ -100,14 +101,6 @@ impl Oracle {
         };
         Millis(mistaken.in_thousandths().max(1))
     }
-}
-
-/// One number of `SplitMix64`.
-const fn split_mix(seed: u64) -> u64 {
-    let mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 #[cfg(test)]

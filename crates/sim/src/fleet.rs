@@ -1,6 +1,6 @@
 //! The workers of a replay.
 
-use model::{Name, Worker, WorkerId};
+use model::{Fixed, Name, Worker, WorkerId};
 
 use crate::error::Error;
 use crate::workload::{Fit, Workload};
@@ -10,6 +10,9 @@ use crate::workload::{Fit, Workload};
 pub struct Fleet {
     /// By id.
     pub workers: Vec<Worker>,
+    /// How fast each worker is: jobs take as long as they say on one of speed 1. Where there are
+    /// none, all are of speed 1.
+    pub speeds: Vec<Fixed>,
     /// Whether any worker will do, whatever jobs need: a fleet of which only the size is known.
     pub takes_all: bool,
 }
@@ -19,7 +22,7 @@ impl Fleet {
     pub fn of_size(n_workers: u32, slots: u32) -> Self {
         let workers = (0..n_workers)
             .map(|id| Worker { slots, ..Worker::new(WorkerId::number(u64::from(id))) });
-        Self { workers: workers.collect(), takes_all: true }
+        Self { workers: workers.collect(), speeds: Vec::new(), takes_all: true }
     }
 
     /// `64` for so many workers of one slot, `10x8` for so many of so many slots.
@@ -29,41 +32,42 @@ impl Fleet {
         (n_workers > 0 && slots > 0).then(|| Self::of_size(n_workers, slots))
     }
 
-    /// A table with a header: the first column is the id; `types` and `has` are joined by `+`,
-    /// each thing that a worker has is `key=value` or a word; `slots` is 1 where it is left out.
-    pub fn parse(name: &str, text: &str) -> Result<Self, Error> {
-        let mut reader = csv::Reader::from_reader(text.as_bytes());
-        let header = reader.headers().map_err(|error| Error::form(name, error.to_string()))?;
-        let column = |title: &str| header.iter().position(|own| own == title);
-        let columns = [column("types"), column("slots"), column("has")];
-        let known = 1 + columns.iter().flatten().count();
-        if header.len() != known {
-            let titles: Vec<&str> = header.iter().collect();
-            let problem =
-                format!("has the columns {titles:?}; an id, `types`, `slots` and `has` are known");
-            return Err(Error::form(name, problem));
+    /// Workers by id, all of speed 1; `None` if there are none.
+    pub fn of_workers(workers: Vec<Worker>) -> Option<Self> {
+        Self::new("the fleet", workers.into_iter().map(|own| (own, Fixed::ONE)).collect()).ok()
+    }
+
+    /// Workers in any order, each with its speed.
+    pub(crate) fn new(name: &str, mut all: Vec<(Worker, Fixed)>) -> Result<Self, Error> {
+        all.sort_by(|(one, _), (two, _)| one.id.cmp(&two.id));
+        if let Some(two) = all.windows(2).find(|two| two[0].0.id == two[1].0.id) {
+            return Err(Error::form(name, format!("has worker `{}` twice", two[0].0.id)));
         }
-        let mut workers = Vec::new();
-        for row in reader.records() {
-            let row = row.map_err(|error| Error::form(name, error.to_string()))?;
-            let cell = |column: Option<usize>| column.and_then(|at| row.get(at)).unwrap_or("");
-            workers.push(worker(&row[0], columns.map(cell)).map_err(|problem| {
-                Error::form(name, format!("has a bad worker `{}`: {problem}", &row[0]))
-            })?);
-        }
-        workers.sort_by(|one: &Worker, two| one.id.cmp(&two.id));
-        if let Some(two) = workers.windows(2).find(|two| two[0].id == two[1].id) {
-            return Err(Error::form(name, format!("has worker `{}` twice", two[0].id)));
-        }
-        if workers.is_empty() {
+        if all.is_empty() {
             return Err(Error::form(name, "has no workers"));
         }
-        Ok(Self { workers, takes_all: false })
+        let has_speeds = all.iter().any(|(_, speed)| *speed != Fixed::ONE);
+        let (workers, speeds): (Vec<Worker>, Vec<Fixed>) = all.into_iter().unzip();
+        let speeds = if has_speeds { speeds } else { Vec::new() };
+        Ok(Self { workers, speeds, takes_all: false })
+    }
+
+    /// How fast a worker is.
+    pub fn speed(&self, worker: usize) -> Fixed {
+        self.speeds.get(worker).copied().unwrap_or(Fixed::ONE)
     }
 
     /// All slots of all workers.
     pub fn slots(&self) -> u64 {
         self.workers.iter().map(|worker| u64::from(worker.slots)).sum()
+    }
+
+    /// What all slots do in the time in which one of speed 1 does 1, rounded.
+    pub fn capacity(&self) -> u64 {
+        let workers = self.workers.iter().enumerate();
+        let done = workers
+            .map(|(ix, own)| i128::from(own.slots) * i128::from(self.speed(ix).in_thousandths()));
+        u64::try_from(done.sum::<i128>() / 1_000).unwrap_or(u64::MAX).max(1)
     }
 
     /// Whether the worker could run jobs of this fit.
@@ -98,65 +102,9 @@ impl Fleet {
     }
 }
 
-fn worker(id: &str, [types, slots, has]: [&str; 3]) -> Result<Worker, String> {
-    let words = |text: &'_ str| -> Vec<String> {
-        text.split('+').filter(|word| !word.is_empty()).map(str::to_owned).collect()
-    };
-    let mut worker = Worker::new(WorkerId::new(id));
-    worker.types = words(types).iter().map(|word| Name::new(word)).collect();
-    worker.types.sort_unstable();
-    worker.types.dedup();
-    if !slots.is_empty() {
-        let slots_given: Option<u32> = slots.parse().ok().filter(|slots| *slots > 0);
-        worker.slots = slots_given.ok_or_else(|| format!("`slots` is `{slots}`"))?;
-    }
-    for word in words(has) {
-        // A bare word is something that one has or has not.
-        let (key, value) = word.split_once('=').unwrap_or((&word, &word));
-        worker.has.entry(Name::new(key)).or_default().push(Name::new(value));
-    }
-    for values in worker.has.values_mut() {
-        values.sort_unstable();
-        values.dedup();
-    }
-    Ok(worker)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_fleet_is_read_from_a_table_by_id() {
-        let fleet = Fleet::parse("f", "slot,types\n10,A+B\n9,\n").unwrap();
-        let ids: Vec<String> = fleet.workers.iter().map(|worker| worker.id.to_string()).collect();
-        assert_eq!(ids, ["9", "10"]);
-        let kind = |name: &str| Fit { kind: Some(Name::new(name)), ..Fit::default() };
-        assert!(fleet.fits(&fleet.workers[0], &kind("C")));
-        assert!(fleet.fits(&fleet.workers[1], &kind("B")));
-        assert!(!fleet.fits(&fleet.workers[1], &kind("C")));
-    }
-
-    #[test]
-    fn what_a_worker_has_are_words_or_keys_with_values() {
-        let fleet = Fleet::parse("f", "worker,slots,has\na,4,gpu+model=T4+model=V100\n").unwrap();
-        let worker = &fleet.workers[0];
-        assert_eq!(worker.slots, 4);
-        assert!(worker.has("gpu", "gpu") && worker.has("model", "T4"));
-    }
-
-    #[test]
-    fn a_bad_fleet_is_refused_by_name() {
-        for (text, problem) in [
-            ("slot,color\n1,red\n", "`f` has the columns [\"slot\", \"color\"]"),
-            ("slot,slots\n1,0\n", "`f` has a bad worker `1`: `slots` is `0`"),
-            ("slot,types\n1,A\n1,B\n", "`f` has worker `1` twice"),
-            ("slot,types\n", "`f` has no workers"),
-        ] {
-            let error = Fleet::parse("f", text).unwrap_err().to_string();
-            assert!(error.starts_with(problem), "{error}");
-        }
-    }
 
     #[test]
     fn a_size_is_a_number_of_workers_and_of_slots() {

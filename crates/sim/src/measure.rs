@@ -1,14 +1,14 @@
 //! What a replay was like: waits, slowdown, use of the fleet.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use model::{Millis, Timestamp};
+use model::{Millis, Name, Timestamp};
 
-use crate::engine::Start;
+use crate::engine::{Loss, Replay, Start};
 use crate::fleet::Fleet;
 use crate::number::{count, float, ratio};
-use crate::share::{self, Share};
-use crate::workload::{Job, Workload};
+use crate::share::{self, Busy, Share};
+use crate::workload::{Fit, Job, Workload};
 
 /// Shorter jobs count as this long where slowdown is measured.
 pub const SLOWDOWN_BOUND: Millis = Millis::from_secs(10);
@@ -24,8 +24,37 @@ pub struct Measures {
     pub utilisation: f64,
     /// When the last job ended.
     pub makespan: Millis,
+    /// Attempts that were stopped to make room for others.
+    pub preempted: Losses,
+    /// Attempts that were lost because a worker failed.
+    pub failed: Losses,
+    /// For how long tenants were below their minimum at a stretch, by tenant; those without one are
+    /// left out.
+    pub below_min: Vec<BelowMin>,
     /// How the fleet was shared while all tenants wanted it; `None` if that was never so.
     pub share: Option<Share>,
+}
+
+/// Attempts that came to nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Losses {
+    /// How many.
+    pub n_attempts: usize,
+    /// Slot-seconds that they ran for.
+    pub slot_s: f64,
+    /// The part of all slot time that attempts took.
+    pub part: f64,
+}
+
+/// For how long a tenant had something waiting and fewer slots than are its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BelowMin {
+    /// Whose: a place in [`Workload::tenants`].
+    pub tenant: usize,
+    /// At most at a stretch.
+    pub longest: Millis,
+    /// In all.
+    pub total: Millis,
 }
 
 /// Some of the jobs.
@@ -59,32 +88,19 @@ pub struct Waits {
 }
 
 impl Measures {
-    /// Measures the replay that led to `starts`.
-    pub fn new(workload: &Workload, fleet: &Fleet, starts: &[Start]) -> Self {
-        let jobs = || workload.jobs.iter().zip(starts.iter().map(|start| start.at));
-        let mut parts: BTreeMap<(u8, String), Vec<(&Job, Timestamp)>> = BTreeMap::new();
-        for (job, at) in jobs() {
-            let tenant = workload.tenants[job.tenant].id.to_string();
-            let kind = workload.fits[job.fit].kind.as_ref().map(ToString::to_string);
-            let mode = if job.on_demand { "on-demand" } else { "batch" };
-            parts.entry((0, tenant)).or_default().push((job, at));
-            if let Some(kind) = kind {
-                parts.entry((1, kind)).or_default().push((job, at));
-            }
-            parts.entry((2, mode.to_owned())).or_default().push((job, at));
-        }
-        let parts = parts.into_iter().map(|((by, name), jobs)| Part {
-            by: ["tenant", "type", "mode"][usize::from(by)],
-            name,
-            waits: Waits::new(jobs.into_iter()),
-        });
-        let ends = jobs().map(|(job, at)| at + job.duration);
+    /// Measures a replay.
+    pub fn new(workload: &Workload, fleet: &Fleet, replay: &Replay) -> Self {
+        let starts = &replay.starts;
+        let jobs = || workload.jobs.iter().zip(starts);
         Self {
             all: Waits::new(jobs()),
-            parts: parts.collect(),
-            utilisation: utilisation(workload, fleet, starts),
-            makespan: Millis(ends.max().map_or(0, |end| end.0)),
-            share: share::share(workload, starts),
+            parts: parts(workload, replay),
+            utilisation: utilisation(workload, fleet, replay),
+            makespan: Millis(starts.iter().map(|start| start.end.0).max().unwrap_or(0)),
+            preempted: losses(workload, replay, Loss::Preempted),
+            failed: losses(workload, replay, Loss::Failed),
+            below_min: below_min(workload, replay),
+            share: share::share(workload, replay),
         }
     }
 
@@ -95,15 +111,86 @@ impl Measures {
     }
 }
 
+fn parts(workload: &Workload, replay: &Replay) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut add = |by, names: Vec<Option<String>>, group: &dyn Fn(&Job) -> usize| {
+        let mut jobs: Vec<Vec<(&Job, &Start)>> = vec![Vec::new(); names.len()];
+        for (job, start) in workload.jobs.iter().zip(&replay.starts) {
+            jobs[group(job)].push((job, start));
+        }
+        for (name, jobs) in names.into_iter().zip(jobs) {
+            if let (Some(name), false) = (name, jobs.is_empty()) {
+                parts.push(Part { by, name, waits: Waits::new(jobs.into_iter()) });
+            }
+        }
+    };
+    let tenants = workload.tenants.iter().map(|tenant| Some(tenant.id.to_string()));
+    add("tenant", tenants.collect(), &|job| job.tenant);
+    let kinds: BTreeSet<&Name> = workload.fits.iter().filter_map(|fit| fit.kind.as_ref()).collect();
+    let kinds: Vec<&Name> = kinds.into_iter().collect();
+    let place = |fit: &Fit| {
+        let kind = fit.kind.as_ref().and_then(|kind| kinds.binary_search(&kind).ok());
+        kind.map_or(0, |at| 1 + at)
+    };
+    let of_fit: Vec<usize> = workload.fits.iter().map(place).collect();
+    let names = kinds.iter().map(|kind| Some(kind.to_string()));
+    add("type", std::iter::once(None).chain(names).collect(), &|job| of_fit[job.fit]);
+    let modes = ["batch", "on-demand"].map(|mode| Some(mode.to_owned()));
+    add("mode", modes.to_vec(), &|job| usize::from(job.on_demand));
+    parts
+}
+
+fn below_min(workload: &Workload, replay: &Replay) -> Vec<BelowMin> {
+    let tenants = workload.tenants.iter().enumerate().filter(|(_, own)| own.quota.min > 0);
+    let mut below: Vec<BelowMin> =
+        tenants.map(|(tenant, _)| BelowMin { tenant, ..BelowMin::default() }).collect();
+    if below.is_empty() {
+        return below;
+    }
+    let mut busy = vec![Busy::default(); workload.tenants.len()];
+    // Since when each is below; what lasts no time is nothing.
+    let mut since: Vec<Option<Timestamp>> = vec![None; below.len()];
+    let changes = share::changes(workload, replay);
+    for (ix, (at, tenant, change)) in changes.iter().enumerate() {
+        busy[*tenant].n_waiting += change.n_waiting;
+        busy[*tenant].slots += change.slots;
+        if changes.get(ix + 1).is_some_and(|(next, ..)| next == at) {
+            continue;
+        }
+        for (own, since) in below.iter_mut().zip(&mut since) {
+            let min = i64::from(workload.tenants[own.tenant].quota.min);
+            let is_below = busy[own.tenant].n_waiting > 0 && busy[own.tenant].slots < min;
+            if let (Some(from), false) = (*since, is_below) {
+                own.longest = own.longest.max(at.since(from));
+                own.total.0 += at.since(from).0;
+                *since = None;
+            } else if since.is_none() && is_below {
+                *since = Some(*at);
+            }
+        }
+    }
+    below
+}
+
+fn losses(workload: &Workload, replay: &Replay, loss: Loss) -> Losses {
+    let area = |job: usize, start: &Start| {
+        i128::from(start.end.since(start.at).0) * i128::from(workload.jobs[job].slots)
+    };
+    let all: i128 = replay.attempts().map(|(job, start)| area(job, &start)).sum();
+    let lost = || replay.lost.iter().filter(|lost| lost.loss == loss);
+    let sum: i128 = lost().map(|lost| area(lost.job, &lost.start)).sum();
+    Losses { n_attempts: lost().count(), slot_s: float(sum) / 1_000.0, part: ratio(sum, all) }
+}
+
 impl Waits {
-    fn new<'a>(jobs: impl Iterator<Item = (&'a Job, Timestamp)>) -> Self {
+    fn new<'a>(jobs: impl Iterator<Item = (&'a Job, &'a Start)>) -> Self {
         let mut waits: Vec<i64> = Vec::new();
         let mut slowdown = 0.0;
-        for (job, at) in jobs {
-            let wait = at.since(job.arrival).0;
-            waits.push(wait);
+        for (job, start) in jobs {
+            waits.push(start.at.since(job.arrival).0);
             let bound = job.duration.max(SLOWDOWN_BOUND);
-            slowdown += ratio(i128::from(wait + job.duration.0), bound.0.into()).max(1.0);
+            let flow = start.end.since(job.arrival);
+            slowdown += ratio(flow.0.into(), bound.0.into()).max(1.0);
         }
         waits.sort_unstable();
         let Some(max) = waits.last().copied() else { return Self::default() };
@@ -121,11 +208,11 @@ impl Waits {
     }
 }
 
-fn utilisation(workload: &Workload, fleet: &Fleet, starts: &[Start]) -> f64 {
+fn utilisation(workload: &Workload, fleet: &Fleet, replay: &Replay) -> f64 {
     let last = workload.last_arrival();
-    let busy = workload.jobs.iter().zip(starts).map(|(job, start)| {
-        let end = (start.at + job.duration).min(last);
-        i128::from(end.since(start.at).0) * i128::from(job.slots)
+    let busy = replay.attempts().map(|(job, start)| {
+        let end = start.end.min(last);
+        i128::from(end.since(start.at).0) * i128::from(workload.jobs[job].slots)
     });
     ratio(busy.sum(), i128::from(fleet.slots()) * i128::from(last.0))
 }

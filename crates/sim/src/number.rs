@@ -16,3 +16,9 @@ pub(crate) fn ratio(one: i128, two: i128) -> f64 {
 pub(crate) const fn count(number: usize) -> f64 {
     number as f64
 }
+
+/// The nearest whole number.
+#[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "it saturates")]
+pub(crate) const fn whole(number: f64) -> i64 {
+    number.round() as i64
+}

@@ -1,18 +1,19 @@
 //! The production code: events go into a world, and what it decides is done.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 
 use decide::World;
+use model::worker::POOL_DEFAULT;
 use model::{
-    Action, Ended, Event, Fixed, JobId, Millis, Policy, Tenant, TenantId, Timestamp, Worker,
-    WorkerId,
+    Action, Attempt, Budget, Ended, Event, Eviction, Fixed, Heartbeat, JobId, Metrics, Millis,
+    Name, Policy, Quota, Tenant, TenantId, Timestamp, Worker, WorkerId,
 };
 
-use crate::engine::{Scheduler, Seat};
-use crate::error::Error;
+use crate::engine::{Loss, Scheduler, Seat};
 use crate::estimate::{Estimates, Oracle};
 use crate::fleet::Fleet;
-use crate::workload::Workload;
+use crate::usage::Usage;
+use crate::workload::{Sharer, Workload};
 
 /// After so many rounds nobody waits for word about a job's inputs any longer.
 const ROUNDS_ENOUGH: u32 = 1_000;
@@ -26,111 +27,290 @@ pub struct Options {
     pub seed: u64,
     /// What tenants used longer ago than this is forgiven.
     pub window: Millis,
+    /// The most slot-seconds of all tenants together within the window.
+    pub budget: Option<Fixed>,
+}
+
+/// One of several schedulers: which, and of how many.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) index: usize,
+    pub(crate) of: usize,
+}
+
+impl Part {
+    const ALL: Self = Self { index: 0, of: 1 };
+
+    /// Its part of something that is dealt to all in turn.
+    fn of(self, number: u32) -> u32 {
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let (index, of) = (count(self.index), count(self.of));
+        number / of + u32::from(index < number % of)
+    }
 }
 
 /// A world at work. Costs are slot-seconds: those believed while a job runs, the true ones after.
 pub struct Preset<'a> {
     workload: &'a Workload,
-    takes_all: bool,
+    fleet: &'a Fleet,
     world: World,
     oracle: Oracle,
     /// The job of each rank: ranks are what jobs are called in there.
     by_rank: Vec<usize>,
+    started: Vec<Timestamp>,
     usage: Usage,
+    budget: Option<Fixed>,
+    has_budgets: bool,
+    /// How often jobs were preempted.
+    evictions: BTreeMap<usize, u32>,
+    stops: Vec<usize>,
 }
 
 impl<'a> Preset<'a> {
     /// A world with the fleet and the tenants in it.
-    pub fn new(
+    pub fn new(workload: &'a Workload, fleet: &'a Fleet, policy: Policy, options: Options) -> Self {
+        Self::of_part(workload, fleet, policy, options, Part::ALL)
+    }
+
+    /// A world with its part of the fleet and of tenants' quotas.
+    pub(crate) fn of_part(
         workload: &'a Workload,
-        fleet: &Fleet,
+        fleet: &'a Fleet,
         policy: Policy,
         options: Options,
-    ) -> Result<Self, Error> {
-        if policy.preemption.enabled {
-            let problem = "a replay stops nothing that runs; try a policy without preemption";
-            return Err(Error::Unfit(problem.to_owned()));
-        }
+        part: Part,
+    ) -> Self {
         let mut world = World::new(policy, options.seed);
-        for (ix, sharer) in (0..).zip(&workload.tenants) {
-            let weight = Fixed::whole(i64::from(sharer.weight));
-            let id = TenantId::number(ix);
-            world.apply(Event::Tenant(Tenant { weight, ..Tenant::new(id) }));
+        for (ix, sharer) in workload.tenants.iter().enumerate() {
+            world.apply(Event::Tenant(tenant(ix, sharer, part)));
         }
-        // Called by their places, which are in the order of their ids, all are found at once.
-        for (ix, worker) in (0..).zip(&fleet.workers) {
-            let worker = Worker { id: WorkerId::number(ix), ..worker.clone() };
-            world.apply(Event::Joined(Box::new(worker)));
-        }
+        world.apply(Event::Budget(options.budget.map(|limit| Budget { limit, used: Fixed::ZERO })));
         let n_ranks = workload.jobs.iter().map(|job| at(job.rank.into()) + 1).max().unwrap_or(0);
         let mut by_rank = vec![0; n_ranks];
         for (ix, job) in workload.jobs.iter().enumerate() {
             by_rank[at(job.rank.into())] = ix;
         }
-        Ok(Self {
+        let has_own = workload.tenants.iter().any(|tenant| tenant.budget.is_some());
+        let mut preset = Self {
             workload,
-            takes_all: fleet.takes_all,
+            fleet,
             world,
             oracle: Oracle::new(workload, options.estimates, options.seed),
             by_rank,
+            started: vec![Timestamp(0); workload.jobs.len()],
             usage: Usage::new(workload.tenants.len(), options.window),
-        })
+            budget: options.budget,
+            has_budgets: has_own || options.budget.is_some(),
+            evictions: BTreeMap::new(),
+            stops: Vec::new(),
+        };
+        if part.of > 1 {
+            preset.world.apply(Event::Joined(Box::new(elsewhere(fleet))));
+        }
+        for worker in (part.index..fleet.workers.len()).step_by(part.of) {
+            preset.join(worker, Timestamp(0));
+        }
+        preset
     }
-}
 
-impl Scheduler for Preset<'_> {
-    fn arrive(&mut self, job: usize, now: Timestamp) {
+    fn id(&self, job: usize) -> JobId {
+        JobId::number(self.workload.jobs[job].rank.into())
+    }
+
+    /// A job waits, with its age.
+    pub(crate) fn queue(&mut self, job: usize) {
         let own = &self.workload.jobs[job];
         let fit = &self.workload.fits[own.fit];
-        let (id, tenant) = (JobId::number(own.rank.into()), tenant_id(own.tenant));
         let estimate = self.oracle.estimate(own);
-        let slots = i64::from(own.slots);
-        let cost = estimate.map_or(Fixed::whole(slots), |estimate| {
-            Fixed::thousandths(estimate.0.saturating_mul(slots))
-        });
-        let mut waiting = model::Job::new(id, tenant, now);
+        let mut waiting = model::Job::new(self.id(job), tenant_id(own.tenant), own.arrival);
         waiting.kind.clone_from(&fit.kind);
-        if !self.takes_all {
+        if !self.fleet.takes_all {
             waiting.needs.clone_from(&fit.needs);
         }
         waiting.slots = own.slots;
         waiting.priority = own.priority;
         waiting.on_demand = own.on_demand;
         waiting.estimate = estimate;
-        waiting.cost = cost;
-        // It has no inputs, so there is no word about them to wait for.
+        waiting.cost = cost(own.slots, estimate);
+        waiting.hint = own.label.map(|label| self.workload.labels[label].clone());
+        waiting.evictions = self.evictions.get(&job).copied().unwrap_or(0);
+        // There is no word to wait for: a label says all there is to know about its inputs.
         waiting.rescore_count = ROUNDS_ENOUGH;
         self.world.apply(Event::Queued(Box::new(waiting)));
     }
 
-    fn end(&mut self, job: usize, now: Timestamp) {
+    /// A job's attempt is no more.
+    pub(crate) fn stopped(&mut self, job: usize, loss: Loss, now: Timestamp) {
+        self.stop_elsewhere(job, loss);
+        if loss == Loss::Preempted {
+            let tenant = tenant_id(self.workload.jobs[job].tenant);
+            let pool = Name::new(POOL_DEFAULT);
+            self.world.apply(Event::Evicted(Eviction { at: now, tenant, pool }));
+        }
+    }
+
+    /// A job's attempt on the workers of another is no more.
+    pub(crate) fn stop_elsewhere(&mut self, job: usize, loss: Loss) {
+        self.take_back(job);
+        if loss == Loss::Preempted {
+            *self.evictions.entry(job).or_default() += 1;
+        }
+    }
+
+    /// A job that this world placed is another's: it never ran here.
+    pub(crate) fn take_back(&mut self, job: usize) {
+        let ended = Ended { job: self.id(job), cost: Fixed::ZERO, completed: false };
+        self.world.apply(Event::Ended(ended));
+    }
+
+    /// A job runs on the workers of another: its tenant has that much less to ask for here.
+    pub(crate) fn start_elsewhere(&mut self, job: usize, now: Timestamp) {
         let own = &self.workload.jobs[job];
-        let (job, cost) = (JobId::number(own.rank.into()), Fixed::thousandths(own.area()));
-        self.world.apply(Event::Ended(Ended { job, cost, completed: true }));
-        self.oracle.learn(own);
+        let estimate = self.oracle.estimate(own);
+        let worker = WorkerId::new(ELSEWHERE);
+        let attempt = Attempt {
+            slots: own.slots,
+            cost: cost(own.slots, estimate),
+            estimate,
+            ..Attempt::new(self.id(job), tenant_id(own.tenant), worker, now)
+        };
+        self.world.apply(Event::Started(Box::new(attempt)));
+    }
+
+    /// A job that ran on the workers of another has ended.
+    pub(crate) fn end_elsewhere(&mut self, job: usize, ran: Millis, now: Timestamp) {
+        self.settle(job, ran, now);
+    }
+
+    fn settle(&mut self, job: usize, ran: Millis, now: Timestamp) {
+        let own = &self.workload.jobs[job];
+        let cost = cost(own.slots, Some(ran));
+        self.world.apply(Event::Ended(Ended { job: self.id(job), cost, completed: true }));
+        self.oracle.learn(own, ran);
         self.usage.add(now, own.tenant, cost);
     }
 
-    fn pass(&mut self, now: Timestamp) -> Vec<Seat> {
-        for tenant in self.usage.forget(now) {
-            let (used, completed) = self.usage.by_tenant[tenant];
+    /// How long a job has run.
+    pub(crate) fn ran(&self, job: usize, now: Timestamp) -> Millis {
+        now.since(self.started[job])
+    }
+
+    fn forgive(&mut self, now: Timestamp) {
+        let changed = self.usage.forget(now);
+        if let (Some(limit), false) = (self.budget, changed.is_empty()) {
+            let used = self.usage.all();
+            self.world.apply(Event::Budget(Some(Budget { limit, used })));
+        }
+        for tenant in changed {
+            let (used, completed) = self.usage.of(tenant);
             let tenant = tenant_id(tenant);
             self.world.apply(Event::Usage { tenant, used, completed });
         }
-        let actions = self.world.decide(now).into_iter();
-        let seats = actions.filter_map(|action| match action {
-            Action::Place(placement) => Some(Seat {
-                job: self.by_rank[at(placement.job.as_number()?)],
-                worker: at(placement.worker.as_number()?),
-            }),
-            // Whom it puts off, it puts off itself; and it was told to stop nobody.
-            Action::Defer(_) | Action::Preempt(_) => None,
-        });
-        seats.collect()
+    }
+}
+
+impl Scheduler for Preset<'_> {
+    fn arrive(&mut self, job: usize, _: Timestamp) {
+        self.queue(job);
+    }
+
+    fn end(&mut self, job: usize, now: Timestamp) {
+        self.settle(job, self.ran(job, now), now);
+    }
+
+    fn lose(&mut self, job: usize, loss: Loss, now: Timestamp) {
+        self.stopped(job, loss, now);
+        self.queue(job);
+    }
+
+    fn leave(&mut self, worker: usize, _: Timestamp) {
+        self.world.apply(Event::Left(worker_id(worker)));
+    }
+
+    /// Called by their places, which are in the order of their ids, all are found at once.
+    fn join(&mut self, worker: usize, _: Timestamp) {
+        let worker = Worker { id: worker_id(worker), ..self.fleet.workers[worker].clone() };
+        self.world.apply(Event::Joined(Box::new(worker)));
+    }
+
+    fn keeps(&mut self, worker: usize, labels: &[usize], now: Timestamp) {
+        let mut hints: Vec<Name> =
+            labels.iter().map(|label| self.workload.labels[*label].clone()).collect();
+        hints.sort_unstable();
+        self.world.apply(Event::Heartbeat(Heartbeat {
+            worker: worker_id(worker),
+            slots_free: None,
+            healthy: true,
+            draining: false,
+            hints,
+            metrics: Metrics::default(),
+            at: now,
+        }));
+    }
+
+    fn pass(&mut self, now: Timestamp) -> Vec<Seat> {
+        self.forgive(now);
+        let mut seats = Vec::new();
+        for action in self.world.decide(now) {
+            match action {
+                Action::Place(placement) => {
+                    let (job, worker) = (placement.job.as_number(), placement.worker.as_number());
+                    let (Some(job), Some(worker)) = (job, worker) else { continue };
+                    let job = self.by_rank[at(job)];
+                    self.started[job] = now;
+                    seats.push(Seat { job, worker: at(worker) });
+                }
+                Action::Preempt(preempt) => {
+                    let victim = preempt.victim.as_number();
+                    self.stops.extend(victim.map(|victim| self.by_rank[at(victim)]));
+                }
+                // Whom it puts off, it puts off itself.
+                Action::Defer(_) => {}
+            }
+        }
+        seats
+    }
+
+    fn stops(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.stops)
     }
 
     fn wake_at(&self) -> Option<Timestamp> {
-        self.world.wake_at()
+        let forgiven = self.usage.next().filter(|_| self.has_budgets);
+        [self.world.wake_at(), forgiven].into_iter().flatten().min()
+    }
+}
+
+/// Where jobs run that others started: not here, and not to be had.
+const ELSEWHERE: &str = "elsewhere";
+
+fn elsewhere(fleet: &Fleet) -> Worker {
+    Worker {
+        pool: Name::new(ELSEWHERE),
+        slots: u32::try_from(fleet.slots()).unwrap_or(u32::MAX),
+        draining: true,
+        ..Worker::new(WorkerId::new(ELSEWHERE))
+    }
+}
+
+/// Slot-seconds; one for each slot if nobody knows for how long.
+fn cost(slots: u32, length: Option<Millis>) -> Fixed {
+    let slots = i64::from(slots);
+    length.map_or(Fixed::whole(slots), |own| Fixed::thousandths(own.0.saturating_mul(slots)))
+}
+
+fn tenant(ix: usize, sharer: &Sharer, part: Part) -> Tenant {
+    let quota = Quota {
+        pool: Name::new(POOL_DEFAULT),
+        min: part.of(sharer.quota.min),
+        max: sharer.quota.max.map(|max| part.of(max)),
+    };
+    let has_quota = quota.min > 0 || quota.max.is_some();
+    Tenant {
+        weight: Fixed::whole(i64::from(sharer.weight)),
+        budget: sharer.budget,
+        quotas: has_quota.then_some(quota).into_iter().collect(),
+        ..Tenant::new(tenant_id(ix))
     }
 }
 
@@ -138,50 +318,10 @@ fn tenant_id(tenant: usize) -> TenantId {
     TenantId::number(u64::try_from(tenant).expect("a u64 holds a usize"))
 }
 
+fn worker_id(worker: usize) -> WorkerId {
+    WorkerId::number(u64::try_from(worker).expect("a u64 holds a usize"))
+}
+
 fn at(number: u64) -> usize {
     usize::try_from(number).expect("it came from a place")
-}
-
-/// What tenants used lately.
-struct Usage {
-    window: Millis,
-    ended: VecDeque<(Timestamp, usize, Fixed)>,
-    by_tenant: Vec<(Fixed, u64)>,
-    counted: Timestamp,
-}
-
-/// So often usage that is old enough is forgiven, as by a scheduler.
-const FORGET_EVERY: Millis = Millis::from_secs(30);
-
-impl Usage {
-    fn new(n_tenants: usize, window: Millis) -> Self {
-        let by_tenant = vec![(Fixed::ZERO, 0); n_tenants];
-        Self { window, ended: VecDeque::new(), by_tenant, counted: Timestamp(0) }
-    }
-
-    fn add(&mut self, now: Timestamp, tenant: usize, cost: Fixed) {
-        self.ended.push_back((now, tenant, cost));
-        let (used, completed) = &mut self.by_tenant[tenant];
-        *used += cost;
-        *completed += 1;
-    }
-
-    /// The tenants whose usage is less than it was, now and then.
-    fn forget(&mut self, now: Timestamp) -> BTreeSet<usize> {
-        let mut changed = BTreeSet::new();
-        if now.since(self.counted) < FORGET_EVERY {
-            return changed;
-        }
-        self.counted = now;
-        while let Some((ended, tenant, cost)) = self.ended.front().copied()
-            && ended <= now - self.window
-        {
-            self.ended.pop_front();
-            let (used, completed) = &mut self.by_tenant[tenant];
-            *used -= cost;
-            *completed -= 1;
-            changed.insert(tenant);
-        }
-        changed
-    }
 }

@@ -8,8 +8,10 @@ use flate2::read::MultiGzDecoder;
 
 use crate::error::Error;
 use crate::fleet::Fleet;
+use crate::generate::Recipe;
+use crate::sharers::{self, Dues};
 use crate::workload::{Bad, Workload};
-use crate::{rows, swf};
+use crate::{rows, seating, swf};
 
 pub use crate::swf::Reading;
 
@@ -45,9 +47,23 @@ pub fn workload(path: &Path, options: &Options) -> Result<Workload, Error> {
     Ok(workload)
 }
 
-/// The fleet in a `.csv` file.
+/// The fleet in a `.csv` or `.toml` file.
 pub fn fleet(path: &Path) -> Result<Fleet, Error> {
-    Fleet::parse(&path.display().to_string(), &text(path)?)
+    let name = path.display().to_string();
+    match extension(path).as_str() {
+        "toml" => seating::parse_toml(&name, &text(path)?),
+        _ => seating::parse(&name, &text(path)?),
+    }
+}
+
+/// The recipe of a workload in a `.toml` file.
+pub fn recipe(path: &Path) -> Result<Recipe, Error> {
+    Recipe::parse(&path.display().to_string(), &text(path)?)
+}
+
+/// What a `.toml` file says about tenants.
+pub fn dues(path: &Path) -> Result<Dues, Error> {
+    sharers::parse(&path.display().to_string(), &text(path)?)
 }
 
 /// The extension of a file, without `.gz`.

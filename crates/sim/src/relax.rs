@@ -10,8 +10,13 @@ use std::collections::BinaryHeap;
 use crate::number::float;
 use crate::workload::Job;
 
-/// The least weighted sum of ends of jobs, given by arrival.
-pub(crate) fn weighted_ends(jobs: &[&Job], slots: f64, weight: impl Fn(&Job) -> f64) -> f64 {
+/// The least weighted sum of ends of jobs, given by arrival, on slots that together do so much, and
+/// of which the fastest is so fast.
+pub(crate) fn weighted_ends(
+    jobs: &[&Job],
+    (slots, fastest): (f64, f64),
+    weight: impl Fn(&Job) -> f64,
+) -> f64 {
     if slots <= 0.0 {
         return 0.0;
     }
@@ -27,7 +32,7 @@ pub(crate) fn weighted_ends(jobs: &[&Job], slots: f64, weight: impl Fn(&Job) -> 
         let time = float(job.area().into()) / slots;
         // What takes no time is done when it arrives.
         let mean = if time > 0.0 { busy / time } else { float(job.arrival.0.into()) };
-        let end = mean + float(job.duration.0.into()) / 2.0;
+        let end = mean + float(job.duration.0.into()) / fastest / 2.0;
         weight(job) * end
     });
     ends.sum()

@@ -79,6 +79,7 @@ fn in_milliseconds(record: &csv::StringRecord) -> Result<Row, String> {
         priority: record[5].parse().map_err(|_| format!("`priority` is `{}`", &record[5]))?,
         on_demand: whole(6)? == 1,
         history_key: None,
+        label: None,
     })
 }
 
@@ -103,6 +104,7 @@ fn in_seconds(record: &csv::StringRecord) -> Result<Row, String> {
         priority: record[5].parse().map_err(|_| format!("`priority` is `{}`", &record[5]))?,
         on_demand: &record[6] == "on_demand",
         history_key: None,
+        label: named(&record[9]),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use model::{Millis, Timestamp};
 
-use crate::engine::Start;
+use crate::engine::Replay;
 use crate::number::{count, float, ratio};
 use crate::workload::{Sharer, Workload};
 
@@ -25,13 +25,13 @@ pub struct Share {
 
 /// A tenant's part in what is going on.
 #[derive(Clone, Copy, Debug, Default)]
-struct Busy {
-    n_waiting: i64,
-    slots: i64,
+pub(crate) struct Busy {
+    pub(crate) n_waiting: i64,
+    pub(crate) slots: i64,
 }
 
 /// How the fleet was shared; `None` without contended time or with a single tenant.
-pub(crate) fn share(workload: &Workload, starts: &[Start]) -> Option<Share> {
+pub(crate) fn share(workload: &Workload, replay: &Replay) -> Option<Share> {
     let n_tenants = workload.tenants.len();
     if n_tenants < 2 {
         return None;
@@ -39,7 +39,7 @@ pub(crate) fn share(workload: &Workload, starts: &[Start]) -> Option<Share> {
     let mut all = Account::new(&workload.tenants);
     let mut busy = vec![Busy::default(); n_tenants];
     let mut now = Timestamp(0);
-    for (at, tenant, change) in changes(workload, starts) {
+    for (at, tenant, change) in changes(workload, replay) {
         if at > now {
             all.pass(&busy, at.since(now));
             now = at;
@@ -51,14 +51,20 @@ pub(crate) fn share(workload: &Workload, starts: &[Start]) -> Option<Share> {
 }
 
 /// Everything that changes who waits and who runs, by moment.
-fn changes(workload: &Workload, starts: &[Start]) -> Vec<(Timestamp, usize, Busy)> {
-    let mut changes = Vec::with_capacity(3 * starts.len());
-    for (job, start) in workload.jobs.iter().zip(starts) {
-        let slots = i64::from(job.slots);
+pub(crate) fn changes(workload: &Workload, replay: &Replay) -> Vec<(Timestamp, usize, Busy)> {
+    let mut changes = Vec::with_capacity(3 * replay.starts.len() + 2 * replay.lost.len());
+    for job in &workload.jobs {
         changes.push((job.arrival, job.tenant, Busy { n_waiting: 1, slots: 0 }));
+    }
+    for (job, start) in replay.attempts() {
+        let job = &workload.jobs[job];
+        let slots = i64::from(job.slots);
         changes.push((start.at, job.tenant, Busy { n_waiting: -1, slots }));
-        let end = start.at + job.duration;
-        changes.push((end, job.tenant, Busy { n_waiting: 0, slots: -slots }));
+        changes.push((start.end, job.tenant, Busy { n_waiting: 0, slots: -slots }));
+    }
+    for lost in &replay.lost {
+        let tenant = workload.jobs[lost.job].tenant;
+        changes.push((lost.start.end, tenant, Busy { n_waiting: 1, slots: 0 }));
     }
     changes.sort_by_key(|(at, ..)| *at);
     changes

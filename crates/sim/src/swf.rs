@@ -67,6 +67,7 @@ fn row(line: &str, reading: Reading) -> Result<Row, String> {
         priority: 0,
         on_demand: false,
         history_key: Some(Name::new(words[11])),
+        label: None,
     };
     Ok(match reading {
         Reading::Plain => plain,

@@ -32,6 +32,8 @@ pub struct Row {
     pub on_demand: bool,
     /// Jobs of one tenant, type and key have one history.
     pub history_key: Option<Name>,
+    /// What its inputs are called; a worker that had them lately need not fetch them.
+    pub label: Option<Name>,
 }
 
 /// One job of a workload.
@@ -59,6 +61,8 @@ pub struct Job {
     pub on_demand: bool,
     /// Which history it has, of [`Workload::n_histories`].
     pub history: usize,
+    /// Its inputs: a place in [`Workload::labels`].
+    pub label: Option<usize>,
 }
 
 impl Job {
@@ -75,6 +79,26 @@ pub struct Sharer {
     pub id: TenantId,
     /// Its due, in proportion to the others' weights.
     pub weight: u32,
+    /// Slots that are its own, and the most that it may have.
+    pub quota: Quota,
+    /// The most slot-seconds within the window; `None` means no limit.
+    pub budget: Option<Fixed>,
+}
+
+impl Sharer {
+    /// A tenant without limits.
+    pub const fn new(id: TenantId, weight: u32) -> Self {
+        Self { id, weight, quota: Quota { min: 0, max: None }, budget: None }
+    }
+}
+
+/// Slots of a tenant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quota {
+    /// Below this its jobs come first.
+    pub min: u32,
+    /// It never has more; `None` means no limit.
+    pub max: Option<u32>,
 }
 
 /// What decides which workers could run a job.
@@ -128,6 +152,8 @@ pub struct Workload {
     pub fits: Vec<Fit>,
     /// How many histories there are.
     pub n_histories: usize,
+    /// What inputs are called, in order.
+    pub labels: Vec<Name>,
     /// What was left out.
     pub bad: Bad,
 }
@@ -148,6 +174,7 @@ impl Workload {
         let history = |row: &Row| (row.tenant.clone(), row.kind.clone(), row.history_key.clone());
         let all_histories: Vec<_> = rows.iter().map(history).collect();
         let histories = places(all_histories.iter());
+        let labels = places(rows.iter().filter_map(|row| row.label.as_ref()));
         let mut jobs: Vec<Job> = Vec::with_capacity(rows.len());
         for (at, (row, rank)) in rows.iter().zip(ranks).enumerate() {
             jobs.push(Job {
@@ -159,6 +186,7 @@ impl Workload {
                 tenant: tenants[&row.tenant],
                 fit: fits[&all_fits[at]],
                 history: histories[&all_histories[at]],
+                label: row.label.as_ref().map(|label| labels[label]),
                 slots: row.slots,
                 priority: row.priority,
                 on_demand: row.on_demand,
@@ -169,10 +197,9 @@ impl Workload {
         let tenants = tenants.into_iter();
         Ok(Self {
             jobs,
-            tenants: tenants
-                .map(|(id, place)| Sharer { id: id.clone(), weight: weight(place) })
-                .collect(),
+            tenants: tenants.map(|(id, place)| Sharer::new(id.clone(), weight(place))).collect(),
             n_histories: histories.len(),
+            labels: labels.into_keys().cloned().collect(),
             fits: fits.into_keys().cloned().collect(),
             bad,
         })

@@ -25,6 +25,7 @@ use document::Document;
 use error::Problem;
 
 pub use error::SnapshotError;
+pub use nearest::did_you_mean;
 
 /// The snapshot that `text` says, checked, with every list sorted; or the first thing wrong.
 pub fn parse(text: &str) -> Result<Snapshot, SnapshotError> {

@@ -19,7 +19,7 @@ pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
 }
 
 /// The hint for an unknown name: the one that was meant, or else all that there are.
-pub(crate) fn did_you_mean(name: &str, known: &[&str]) -> String {
+pub fn did_you_mean(name: &str, known: &[&str]) -> String {
     match nearest(name, known.iter().copied()) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => format!("there is {}", listed(known)),

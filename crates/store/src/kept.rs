@@ -1,6 +1,6 @@
 //! What a store keeps beside the records of jobs.
 
-use model::{Ending, Fixed, Measured, Millis, Name, TenantId, Timestamp, WorkerId};
+use model::{Ending, Fixed, Measured, Millis, Name, State, TenantId, Timestamp, WorkerId};
 
 /// An attempt that ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,6 +86,17 @@ pub struct Setting {
     pub name: String,
     /// What it says; `None` removes it.
     pub document: Option<String>,
+}
+
+/// Unfinished jobs of one type in one state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// The type.
+    pub kind: Name,
+    /// The state.
+    pub state: State,
+    /// How many.
+    pub n_jobs: u64,
 }
 
 /// What a tenant used.

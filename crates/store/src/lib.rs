@@ -33,14 +33,14 @@ use model::{JobId, Millis, Record, Timestamp, WorkerId};
 
 pub use clock::{Clock, wall_clock};
 pub use error::{Error, Refusal};
-pub use kept::{Past, Run, Setting, SettingKind, Usage};
+pub use kept::{Past, Run, Setting, SettingKind, Tally, Usage};
 pub use memory::Memory;
 pub use options::Options;
 pub use request::{
     Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, Idempotency, LogChunk, LogPage,
     NewJob, Repeat, Report, Revived, Session, Start, Stream, Submission, Submitted,
 };
-pub use sqlite::Sqlite;
+pub use sqlite::{Backup, Sqlite, backup};
 
 /// What a store's method returns: an answer, once it is durable.
 ///
@@ -118,6 +118,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Jobs that pass a filter, a page at a time.
     fn jobs(&self, filter: Filter) -> Reply<'_, Vec<Record>>;
+
+    /// How many unfinished jobs there are of each type and state, by type.
+    fn tally(&self) -> Reply<'_, Vec<Tally>>;
 
     /// The ended attempts of a job, by number.
     fn attempts(&self, id: JobId) -> Reply<'_, Vec<Past>>;

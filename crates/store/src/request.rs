@@ -301,6 +301,8 @@ pub struct Filter {
     pub labels: Vec<(String, String)>,
     /// In this group.
     pub group: Option<String>,
+    /// Submitted on behalf of this job.
+    pub parent: Option<JobId>,
     /// On this worker now, or last.
     pub worker: Option<WorkerId>,
     /// That ended for this reason.

@@ -51,6 +51,22 @@ pub(crate) fn cpu_of(process: u32) -> Option<Duration> {
     Some(TICK * ticks.filter_map(|ticks| ticks.parse::<u32>().ok()).sum())
 }
 
+/// For how long this thread has had a core to itself, in seconds; zero where the system does not
+/// say. What others do on the machine does not count.
+pub(crate) fn on_core() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split_whitespace().next().and_then(|nanos| nanos.parse::<f64>().ok());
+    nanos.unwrap_or(0.0) / 1e9
+}
+
+/// The most memory that this process ever held, in bytes; zero where the system does not say.
+pub(crate) fn peak() -> usize {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok());
+    kilobytes.unwrap_or(0) * 1_024
+}
+
 /// Tells a person who watches what is being measured.
 pub(crate) struct Progress {
     bar: ProgressBar,

@@ -7,6 +7,7 @@ mod rules;
 mod loading;
 mod machine;
 pub(crate) mod run;
+pub(crate) mod simulate;
 
 use anyhow::Context;
 use clap::Args;

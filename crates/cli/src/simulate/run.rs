@@ -1,8 +1,10 @@
 //! One replay, with a bar for who watches.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use model::Millis;
 use sim::preset::{self, Preset};
-use sim::{Baseline, Fleet, Measures, Replay, Scheduler, Workload};
+use sim::promise::{self, Promise};
+use sim::{Baseline, Estimates, Fleet, Many, Measures, Replay, Scheduler, Workload};
 
 use super::{Options, estimates, failure, window, wrong};
 use crate::print::{self, Failure};
@@ -12,49 +14,106 @@ pub(super) struct Outcome {
     pub(super) policy: String,
     pub(super) replay: Replay,
     pub(super) measures: Measures,
+    /// The longest wait that was promised or asked for, and how that was kept.
+    pub(super) promise: Option<Promise>,
     /// How long the replay took here.
     pub(super) took_s: f64,
 }
 
-/// Replays the workload under the policy of that name.
+/// A policy, and what it is called in what is told.
+#[derive(Clone, Copy)]
+pub(super) struct Called<'a> {
+    name: &'a str,
+    policy: &'a str,
+}
+
+impl<'a> Called<'a> {
+    /// `name={…}` is called by its name; all others are called what they are.
+    pub(super) fn new(text: &'a str) -> Self {
+        let named = text.split_once('=').filter(|(_, policy)| policy.starts_with('{'));
+        let (name, policy) = named.unwrap_or((text, text));
+        Self { name, policy }
+    }
+}
+
+/// Replays the workload under a policy.
 pub(super) fn run(
     options: &Options,
-    name: &str,
+    Called { name, policy: text }: Called<'_>,
     workload: &Workload,
     fleet: &Fleet,
 ) -> Result<Outcome, Failure> {
-    let mut scheduler = scheduler(options, name, workload, fleet)?;
+    let policy = policy(text)?;
+    let mut scheduler = scheduler(options, &policy, workload, fleet)?;
+    let conditions = options.under.conditions()?;
     let bar = bar(name, workload);
     let mut watch = |n_ended| bar.set_position(u64::try_from(n_ended).unwrap_or(u64::MAX));
-    let tick = options.tick.map(model::Millis);
-    let replay = sim::replay(workload, &mut *scheduler, tick, &mut watch).map_err(failure)?;
+    let replay = sim::replay(workload, fleet, &mut *scheduler, &conditions, &mut watch);
+    let replay = replay.map_err(failure)?;
     let took_s = bar.elapsed().as_secs_f64();
     bar.finish_and_clear();
-    let measures = Measures::new(workload, fleet, &replay.starts);
-    Ok(Outcome { policy: name.to_owned(), replay, measures, took_s })
+    let stated = match &policy {
+        Policy::Baseline(_) => None,
+        Policy::Preset(policy, _) => promise::bound(policy, workload, fleet),
+    };
+    let bound = options.under.bound().or(stated);
+    let promise = bound.map(|bound| Promise::new(workload, &replay, bound));
+    let measures = Measures::new(workload, fleet, &replay);
+    Ok(Outcome { policy: name.to_owned(), replay, measures, promise, took_s })
 }
 
-fn scheduler<'a>(
-    options: &Options,
-    name: &str,
-    workload: &'a Workload,
-    fleet: &Fleet,
-) -> Result<Box<dyn Scheduler + 'a>, Failure> {
+/// What decides.
+enum Policy {
+    Baseline(Baseline),
+    /// With what it believes about lengths, if its name says so.
+    Preset(Box<model::Policy>, Option<Estimates>),
+}
+
+fn policy(name: &str) -> Result<Policy, Failure> {
     if let Some(baseline) = Baseline::from_name(name) {
-        let scheduler = baseline.scheduler(workload, fleet, window(options, true));
-        return scheduler.map_err(failure);
+        return Ok(Policy::Baseline(baseline));
+    }
+    let with_source = name.split_once(':').and_then(|(preset, source)| {
+        Some((model::Preset::from_name(preset)?.policy(), Estimates::parse(source)?))
+    });
+    if let Some((policy, estimates)) = with_source {
+        return Ok(Policy::Preset(Box::new(policy), Some(estimates)));
     }
     let policy = snapshot::policy(name).map_err(|error| {
         let hint = error.hint().map(ToOwned::to_owned);
         let baselines = Baseline::ALL.map(Baseline::name).join(", ");
         wrong(error.to_string(), hint.or(Some(format!("baselines are {baselines}"))))
     })?;
-    let how = preset::Options {
-        estimates: estimates(options)?,
-        seed: options.seed,
-        window: window(options, false),
+    Ok(Policy::Preset(Box::new(policy), None))
+}
+
+fn scheduler<'a>(
+    options: &Options,
+    policy: &Policy,
+    workload: &'a Workload,
+    fleet: &'a Fleet,
+) -> Result<Box<dyn Scheduler + 'a>, Failure> {
+    let (policy, source) = match policy {
+        Policy::Baseline(baseline) => {
+            if options.under.for_presets() {
+                let name = baseline.name();
+                print::note(&format!("{name} knows no quotas, budgets or other schedulers"));
+            }
+            let scheduler = baseline.scheduler(workload, fleet, window(options, true));
+            return scheduler.map_err(failure);
+        }
+        Policy::Preset(policy, source) => (policy, *source),
     };
-    Ok(Box::new(Preset::new(workload, fleet, policy, how).map_err(failure)?))
+    let how = preset::Options {
+        estimates: source.map_or_else(|| estimates(options), Ok)?,
+        seed: options.under.seed(),
+        window: window(options, false),
+        budget: options.under.budget_of_all()?,
+    };
+    Ok(match options.under.schedulers() {
+        (1, Millis::ZERO) => Box::new(Preset::new(workload, fleet, (**policy).clone(), how)),
+        several => Box::new(Many::new(workload, fleet, policy, how, several)),
+    })
 }
 
 fn bar(name: &str, workload: &Workload) -> ProgressBar {

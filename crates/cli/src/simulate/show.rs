@@ -2,7 +2,7 @@
 
 use model::{Fixed, Millis};
 use serde_json::{Value, json};
-use sim::measure::Waits;
+use sim::measure::{BelowMin, Losses, Waits};
 use sim::share::Share;
 use sim::{Bounds, Fleet, Workload};
 
@@ -60,6 +60,13 @@ fn run(outcome: &Outcome, workload: &Workload, bounds: &Bounds) -> Value {
         "wait_max": over(seconds(measures.all.max) * 1_000.0, bounds.wait_max_ms),
         "makespan": over(seconds(measures.makespan) * 1_000.0, bounds.makespan_ms),
     });
+    value["preempted"] = losses(&measures.preempted);
+    value["failed"] = losses(&measures.failed);
+    value["below_min"] = measures.below_min.iter().map(|own| below_min(own, workload)).collect();
+    value["bound"] = outcome.promise.map_or(Value::Null, |promise| {
+        json!({ "wait_max_s": seconds(promise.bound), "n_violations": promise.n_violations })
+    });
+    value["n_conflicts"] = json!(outcome.replay.n_conflicts);
     value["n_passes"] = json!(outcome.replay.n_passes);
     value["took_s"] = json!(outcome.took_s);
     value
@@ -74,6 +81,20 @@ fn waits(waits: &Waits) -> Value {
         "wait_p99_s": seconds(waits.p99),
         "wait_max_s": seconds(waits.max),
         "slowdown": waits.slowdown,
+    })
+}
+
+fn losses(losses: &Losses) -> Value {
+    json!({ "n_attempts": losses.n_attempts, "slot_s": losses.slot_s, "part": losses.part })
+}
+
+fn below_min(own: &BelowMin, workload: &Workload) -> Value {
+    let tenant = &workload.tenants[own.tenant];
+    json!({
+        "tenant": tenant.id.to_string(),
+        "min": tenant.quota.min,
+        "longest_s": seconds(own.longest),
+        "total_s": seconds(own.total),
     })
 }
 
@@ -100,26 +121,69 @@ fn seconds(length: Millis) -> f64 {
     Fixed::thousandths(length.0).to_f64()
 }
 
+/// The titles of columns, and the cells of rows.
+pub(super) type Cells = (Vec<&'static str>, Vec<Vec<String>>);
+
 /// A table of policies, with what cannot be beaten below, and one of parts for each policy.
 pub(super) fn tables(workload: &Workload, bounds: &Bounds, outcomes: &[Outcome]) -> String {
+    let (header, rows) = policies(bounds, outcomes);
+    let mut text = print::table(&header, rows, &(1..header.len()).collect::<Vec<_>>());
+    let (header, rows) = extras(outcomes);
+    if header.len() > 1 {
+        text.push('\n');
+        text += &print::table(&header, rows, &(1..header.len()).collect::<Vec<_>>());
+    }
+    let (header, rows) = parts(workload, outcomes);
+    text.push('\n');
+    text + &print::table(&header, rows, &(2..header.len()).collect::<Vec<_>>())
+}
+
+/// One row a policy, and what cannot be beaten.
+pub(super) fn policies(bounds: &Bounds, outcomes: &[Outcome]) -> Cells {
+    let mut header = vec!["policy", "mean s", "p50", "p95", "p99", "max", "slowdown", "used"];
+    header.extend(["makespan s", "jain", "share err", "lag"]);
     let mut rows: Vec<Vec<String>> = outcomes.iter().map(row).collect();
     rows.push(bound_row(bounds));
-    let header = [
-        "policy",
-        "mean s",
-        "p50",
-        "p95",
-        "p99",
-        "max",
-        "slowdown",
-        "used",
-        "makespan s",
-        "jain",
-        "share err",
-        "lag",
-    ];
-    let mut text = print::table(&header, rows, &(1..header.len()).collect::<Vec<_>>());
-    let header = ["policy", "jobs of", "n", "mean s", "p50", "p95", "p99", "max", "slowdown"];
+    (header, rows)
+}
+
+/// What was lost, and how bounds were kept; what happened nowhere is not told.
+pub(super) fn extras(outcomes: &[Outcome]) -> Cells {
+    let mut header = vec!["policy"];
+    let mut rows: Vec<Vec<String>> =
+        outcomes.iter().map(|outcome| vec![outcome.policy.clone()]).collect();
+    let mut add = |title, cells: Vec<Option<String>>| {
+        if cells.iter().any(Option::is_some) {
+            header.push(title);
+            for (row, cell) in rows.iter_mut().zip(cells) {
+                row.push(cell.unwrap_or_default());
+            }
+        }
+    };
+    let each = |cell: &dyn Fn(&Outcome) -> Option<String>| outcomes.iter().map(cell).collect();
+    let some = |number: usize| (number > 0).then(|| number.to_string());
+    let part = |part: f64| (part > 0.0).then(|| format!("{:.2} %", part * 100.0));
+    add("evicted", each(&|outcome| some(outcome.measures.preempted.n_attempts)));
+    add("preempted", each(&|outcome| part(outcome.measures.preempted.part)));
+    add("failed", each(&|outcome| some(outcome.measures.failed.n_attempts)));
+    add("lost", each(&|outcome| part(outcome.measures.failed.part)));
+    let late = |outcome: &Outcome| outcome.promise.map(|own| own.n_violations.to_string());
+    let bound = |outcome: &Outcome| outcome.promise.map(|own| format!("{:.0}", seconds(own.bound)));
+    add("bound s", each(&bound));
+    add("violations", each(&late));
+    let below = |outcome: &Outcome| {
+        let longest = outcome.measures.below_min.iter().map(|own| own.longest).max();
+        longest.map(|longest| format!("{:.1}", seconds(longest)))
+    };
+    add("below min s", each(&below));
+    let lost = |outcome: &Outcome| usize::try_from(outcome.replay.n_conflicts).ok();
+    add("lost claims", each(&|outcome| some(lost(outcome)?)));
+    (header, rows)
+}
+
+/// One row for each tenant, type and mode under each policy.
+pub(super) fn parts(workload: &Workload, outcomes: &[Outcome]) -> Cells {
+    let header = vec!["policy", "jobs of", "n", "mean s", "p50", "p95", "p99", "max", "slowdown"];
     let mut rows = Vec::new();
     for outcome in outcomes {
         // Beyond a few, tenants are for machines.
@@ -132,8 +196,7 @@ pub(super) fn tables(workload: &Workload, bounds: &Bounds, outcomes: &[Outcome])
             rows.push(row);
         }
     }
-    text.push('\n');
-    text + &print::table(&header, rows, &(2..header.len()).collect::<Vec<_>>())
+    (header, rows)
 }
 
 /// So many tenants and types are shown one by one.

@@ -148,3 +148,24 @@ fn jobs_that_share_a_resource_run_one_at_a_time() {
     let jobs = site.json(&[&arguments[..], &["--", "sh", "-c", &script]].concat());
     assert!(jobs.as_array().unwrap().iter().all(|job| job["state"] == "succeeded"));
 }
+
+#[test]
+fn what_happened_can_be_replayed_while_the_scheduler_runs() {
+    let site = Site::dev();
+    site.json(&["submit", "--array", "6", "--wait", "--", "sleep", "0.05"]);
+    site.submit(&["--wait", "--priority", "3", "--on-demand", "--", "true"]);
+    let url = format!("sqlite://{}", site.data().join("maitre.db").display());
+    let from = |more: &[&str]| site.json(&[&["simulate", "--from", &url], more].concat());
+    let told = from(&["--compare", "fifo,balanced"]);
+    assert_eq!(told["workload"]["n_jobs"], 7);
+    // One worker ran them, with both of its slots.
+    assert_eq!(told["fleet"], json!({ "n_workers": 1, "slots": 2 }));
+    let parts = told["runs"][1]["parts"].as_array().unwrap();
+    let people = parts.iter().find(|part| part["name"] == "on-demand").unwrap();
+    assert_eq!(people["n_jobs"], 1);
+    assert_eq!(from(&["--since", "1h", "--fleet", "1"])["workload"]["n_jobs"], 7);
+    let said = site.refused(&["simulate", "--from", &url, "--until", "1h"]);
+    assert!(said.contains("no job that was submitted then"), "{said}");
+    let said = site.refused(&["simulate", "--from", "postgres://db/maitre"]);
+    assert!(said.contains("no store for it yet"), "{said}");
+}

@@ -8,3 +8,7 @@ mod inputs;
 mod machines;
 mod memory;
 mod recover;
+mod lists;
+mod unprivileged;
+mod bulk;
+mod overview;

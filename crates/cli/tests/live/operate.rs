@@ -156,13 +156,27 @@ fn only_loopback_is_allowed_and_a_data_directory_has_one_scheduler() {
 }
 
 #[test]
-fn settings_come_from_a_file_then_the_environment_then_flags() {
+fn a_flag_goes_before_the_environment_and_that_before_the_file() {
     let site = Site::serve();
+    let lease = |variables: &[(&str, &str)], flags: &[&str]| {
+        let arguments = [&["serve", "--data-dir", ":memory:"], flags].concat();
+        let output = site.command(&arguments).envs(variables.iter().copied()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        let (_, rest) = told.split_once("`lease` is ").unwrap_or_else(|| panic!("{told}"));
+        rest.split(',').next().unwrap().to_owned()
+    };
+    // What is set is told, because it is too little for these heartbeats.
     std::fs::write(site.path("maitre.toml"), "heartbeat = \"5s\"\nlease = \"6s\"\n").unwrap();
-    let told = site.refused(&["serve", "--data-dir", ":memory:"]);
-    assert!(told.contains("`lease` is 6000 ms, less than three heartbeats"), "{told}");
-    let told = site.refused(&["serve", "--data-dir", ":memory:", "--lease", "7s"]);
-    assert!(told.contains("`lease` is 7000 ms"), "{told}");
+    let environment = [("MAITRE_LEASE", "7s")];
+    assert_eq!(lease(&[], &[]), "6000 ms");
+    assert_eq!(lease(&environment, &[]), "7000 ms");
+    assert_eq!(lease(&environment, &["--lease", "8s"]), "8000 ms");
+    assert_eq!(lease(&[], &["--lease", "8s"]), "8000 ms");
+    let mut serve = site.command(&["serve"]);
+    let told = serve.env("MAITRE_LEASE", "60s").env("MAITRE_JOBS_MAX", "many").output().unwrap();
+    let told = String::from_utf8(told.stderr).unwrap();
+    assert!(told.contains("the environment") && told.contains("many"), "{told}");
     std::fs::write(site.path("maitre.toml"), "leese = \"5s\"\n").unwrap();
     let told = site.refused(&["serve"]);
     assert!(told.contains("line 1") && told.contains("leese"), "{told}");

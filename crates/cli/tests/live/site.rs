@@ -31,16 +31,27 @@ impl Site {
     }
 
     pub(crate) fn start(arguments: &[&str]) -> Self {
+        Self::prepared(arguments, |_, _| {})
+    }
+
+    /// A scheduler that `prepare` has the last word on: which program, as whom.
+    pub(crate) fn prepared(arguments: &[&str], prepare: impl Fn(&Self, &mut Command)) -> Self {
         let dir = TempDir::new().expect("there is room for a directory");
         let mut site =
             Self { dir, address: "127.0.0.1:0".to_owned(), scheduler: None, workers: Vec::new() };
-        site.launch(arguments);
+        let mut command = command();
+        prepare(&site, &mut command);
+        site.launch_by(command, arguments);
         site
     }
 
     /// Starts the scheduler, at the address that it had before if it ran before.
     pub(crate) fn launch(&mut self, arguments: &[&str]) {
-        let mut child = command()
+        self.launch_by(command(), arguments);
+    }
+
+    fn launch_by(&mut self, mut command: Command, arguments: &[&str]) {
+        let mut child = command
             .args(arguments)
             .args(["--listen", &self.address, "--heartbeat", "100ms", "--lease", "1s"])
             .arg("--data-dir")
@@ -88,7 +99,12 @@ impl Site {
 
     /// Starts a worker that runs no command but those of its settings.
     pub(crate) fn work_named(&mut self, name: &str, arguments: &[&str]) {
-        let child = command()
+        self.work_as(command(), name, arguments);
+    }
+
+    /// Starts a worker by a command that is prepared already.
+    pub(crate) fn work_as(&mut self, mut command: Command, name: &str, arguments: &[&str]) {
+        let child = command
             .args(["work", "--name", name])
             .args(arguments)
             .env("MAITRE_SERVER", &self.address)
@@ -97,6 +113,11 @@ impl Site {
             .spawn()
             .expect("maitre starts");
         self.workers.push(child);
+    }
+
+    /// Another copy of the program, with nothing inherited that could change what it does.
+    pub(crate) fn program(path: &str) -> Command {
+        quiet(Command::new(path))
     }
 
     pub(crate) fn kill_scheduler(&mut self) {
@@ -121,12 +142,14 @@ impl Site {
 
     /// Runs a command.
     pub(crate) fn maitre(&self, arguments: &[&str]) -> Output {
-        command()
-            .args(arguments)
-            .env("MAITRE_SERVER", &self.address)
-            .current_dir(self.dir.path())
-            .output()
-            .expect("maitre starts")
+        self.command(arguments).output().expect("maitre starts")
+    }
+
+    /// A command that talks to this scheduler.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = command();
+        command.args(arguments).env("MAITRE_SERVER", &self.address).current_dir(self.dir.path());
+        command
     }
 
     /// What a command said, when all went well.
@@ -207,7 +230,10 @@ impl Drop for Site {
 }
 
 fn command() -> Command {
-    let mut command = Command::new(Path::new(env!("CARGO_BIN_EXE_maitre")));
+    quiet(Command::new(Path::new(env!("CARGO_BIN_EXE_maitre"))))
+}
+
+fn quiet(mut command: Command) -> Command {
     for variable in ["MAITRE_CONFIG", "MAITRE_SERVER", "MAITRE_LOG", "MAITRE_TENANT"] {
         command.env_remove(variable);
     }

@@ -130,6 +130,20 @@ impl Admin for Door {
         Ok(Response::new(Box::pin(tokio_stream::iter(pieces))))
     }
 
+    async fn types(
+        &self,
+        _request: Request<v1::TypesRequest>,
+    ) -> Result<Response<v1::TypesResponse>, Status> {
+        Ok(Response::new(v1::TypesResponse { types: self.types_now().await? }))
+    }
+
+    async fn load(
+        &self,
+        _request: Request<v1::LoadRequest>,
+    ) -> Result<Response<v1::LoadResponse>, Status> {
+        Ok(Response::new(self.load_now().await?))
+    }
+
     async fn status(
         &self,
         _request: Request<v1::StatusRequest>,

@@ -38,6 +38,13 @@ impl Jobs for Door {
         Ok(Response::new(self.whole(async move { door.take_in(request).await }).await?))
     }
 
+    async fn dry_run(
+        &self,
+        request: Request<v1::SubmitRequest>,
+    ) -> Result<Response<v1::DryRunResponse>, Status> {
+        Ok(Response::new(self.foresee(request.into_inner()).await?))
+    }
+
     async fn get(
         &self,
         request: Request<v1::GetRequest>,
@@ -81,6 +88,7 @@ impl Jobs for Door {
         ids(&request.ids)?;
         let filter =
             filter(request.filter.unwrap_or_default()).map_err(|error| answer::invalid(&error))?;
+        watchable(&filter).map_err(|error| answer::invalid(&error))?;
         Ok(Response::new(self.changes_of(filter, request.ids)))
     }
 
@@ -125,16 +133,13 @@ impl Jobs for Door {
     ) -> Result<Response<v1::ExplainResponse>, Status> {
         let id = request.into_inner().id;
         let record = self.record(id).await?;
-        let job = record.id.clone();
         let mut explained = from_record(&record);
         if explained.is_none() && record.state == State::Queued {
-            explained = self.ask(|answer| Question::Explain(job, answer)).await?;
+            let asked = Box::new(record.clone());
+            explained = self.ask(|answer| Question::Explain(asked, answer)).await?;
         }
-        let explained = explained.unwrap_or(Explained {
-            reason: String::new(),
-            detail: String::new(),
-            ahead: None,
-        });
+        let explained = explained.unwrap_or(Explained::nothing());
+        let estimate = explained.estimate;
         Ok(Response::new(v1::ExplainResponse {
             id,
             state: v1::State::from(record.state).into(),
@@ -142,6 +147,8 @@ impl Jobs for Door {
             detail: explained.detail,
             ahead: explained.ahead,
             why_there: self.why_there(&record).await?,
+            starts_in_ms: estimate.as_ref().map(|one| one.starts_in.0.max(0).unsigned_abs()),
+            estimate_basis: estimate.map(|one| one.basis).unwrap_or_default(),
         }))
     }
 
@@ -231,11 +238,27 @@ fn filter(filter: v1::JobFilter) -> Result<Filter, Invalid> {
         states: states?,
         kind: some(&filter.r#type).map(|kind| Name::new(&kind)),
         group: some(&filter.group),
+        parent: (filter.parent != 0).then(|| JobId::number(filter.parent)),
         worker: some(&filter.worker).map(|worker| WorkerId::new(&worker)),
         cause,
         labels: filter.labels.into_iter().collect(),
         before: None,
         max: PAGE_DEFAULT,
+    })
+}
+
+/// A change says little of its job: what it does not say cannot be asked for.
+fn watchable(filter: &Filter) -> Result<(), Invalid> {
+    let fields = [
+        ("labels", !filter.labels.is_empty()),
+        ("group", filter.group.is_some()),
+        ("parent", filter.parent.is_some()),
+        ("cause", filter.cause.is_some()),
+    ];
+    let given = fields.into_iter().find(|(_, is_given)| *is_given);
+    given.map_or(Ok(()), |(field, _)| {
+        let problem = "cannot be watched for; list such jobs, and watch them by their ids";
+        Err(Invalid::new(&format!("filter.{field}"), problem))
     })
 }
 

@@ -65,7 +65,8 @@ impl Scheduler {
             let is_same = seat.instance == arrival.instance;
             let _ = outbox.try_send(Err(superseded(is_same)));
         }
-        let learned = seat.map(|seat| seat.learned.clone()).unwrap_or_default();
+        let learned = seat.map(|seat| seat.learned.clone());
+        let learned = learned.or_else(|| self.fleet.remembered.remove(&worker)).unwrap_or_default();
         tracing::info!(%worker, generation = session.generation, "a worker came");
         self.inventories.came(&worker, arrival.has_inventory);
         let (stream, attempts) = (arrival.stream, arrival.attempts.clone());

@@ -64,6 +64,8 @@ impl Seat {
 pub(crate) struct Fleet {
     pub(crate) seats: BTreeMap<WorkerId, Seat>,
     by_stream: BTreeMap<StreamId, WorkerId>,
+    /// What workers had learned before this scheduler started, until they are back.
+    pub(crate) remembered: BTreeMap<WorkerId, VecDeque<Name>>,
 }
 
 impl Fleet {

@@ -6,7 +6,7 @@ use proto::v1::worker_message::Message as Ours;
 use serde_json::{Value, json};
 use server::Config;
 
-use crate::puppet::{attempt, succeeded};
+use crate::puppet::{Puppet, attempt, succeeded};
 use crate::site::{Site, hello, spec};
 
 const MINUTE: Millis = Millis::from_secs(60);
@@ -63,6 +63,83 @@ async fn hints_are_of_ten_jobs_unless_it_is_set() {
     }
     let learned: Vec<String> = (2..12).map(|n| format!("h{n:02}")).collect();
     assert_eq!(hints(&site).await, learned);
+}
+
+#[tokio::test]
+async fn hints_outlive_the_scheduler() {
+    let mut site = Site::with(Config { hints_learned: 2, ..Config::default() }).await;
+    let mut worker = site.worker("w").await;
+    for hint in ["a", "b", "c"] {
+        site.submit(hinted(hint)).await;
+        worker.serve().await;
+    }
+    site.stop().await;
+    site.go().await;
+    let mut worker = site.worker("w").await;
+    assert_eq!(hints(&site).await, ["b", "c"]);
+    // The next one takes the place of the oldest.
+    site.submit(hinted("d")).await;
+    worker.serve().await;
+    assert_eq!(hints(&site).await, ["c", "d"]);
+}
+
+/// Does the next job, having used so much memory.
+async fn serve_using(worker: &mut Puppet, ram_peak_mb: u64) {
+    let offer = worker.offer().await;
+    worker.accept(&offer).await;
+    let measured = v1::Measured {
+        ram_peak_mb: Some(ram_peak_mb),
+        cpu_ms: Some(10 * ram_peak_mb),
+        disk_bytes: Some(7),
+        out_of_memory: ram_peak_mb == 2_000,
+    };
+    worker
+        .say(Ours::Complete(v1::Complete { measured: Some(measured), ..succeeded(&offer) }))
+        .await;
+    worker.ack().await;
+}
+
+#[tokio::test]
+async fn what_runs_of_a_key_used_is_expected_of_the_next_and_decides_where_it_goes() {
+    let mut site = Site::start().await;
+    let of_key = |key: &str| v1::Spec { history_key: key.to_owned(), ..spec() };
+    let mut worker = site.worker("w").await;
+    // Nineteen of twenty use no more than 900 MB: that is what 95 of 100 do not exceed.
+    for ram in [100; 18].into_iter().chain([900, 2_000]) {
+        site.submit(of_key("big")).await;
+        serve_using(&mut worker, ram).await;
+    }
+    site.submit(of_key("small")).await;
+    serve_using(&mut worker, 10).await;
+    worker.say(Ours::Goodbye(v1::Goodbye {})).await;
+    // What was learned is known after a restart.
+    site.stop().await;
+    site.go().await;
+    site.set(v1::SettingKind::Policy, "", "resource-aware").await;
+    let mut narrow = site.worker_with(v1::Hello { slots: 2, ..hello("narrow") }).await;
+    narrow.beat(free_ram(100)).await;
+    let jobs = site.submit_all(vec![of_key("big"), of_key("new")]).await;
+    // It has room for both, but not the memory: the job without a past goes there, the other waits.
+    assert_eq!(narrow.offer().await.job, jobs[1]);
+    let told = site.why(jobs[0]).await;
+    assert_eq!(told.reason, "below-zero", "{told:?}");
+    assert!(told.detail.contains("more memory helps"), "{told:?}");
+    let world = site.world().await;
+    let history = &world["jobs"][0]["history"];
+    assert_eq!((&history["samples"], &history["ram_peak_mb"]), (&json!(20), &json!(900)));
+    assert_eq!((&history["cpu_ms"], &history["disk_bytes"]), (&json!(2_350), &json!(7)));
+    assert_eq!(history["oom_rate"], json!(0.05));
+    let mut wide = site.worker_with(hello("wide")).await;
+    assert_eq!(wide.offer().await.job, jobs[0]);
+}
+
+fn free_ram(ram_free_mb: u64) -> v1::Heartbeat {
+    let metrics = v1::Metrics {
+        ram_free_mb: Some(ram_free_mb),
+        ram_total_mb: Some(ram_free_mb),
+        ..v1::Metrics::default()
+    };
+    v1::Heartbeat { metrics: Some(metrics), ..v1::Heartbeat::default() }
 }
 
 async fn wait_averages(site: &Site) -> Value {
@@ -172,4 +249,18 @@ async fn progress_is_kept_and_told_to_those_who_watch() {
     };
     let record = site.record_when(job, is_kept).await;
     assert_eq!(record.state, State::Running);
+}
+
+#[tokio::test]
+async fn what_changes_do_not_say_cannot_be_watched_for() {
+    let site = Site::start().await;
+    let refused = async |filter| {
+        let request = v1::WatchRequest { filter: Some(filter), ids: Vec::new() };
+        site.jobs.clone().watch(request).await.map(|_| ()).unwrap_err().message().to_owned()
+    };
+    let group = v1::JobFilter { group: "g".to_owned(), ..v1::JobFilter::default() };
+    let told = refused(group).await;
+    assert!(told.starts_with("`filter.group` cannot be watched for; list such jobs"), "{told}");
+    let told = refused(v1::JobFilter { parent: 1, ..v1::JobFilter::default() }).await;
+    assert!(told.starts_with("`filter.parent` "), "{told}");
 }

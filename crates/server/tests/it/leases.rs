@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use model::{Millis, State};
 use proto::v1;
+use proto::v1::worker_message::Message as Ours;
 
 use crate::puppet::{Puppet, having};
 use crate::site::{Site, hello, spec};
@@ -129,4 +130,31 @@ async fn a_session_that_was_replaced_is_cut_off() {
     let told = old.next().await.unwrap_err();
     assert!(told.message().contains("newer session"), "{told}");
     new.beat(v1::Heartbeat::default()).await;
+}
+
+#[tokio::test]
+async fn after_a_loss_another_worker_is_preferred_though_the_first_is_free() {
+    let site = Site::start().await;
+    let (mut first, mut second) = (site.worker("a").await, site.worker("b").await);
+    let job = site.submit(spec()).await;
+    // Of two that are alike, the first by name.
+    let offer = first.offer().await;
+    first.accept(&offer).await;
+    site.record_when(job, |record| record.state == State::Running).await;
+    // It is well, has room, and does not know of the attempt any more.
+    first.beat(v1::Heartbeat::default()).await;
+    let again = second.offer().await;
+    assert_eq!((again.job, again.attempt), (job, 2));
+    let record = site.record(job).await;
+    assert_eq!((record.counts.losses, record.counts.failures), (1, 0));
+    let workers = site.admin.clone().workers(v1::WorkersRequest {}).await.unwrap().into_inner();
+    let (used, is_well): (Vec<u32>, Vec<bool>) =
+        workers.workers.iter().map(|worker| (worker.slots_used, worker.healthy)).unzip();
+    assert_eq!((used, is_well), (vec![0, 1], vec![true, true]));
+    // If there is no other, the one that lost it gets it again.
+    first.say(Ours::Goodbye(v1::Goodbye {})).await;
+    second.accept(&again).await;
+    second.beat(having(&[&again])).await;
+    second.beat(v1::Heartbeat::default()).await;
+    assert_eq!(second.offer().await.attempt, 3);
 }

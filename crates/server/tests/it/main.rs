@@ -14,3 +14,4 @@ mod leases;
 mod heartbeat;
 mod restart;
 mod moments;
+mod foresight;

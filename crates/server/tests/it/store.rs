@@ -7,7 +7,7 @@ use model::{JobId, Millis, Record, Timestamp, WorkerId};
 use store::{
     Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Error, Filter, LogChunk, LogPage,
     Memory, Past, Refusal, Reply, Report, Revived, Run, Session, Setting, Start, Store, Submission,
-    Submitted, Usage,
+    Submitted, Tally, Usage,
 };
 use tokio::sync::Semaphore;
 
@@ -112,6 +112,7 @@ impl Store for Faulty {
         expired(max: usize) -> Vec<Record>;
         job(id: JobId) -> Option<Record>;
         jobs(filter: Filter) -> Vec<Record>;
+        tally() -> Vec<Tally>;
         attempts(id: JobId) -> Vec<Past>;
         logs(page: LogPage) -> Vec<LogChunk>;
         set(settings: Vec<Setting>) -> ();

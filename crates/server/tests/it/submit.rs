@@ -50,3 +50,36 @@ async fn a_small_request_cannot_make_a_large_submission() {
     let taken = site.jobs.clone().submit(array(most - 1)).await.unwrap().into_inner();
     assert_eq!(taken.jobs.len(), usize::try_from(most - 1).unwrap());
 }
+
+fn after(indexes: &[u32]) -> v1::Spec {
+    v1::Spec { after_indexes: indexes.to_vec(), ..spec() }
+}
+
+#[tokio::test]
+async fn a_cycle_of_dependencies_is_refused_and_its_jobs_are_named() {
+    let site = Site::start().await;
+    let refused = async |jobs| {
+        let request = v1::SubmitRequest { jobs, ..v1::SubmitRequest::default() };
+        let status = site.jobs.clone().submit(request).await.unwrap_err();
+        assert_eq!(status.code(), Code::InvalidArgument);
+        status.message().to_owned()
+    };
+    assert_eq!(
+        refused(vec![spec(), after(&[0, 3]), after(&[1]), after(&[0, 2])]).await,
+        "`jobs[1].after_indexes` makes a cycle, in which no job could ever start: jobs[1] waits \
+         for jobs[3], jobs[3] waits for jobs[2], jobs[2] waits for jobs[1]"
+    );
+    assert_eq!(
+        refused(vec![after(&[0])]).await,
+        "`jobs[0].after_indexes` makes a cycle, in which no job could ever start: jobs[0] waits \
+         for jobs[0]"
+    );
+    // What is no cycle says what is wrong with it.
+    let told = refused(vec![after(&[1]), spec()]).await;
+    assert!(told.contains("has 1, which is not before 0"), "{told}");
+    let told = refused(vec![spec(), after(&[9])]).await;
+    assert!(told.contains("has 9, which is not before 1"), "{told}");
+    // Many ways to one job are no cycle, and nothing of what was refused is there.
+    let ids = site.submit_all(vec![spec(), after(&[0]), after(&[0]), after(&[1, 2, 0])]).await;
+    assert_eq!(ids, [1, 2, 3, 4]);
+}

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Millis, Timestamp};
 
-use crate::engine::{Scheduler, Seat};
+use crate::engine::{Loss, Scheduler, Seat};
 use crate::error::Error;
 use crate::fleet::Fleet;
 use crate::workload::Workload;
@@ -35,6 +35,8 @@ pub(super) struct Easy<'a> {
     /// `None` lets nobody go ahead.
     backfill: Option<Backfill>,
     times: Times,
+    /// All slots, and those that are free.
+    width: u32,
     free: u32,
     waiting: BTreeSet<(Timestamp, u32, usize)>,
     /// Those who wait, in the order in which they may go ahead.
@@ -47,12 +49,13 @@ pub(super) struct Easy<'a> {
 impl<'a> Easy<'a> {
     /// Stops at the first job that does not fit.
     pub(super) fn fcfs(workload: &'a Workload, fleet: &Fleet) -> Result<Self, Error> {
-        let free = width(workload, fleet)?;
+        let width = width(workload, fleet)?;
         Ok(Self {
             workload,
             backfill: None,
             times: Times::Perfect,
-            free,
+            width,
+            free: width,
             waiting: BTreeSet::new(),
             candidates: BTreeSet::new(),
             running: BTreeMap::new(),
@@ -160,6 +163,19 @@ impl Scheduler for Easy<'_> {
         let end = self.started[job] + self.estimate(job);
         self.running.remove(&(end, job));
         self.free += self.workload.jobs[job].slots;
+    }
+
+    fn lose(&mut self, job: usize, _: Loss, now: Timestamp) {
+        self.end(job, now);
+        self.arrive(job, now);
+    }
+
+    fn leave(&mut self, _: usize, _: Timestamp) {
+        self.free = 0;
+    }
+
+    fn join(&mut self, _: usize, _: Timestamp) {
+        self.free = self.width;
     }
 
     fn pass(&mut self, now: Timestamp) -> Vec<Seat> {

@@ -54,6 +54,12 @@ impl Lines {
         lines.filter_map(|(line, places)| Some((*line, *places.first()?)))
     }
 
+    /// The first so many of each line of a fit, whoever's they are.
+    pub(super) fn of_fit(&self, fit: usize, n: usize) -> impl Iterator<Item = (Line, Place)> {
+        let lines = self.0.iter().filter(move |(line, _)| line.fit == fit);
+        lines.flat_map(move |(line, places)| places.iter().take(n).map(|place| (*line, *place)))
+    }
+
     /// Whether anything of a tenant waits.
     pub(super) fn has_any_of(&self, tenant: usize) -> bool {
         self.heads_of(tenant).next().is_some()

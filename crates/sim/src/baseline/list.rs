@@ -4,7 +4,7 @@ use model::Timestamp;
 
 use super::lines::{Line, Lines};
 use super::seats::{Prefer, Seats};
-use crate::engine::{Scheduler, Seat};
+use crate::engine::{Loss, Scheduler, Seat};
 use crate::fleet::Fleet;
 use crate::workload::{Job, Workload};
 
@@ -45,6 +45,19 @@ impl Scheduler for List<'_> {
 
     fn end(&mut self, job: usize, _: Timestamp) {
         self.seats.give_back(self.seated[job], self.workload.jobs[job].slots);
+    }
+
+    fn lose(&mut self, job: usize, _: Loss, now: Timestamp) {
+        self.end(job, now);
+        self.arrive(job, now);
+    }
+
+    fn leave(&mut self, worker: usize, _: Timestamp) {
+        self.seats.leave(worker);
+    }
+
+    fn join(&mut self, worker: usize, _: Timestamp) {
+        self.seats.join(worker);
     }
 
     fn pass(&mut self, _: Timestamp) -> Vec<Seat> {

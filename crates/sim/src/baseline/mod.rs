@@ -9,6 +9,7 @@ mod seed3;
 mod seed4;
 mod sfq;
 mod easy;
+mod matching;
 
 use model::Millis;
 
@@ -38,6 +39,10 @@ pub enum Baseline {
     Seed3,
     /// One score of priority, age, rarity and on-demand, to the letter of its source.
     Seed4,
+    /// All free slots and the best jobs at once, by the score of `seed4` without rarity.
+    MatchS4,
+    /// All free slots and the best jobs at once, by length.
+    MatchSjf,
     /// By arrival, with room kept for the first that does not fit; others may go ahead if they do
     /// not delay it.
     Easy(Backfill, Times),
@@ -45,7 +50,7 @@ pub enum Baseline {
 
 impl Baseline {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Fifo,
         Self::Fcfs,
         Self::Prio,
@@ -58,6 +63,8 @@ impl Baseline {
         Self::Easy(Backfill::FirstCome, Times::Perfect),
         Self::Easy(Backfill::Shortest, Times::Requested),
         Self::Easy(Backfill::Shortest, Times::Perfect),
+        Self::MatchS4,
+        Self::MatchSjf,
     ];
 
     /// Its name.
@@ -71,6 +78,8 @@ impl Baseline {
             Self::SfqSjf => "sfq-sjf",
             Self::Seed3 => "seed3",
             Self::Seed4 => "seed4",
+            Self::MatchS4 => "match-s4",
+            Self::MatchSjf => "match-sjf",
             Self::Easy(Backfill::FirstCome, Times::Requested) => "easy",
             Self::Easy(Backfill::FirstCome, Times::Perfect) => "easy:perfect",
             Self::Easy(Backfill::Shortest, Times::Requested) => "easy-sjbf",
@@ -98,6 +107,12 @@ impl Baseline {
             Self::SfqSjf => Box::new(sfq::Sfq::shortest(workload, fleet)),
             Self::Seed3 => Box::new(seed3::Seed3::new(workload, fleet, window)),
             Self::Seed4 => Box::new(seed4::Seed4::new(workload, fleet)),
+            Self::MatchS4 => {
+                Box::new(matching::Matching::new(workload, fleet, matching::Worth::Score)?)
+            }
+            Self::MatchSjf => {
+                Box::new(matching::Matching::new(workload, fleet, matching::Worth::Short)?)
+            }
             Self::Fcfs => Box::new(easy::Easy::fcfs(workload, fleet)?),
             Self::Easy(backfill, times) => {
                 Box::new(easy::Easy::new(workload, fleet, backfill, times)?)

@@ -16,6 +16,8 @@ pub(super) enum Prefer {
 pub(super) struct Seats {
     /// Free slots of each worker.
     free: Vec<u32>,
+    /// All slots of each worker.
+    all: Vec<u32>,
     /// The workers of each fit, preferred ones first.
     by_fit: Vec<Vec<usize>>,
     /// Free slots of each fit.
@@ -44,6 +46,7 @@ impl Seats {
                 .map(|ix| (0..n_fits).filter(|fit| fits(ix, *fit)).collect())
                 .collect(),
             by_fit,
+            all: free.clone(),
             free,
         }
     }
@@ -87,5 +90,15 @@ impl Seats {
         for fit in &self.by_worker[worker] {
             self.free_by_fit[*fit] += u64::from(slots);
         }
+    }
+
+    /// A worker on which nothing runs is gone.
+    pub(super) fn leave(&mut self, worker: usize) {
+        self.take(worker, self.free[worker]);
+    }
+
+    /// A worker that was gone is back.
+    pub(super) fn join(&mut self, worker: usize) {
+        self.give_back(worker, self.all[worker]);
     }
 }

@@ -7,7 +7,7 @@ use model::{Millis, Timestamp};
 
 use super::lines::{Line, Lines, Place};
 use super::seats::{Prefer, Seats};
-use crate::engine::{Scheduler, Seat};
+use crate::engine::{Loss, Scheduler, Seat};
 use crate::fleet::Fleet;
 use crate::workload::Workload;
 
@@ -90,6 +90,20 @@ impl Scheduler for Seed3<'_> {
         let (used, completed) = &mut self.used[own.tenant];
         *used += own.area();
         *completed += 1;
+    }
+
+    fn lose(&mut self, job: usize, _: Loss, now: Timestamp) {
+        // Only what was completed counts as used.
+        self.seats.give_back(self.seated[job], self.workload.jobs[job].slots);
+        self.arrive(job, now);
+    }
+
+    fn leave(&mut self, worker: usize, _: Timestamp) {
+        self.seats.leave(worker);
+    }
+
+    fn join(&mut self, worker: usize, _: Timestamp) {
+        self.seats.join(worker);
     }
 
     fn pass(&mut self, now: Timestamp) -> Vec<Seat> {

@@ -4,9 +4,9 @@ use model::Timestamp;
 
 use super::lines::{Line, Lines, Place};
 use super::seats::{Prefer, Seats};
-use crate::engine::{Scheduler, Seat};
+use crate::engine::{Loss, Scheduler, Seat};
 use crate::fleet::Fleet;
-use crate::workload::Workload;
+use crate::workload::{Job, Workload};
 
 /// Thousandths of points for a step of priority.
 const PRIORITY: i64 = 1_024_000;
@@ -41,9 +41,19 @@ impl<'a> Seed4<'a> {
     fn score(&self, line: Line, place: Place, now: Timestamp) -> i64 {
         let free = i64::try_from(self.seats.free(line.fit)).unwrap_or(i64::MAX);
         let rarity = 1_000 * (RARITY / free.max(1));
-        let on_demand = if line.on_demand { ON_DEMAND } else { 0 };
-        slope(line.on_demand) * now.0 - place.key + rarity + on_demand
+        score(&self.workload.jobs[place.job], now) + rarity
     }
+}
+
+/// The score of a job without rarity, in thousandths.
+pub(super) fn score(job: &Job, now: Timestamp) -> i64 {
+    let on_demand = if job.on_demand { ON_DEMAND } else { 0 };
+    slope(job.on_demand) * now.0 - key(job) + on_demand
+}
+
+/// What is smaller, the higher the score is among jobs of one mode.
+pub(super) fn key(job: &Job) -> i64 {
+    slope(job.on_demand) * job.arrival.0 - PRIORITY * i64::from(job.priority)
 }
 
 const fn slope(on_demand: bool) -> i64 {
@@ -54,12 +64,24 @@ impl Scheduler for Seed4<'_> {
     fn arrive(&mut self, job: usize, _: Timestamp) {
         let own = &self.workload.jobs[job];
         let line = Line { on_demand: own.on_demand, ..Line::of(own) };
-        let key = slope(own.on_demand) * own.arrival.0 - PRIORITY * i64::from(own.priority);
-        self.lines.add(line, key, job, own);
+        self.lines.add(line, key(own), job, own);
     }
 
     fn end(&mut self, job: usize, _: Timestamp) {
         self.seats.give_back(self.seated[job], self.workload.jobs[job].slots);
+    }
+
+    fn lose(&mut self, job: usize, _: Loss, now: Timestamp) {
+        self.end(job, now);
+        self.arrive(job, now);
+    }
+
+    fn leave(&mut self, worker: usize, _: Timestamp) {
+        self.seats.leave(worker);
+    }
+
+    fn join(&mut self, worker: usize, _: Timestamp) {
+        self.seats.join(worker);
     }
 
     fn pass(&mut self, now: Timestamp) -> Vec<Seat> {

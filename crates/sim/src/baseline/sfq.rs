@@ -4,7 +4,7 @@ use model::Timestamp;
 
 use super::lines::{Line, Lines};
 use super::seats::{Prefer, Seats};
-use crate::engine::{Scheduler, Seat};
+use crate::engine::{Loss, Scheduler, Seat};
 use crate::fleet::Fleet;
 use crate::workload::{Job, Workload};
 
@@ -106,6 +106,19 @@ impl Scheduler for Sfq<'_> {
         let served = &mut self.served[own.tenant];
         served.settle(now);
         served.slots -= i64::from(own.slots);
+    }
+
+    fn lose(&mut self, job: usize, _: Loss, now: Timestamp) {
+        self.end(job, now);
+        self.arrive(job, now);
+    }
+
+    fn leave(&mut self, worker: usize, _: Timestamp) {
+        self.seats.leave(worker);
+    }
+
+    fn join(&mut self, worker: usize, _: Timestamp) {
+        self.seats.join(worker);
     }
 
     fn pass(&mut self, now: Timestamp) -> Vec<Seat> {

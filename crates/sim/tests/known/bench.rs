@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use model::{Millis, Timestamp};
 use sim::read::{self, Options, Reading};
-use sim::{Baseline, Fleet, Measures, Scheduler, Start, Workload, replay};
+use sim::{Baseline, Conditions, Fleet, Measures, Replay, Scheduler, Start, Workload, replay};
 
 /// A workload and the fleet that it runs on.
 pub(crate) struct Bench {
@@ -66,26 +66,37 @@ impl Bench {
 
     /// Where and when jobs start under a scheduler. Every start is checked.
     pub(crate) fn replay(&self, scheduler: &mut dyn Scheduler, tick: Option<Millis>) -> Vec<Start> {
-        let replay = replay(&self.workload, scheduler, tick, &mut |_| {});
-        let starts = replay.expect("every job starts").starts;
-        self.check(&starts);
-        starts
+        self.replay_under(scheduler, &Conditions { tick, ..Conditions::default() }).starts
+    }
+
+    /// What happens under a scheduler and conditions. Every attempt is checked.
+    pub(crate) fn replay_under(
+        &self,
+        scheduler: &mut dyn Scheduler,
+        conditions: &Conditions,
+    ) -> Replay {
+        let replay = replay(&self.workload, &self.fleet, scheduler, conditions, &mut |_| {});
+        let replay = replay.expect("every job starts");
+        self.check(&replay);
+        replay
     }
 
     pub(crate) fn measures(&self, name: &str) -> Measures {
-        Measures::new(&self.workload, &self.fleet, &self.starts(name, None))
+        let starts = self.starts(name, None);
+        Measures::new(&self.workload, &self.fleet, &Replay { starts, ..Replay::default() })
     }
 
     /// Nobody starts before it arrives or where it does not fit, and no slot is taken twice.
-    pub(crate) fn check(&self, starts: &[Start]) {
+    pub(crate) fn check(&self, replay: &Replay) {
         let mut changes: BTreeMap<(Timestamp, bool, usize), i64> = BTreeMap::new();
-        for (job, start) in self.workload.jobs.iter().zip(starts) {
+        for (job, start) in replay.attempts() {
+            let job = &self.workload.jobs[job];
             let worker = &self.fleet.workers[start.worker];
             assert!(start.at >= job.arrival, "{} starts before it arrives", job.id);
             assert!(self.fleet.fits(worker, &self.workload.fits[job.fit]), "{}", job.id);
             let slots = i64::from(job.slots);
             *changes.entry((start.at, true, start.worker)).or_default() += slots;
-            *changes.entry((start.at + job.duration, false, start.worker)).or_default() -= slots;
+            *changes.entry((start.end, false, start.worker)).or_default() -= slots;
         }
         let mut used = vec![0; self.fleet.workers.len()];
         for ((_, _, worker), change) in changes {

@@ -53,7 +53,8 @@ fn a_tick_delays_starts_to_its_multiples() {
 #[test]
 fn every_baseline_of_slots_starts_every_job_soundly() {
     let bench = het("hetovl").first(3_000);
-    for name in ["fifo", "prio", "sjf", "sfq", "sfq-sjf", "seed3", "seed4"] {
+    for name in ["fifo", "prio", "sjf", "sfq", "sfq-sjf", "seed3", "seed4", "match-s4", "match-sjf"]
+    {
         bench.starts(name, None);
     }
 }

@@ -5,3 +5,5 @@ mod small;
 mod het;
 mod kth;
 mod preset;
+mod conditions;
+mod random;

@@ -8,9 +8,9 @@ use sim::{Estimates, Start};
 use crate::bench::{Bench, het, kth_m};
 
 fn starts(bench: &Bench, policy: Policy, estimates: Estimates) -> Vec<Start> {
-    let options = Options { estimates, seed: 0, window: Millis::from_secs(24 * 3_600) };
-    let world = Preset::new(&bench.workload, &bench.fleet, policy, options);
-    bench.replay(&mut world.expect("there is no preemption"), None)
+    let options =
+        Options { estimates, seed: 0, window: Millis::from_secs(24 * 3_600), budget: None };
+    bench.replay(&mut Preset::new(&bench.workload, &bench.fleet, policy, options), None)
 }
 
 #[test]

@@ -3,12 +3,12 @@
 use model::job::Needs;
 use model::{Fixed, JobId, Millis, TenantId, Timestamp};
 use sim::workload::Bad;
-use sim::{Bounds, Fleet, Measures, Row, Workload};
+use sim::{Bounds, Fleet, Row, Workload};
 
 use crate::bench::Bench;
 
 /// One job a line: id, arrival, duration, tenant and slots, in milliseconds.
-fn bench(text: &str, fleet: &str) -> Bench {
+pub(crate) fn bench(text: &str, fleet: &str) -> Bench {
     let rows: Vec<Row> = text.lines().map(row).collect();
     Bench {
         workload: Workload::new(&rows, &[1, 3], Bad::default()).expect("the weights are fine"),
@@ -32,6 +32,7 @@ fn row(line: &str) -> Row {
         priority: 0,
         on_demand: false,
         history_key: None,
+        label: None,
     }
 }
 
@@ -99,8 +100,7 @@ fn time_is_compressed_by_a_factor_or_to_a_load() {
 fn shares_are_measured_while_all_tenants_wait() {
     // Until 20, both have jobs waiting: `a` of weight 1 has the slot for 10, `b` of 3 for 10.
     let bench = bench("1 0 10 a 1\n2 0 10 b 1\n3 0 10 a 1\n4 0 10 b 1", "1");
-    let starts = bench.starts("fifo", None);
-    let share = Measures::new(&bench.workload, &bench.fleet, &starts).share;
+    let share = bench.measures("fifo").share;
     let share = share.expect("there is contended time");
     assert_eq!(share.contended, Millis(20));
     assert_eq!((share.got, share.due), (vec![0.5, 0.5], vec![0.25, 0.75]));

@@ -82,6 +82,7 @@ pub fn cases() -> Vec<Case> {
         lease::what_a_worker_that_never_came_was_given_is_expired,
         read::unfinished_jobs_are_looked_at_by_id,
         read::lists_are_filtered_and_paged,
+        read::unfinished_jobs_are_counted_by_type_and_state,
         read::output_is_kept_once_and_up_to_a_limit,
         read::output_is_read_a_page_at_a_time,
         read::settings_are_set_and_removed,

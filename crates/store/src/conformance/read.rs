@@ -22,6 +22,22 @@ pub(super) async fn unfinished_jobs_are_looked_at_by_id(site: Site) {
     assert_eq!(page(None, 0).await, []);
 }
 
+pub(super) async fn unfinished_jobs_are_counted_by_type_and_state(site: Site) {
+    let kinds = ["b", "a", "b", "b", "c"];
+    for kind in kinds {
+        site.one(Spec { kind: Name::new(kind), ..spec() }).await;
+    }
+    let records = site.look().await;
+    site.run(&records[0], "v").await;
+    site.go(&records[4], Ending::Succeeded).await;
+    let tally = site.store.tally().await.expect("the store answers");
+    let tally: Vec<String> = tally
+        .iter()
+        .map(|tally| format!("{} {} {}", tally.kind, tally.state.name(), tally.n_jobs))
+        .collect();
+    assert_eq!(tally, ["a queued 1", "b queued 2", "b running 1"]);
+}
+
 pub(super) async fn lists_are_filtered_and_paged(site: Site) {
     let labels =
         [("a", "1"), ("b \"x\"", "2")].map(|(key, label)| (key.to_owned(), label.to_owned()));
@@ -31,7 +47,11 @@ pub(super) async fn lists_are_filtered_and_paged(site: Site) {
         Spec { labels: labels.clone().into(), ..spec() },
         Spec { tenant: TenantId::new("other"), group: group.clone(), ..spec() },
         Spec { kind: Name::new("other"), group: group.clone(), ..spec() },
-        Spec { labels: labels[..1].iter().cloned().collect(), ..spec() },
+        Spec {
+            labels: labels[..1].iter().cloned().collect(),
+            parent: Some(JobId::number(1)),
+            ..spec()
+        },
     ];
     for spec in specs {
         site.one(spec).await;
@@ -61,6 +81,9 @@ pub(super) async fn lists_are_filtered_and_paged(site: Site) {
     assert_eq!(found(Filter { labels: labels[..1].to_vec(), ..all() }).await, "5 2");
     assert_eq!(found(Filter { labels: labels.to_vec(), ..all() }).await, "2");
     assert_eq!(found(Filter { group, ..all() }).await, "4 3");
+    let parent = |number| Some(JobId::number(number));
+    assert_eq!(found(Filter { parent: parent(1), ..all() }).await, "5");
+    assert_eq!(found(Filter { parent: parent(2), ..all() }).await, "");
     assert_eq!(found(Filter { worker: Some(worker("w")), ..all() }).await, "4 1");
     assert_eq!(found(Filter { worker: Some(worker("v")), ..all() }).await, "5");
     assert_eq!(found(Filter { cause: Some(Cause::Permanent), ..all() }).await, "4");

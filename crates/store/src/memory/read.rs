@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use model::{Fixed, JobId, Record, TenantId, Timestamp};
+use model::{Fixed, JobId, Name, Record, State, TenantId, Timestamp};
 
 use super::World;
-use crate::{Filter, LogChunk, LogPage, Past, Run, Usage, minute, number};
+use crate::{Filter, LogChunk, LogPage, Past, Run, Tally, Usage, minute, number};
 
 impl World {
     pub(super) fn look(&self, after: Option<&JobId>, max: usize) -> Vec<Record> {
@@ -18,6 +18,19 @@ impl World {
         let before = number::before(filter.before.as_ref());
         let newest_first = self.jobs.range(..before).rev().map(|(_, record)| record);
         newest_first.filter(|record| passes(record, filter)).take(filter.max).cloned().collect()
+    }
+
+    pub(super) fn tally(&self) -> Vec<Tally> {
+        let mut counts: BTreeMap<(&Name, State), u64> = BTreeMap::new();
+        for record in self.unfinished.iter().map(|number| &self.jobs[number]) {
+            *counts.entry((&record.spec.kind, record.state)).or_default() += 1;
+        }
+        let tally = |((kind, state), n_jobs): ((&Name, State), u64)| Tally {
+            kind: kind.clone(),
+            state,
+            n_jobs,
+        };
+        counts.into_iter().map(tally).collect()
     }
 
     pub(super) fn attempts(&self, id: &JobId) -> Vec<Past> {
@@ -69,6 +82,7 @@ fn passes(record: &Record, filter: &Filter) -> bool {
         && filter.kind.as_ref().is_none_or(|kind| spec.kind == *kind)
         && filter.labels.iter().all(|(key, label)| spec.labels.get(key) == Some(label))
         && filter.group.as_ref().is_none_or(|group| spec.group.as_ref() == Some(group))
+        && filter.parent.as_ref().is_none_or(|parent| spec.parent.as_ref() == Some(parent))
         && filter.worker.as_ref().is_none_or(on)
         && filter.cause.is_none_or(|cause| record.cause == Some(cause))
 }

@@ -9,7 +9,7 @@ use crate::chunk::{self, Keep};
 use crate::{
     Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, LogChunk, LogPage, Past,
     Refusal, Reply, Report, Revived, Run, Session, Setting, Start, Store, Submission, Submitted,
-    Usage, number, transition,
+    Tally, Usage, number, transition,
 };
 
 impl Memory {
@@ -112,6 +112,10 @@ impl Store for Memory {
 
     fn jobs(&self, filter: Filter) -> Reply<'_, Vec<Record>> {
         self.reply(|world, _| world.filtered(&filter))
+    }
+
+    fn tally(&self) -> Reply<'_, Vec<Tally>> {
+        self.reply(|world, _| world.tally())
     }
 
     fn attempts(&self, id: JobId) -> Reply<'_, Vec<Past>> {

@@ -1,11 +1,12 @@
 //! Jobs are read, a page at a time.
 
-use model::{Cause, JobId, Record, State};
+use model::{Cause, JobId, Name, Record, State};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Result, params_from_iter};
 
+use super::fault::unreadable;
 use super::row::{self, finished_columns, jobs_columns};
-use crate::{Filter, number};
+use crate::{Filter, Tally, number};
 
 const LOOK: &str = concat!("SELECT ", jobs_columns!(), "WHERE j.id > ?1 ORDER BY j.id LIMIT ?2");
 
@@ -40,6 +41,20 @@ pub(super) fn jobs(connection: &Connection, filter: &Filter) -> Result<Vec<Recor
     records.sort_by(|one, two| two.id.cmp(&one.id));
     records.truncate(filter.max);
     Ok(records)
+}
+
+const TALLY: &str = "SELECT kind, state, count(*) FROM jobs GROUP BY kind, state";
+
+pub(super) fn tally(connection: &Connection) -> Result<Vec<Tally>> {
+    let mut statement = connection.prepare_cached(TALLY)?;
+    let rows = statement.query_map([], |read| {
+        let state = row::named(read, 1, State::named)?.ok_or_else(|| unreadable("a state"))?;
+        let kind = Name::new(&read.get::<_, String>(0)?);
+        Ok(Tally { kind, state, n_jobs: read.get::<_, i64>(2)?.unsigned_abs() })
+    })?;
+    let mut tallies: Vec<Tally> = rows.collect::<Result<_>>()?;
+    tallies.sort_by(|one, two| (&one.kind, one.state).cmp(&(&two.kind, two.state)));
+    Ok(tallies)
 }
 
 /// The part of a statement after `WHERE`, and its values.
@@ -86,6 +101,10 @@ impl Condition {
         if let Some(group) = &filter.group {
             let value = condition.bind(group.clone());
             condition.and(&format!("j.group_name = {value}"));
+        }
+        if let Some(parent) = &filter.parent {
+            let value = condition.bind(parent.to_string());
+            condition.and(&format!("s.document ->> '$.parent' = {value}"));
         }
         if !states.is_empty() {
             let names: Vec<String> =

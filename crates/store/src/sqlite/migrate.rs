@@ -63,6 +63,11 @@ pub(super) fn check(connection: &Connection, path: &str) -> Result<(), Error> {
     Ok(())
 }
 
+/// Whether the schema is up to date.
+pub(super) fn is_current(connection: &Connection) -> bool {
+    applied(connection).is_ok_and(|applied| applied.len() == STEPS.len())
+}
+
 /// Brings the schema up to date.
 pub(super) fn migrate(connection: &mut Connection, now: Timestamp) -> rusqlite::Result<()> {
     for (number, step) in (1_i64..).zip(STEPS) {

@@ -4,6 +4,7 @@
 //! `transition.rs`, for every store alike.
 
 mod open;
+mod backup;
 mod migrate;
 mod fault;
 mod writer;
@@ -42,11 +43,13 @@ use fault::Broken;
 use reader::Read;
 use writer::{CALLS_MAX, Call, Desk, Writer};
 
+pub use backup::{Backup, backup};
+
 /// A store in one `SQLite` file. When it is dropped, what has arrived is finished first.
 pub struct Sqlite {
     clock: Arc<Steady>,
     broken: Broken,
-    /// `None` only while it is being dropped.
+    /// `None` while it is being dropped, and where it was opened to read.
     calls: Option<mpsc::Sender<Box<dyn Call>>>,
     /// Empty for a store in memory, which has one connection for all.
     reads: Vec<mpsc::Sender<Read>>,
@@ -68,13 +71,28 @@ impl Sqlite {
         let connections = [open::reader(path)?, open::reader(path)?];
         let mut store = Self::begin(connection, options)?;
         for connection in connections {
-            let (sender, receiver) = mpsc::channel(CALLS_MAX);
-            let broken = store.broken.clone();
-            let work = move || reader::run(&connection, &broken, receiver);
-            store.threads.push(spawn("store-read", work)?);
-            store.reads.push(sender);
+            store.add_reader(connection)?;
         }
         Ok(store)
+    }
+
+    /// Opens a file that is there, also while a scheduler works on it. What would write is refused.
+    pub fn open_to_read(path: &Path, options: Options) -> Result<Self, Error> {
+        let connection = open::to_read(path)?;
+        let clock = Arc::new(Steady::new(options.clock, Timestamp(0)));
+        let broken = Broken::default();
+        let mut store = Self { clock, broken, calls: None, reads: Vec::new(), threads: Vec::new() };
+        store.add_reader(connection)?;
+        Ok(store)
+    }
+
+    fn add_reader(&mut self, connection: Connection) -> Result<(), Error> {
+        let (sender, receiver) = mpsc::channel(CALLS_MAX);
+        let broken = self.broken.clone();
+        let work = move || reader::run(&connection, &broken, receiver);
+        self.threads.push(spawn("store-read", work)?);
+        self.reads.push(sender);
+        Ok(())
     }
 
     /// A store that is gone with the process.

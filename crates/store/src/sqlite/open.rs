@@ -61,6 +61,20 @@ pub(super) fn reader(path: &Path) -> Result<Connection, Error> {
     Ok(connection)
 }
 
+/// A connection that cannot write, to a file that must be there, be ours, and be up to date.
+pub(super) fn to_read(path: &Path) -> Result<Connection, Error> {
+    check_version()?;
+    let connection = reader(path)?;
+    migrate::check(&connection, &path.display().to_string())?;
+    if !migrate::is_current(&connection) {
+        return Err(Error::Unusable(format!(
+            "`{}` is empty or of an older version; a scheduler that opens it brings it up to date",
+            path.display()
+        )));
+    }
+    Ok(connection)
+}
+
 fn check_version() -> Result<(), Error> {
     if rusqlite::version_number() >= SQLITE_VERSION_MIN {
         return Ok(());

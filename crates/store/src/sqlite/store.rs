@@ -9,7 +9,7 @@ use super::{
 use crate::{
     Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, LogChunk, LogPage, Past,
     Refusal, Reply, Report, Revived, Run, Session, Setting, Start, Store, Submission, Submitted,
-    Usage,
+    Tally, Usage,
 };
 
 impl Store for Sqlite {
@@ -94,6 +94,10 @@ impl Store for Sqlite {
 
     fn jobs(&self, filter: Filter) -> Reply<'_, Vec<Record>> {
         self.read(Lane::Many, "list jobs", move |connection| list::jobs(connection, &filter))
+    }
+
+    fn tally(&self) -> Reply<'_, Vec<Tally>> {
+        self.read(Lane::Many, "count jobs", list::tally)
     }
 
     fn attempts(&self, id: JobId) -> Reply<'_, Vec<Past>> {

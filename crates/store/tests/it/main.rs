@@ -6,6 +6,7 @@ mod conformance;
 mod twins;
 mod crowd;
 mod reopened;
+mod backup;
 mod refused;
 mod full;
 mod killed;

@@ -56,3 +56,19 @@ fn the_log_is_copied_to_the_file_before_it_grows_large() {
     store.close();
     assert!(!std::path::Path::new(&wal).exists(), "the log is left behind");
 }
+
+#[test]
+fn what_is_opened_to_read_is_read_beside_its_owner_and_changes_nothing() {
+    let (place, time) = (Place::new(), Time::new());
+    let missing = Sqlite::open_to_read(&place.file(), options(&time));
+    assert!(missing.is_err() && !place.file().exists(), "what is not there is not made");
+    let owner = Sqlite::open(&place.file(), options(&time)).unwrap();
+    let id = block_on(submit(&owner, 1)).unwrap().remove(0).id;
+    let reader = Sqlite::open_to_read(&place.file(), options(&time)).unwrap();
+    assert_eq!(block_on(reader.job(id.clone())).unwrap().unwrap().id, id);
+    assert!(block_on(reader.cancel(vec![id.clone()])).is_err(), "it cannot write");
+    let next = block_on(submit(&owner, 1)).unwrap().remove(0).id;
+    assert!(block_on(reader.job(next)).unwrap().is_some(), "it sees what its owner does");
+    drop(reader);
+    assert_eq!(block_on(owner.look(None, 9)).unwrap().len(), 2);
+}

@@ -35,7 +35,7 @@ const SETTLE: Duration = Duration::from_secs(2);
 Examples:
   maitre bench run
   maitre bench run --jobs 10000,100000,1000000 --seconds 5
-  maitre bench run --dir /var/lib --json      (the disk that jobs will be kept on)")]
+  maitre bench run --dir /var/lib --json")]
 pub(crate) struct Options {
     /// Queue lengths.
     #[arg(long, value_delimiter = ',', value_name = "N", default_value = "10000,100000")]
@@ -49,7 +49,8 @@ pub(crate) struct Options {
     /// Seconds for each figure that is a sample.
     #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
     seconds: f64,
-    /// Where data is kept meanwhile, in a directory that is removed at the end.
+    /// Where data is kept meanwhile, in a directory that is removed at the end: on the disk that
+    /// jobs will be kept on.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// For machines.

@@ -14,7 +14,7 @@ use store::{
 pub(super) enum Operation {
     Pass(Millis),
     Reopen,
-    Tell(Request),
+    Tell(Box<Request>),
 }
 
 /// What is told. Jobs are named by number; claims and ends that are current are found by looking.
@@ -115,7 +115,7 @@ pub(super) fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
         3 => (1..5_000_i64).prop_map(|ms| Operation::Pass(Millis(ms))),
         1 => Just(Operation::Reopen),
-        20 => request().prop_map(Operation::Tell),
+        20 => request().prop_map(|request| Operation::Tell(Box::new(request))),
     ]
 }
 
@@ -307,6 +307,7 @@ fn filter() -> impl Strategy<Value = Filter> {
     (some, prop::option::of(job()), key(), 0..9_usize).prop_map(|(some, before, group, max)| {
         let (tenant, states, worker, cause) = some;
         let labels = group.iter().map(|_| ("a".to_owned(), "1".to_owned())).collect();
-        Filter { tenant, states, worker, cause, before, group, labels, max, kind: None }
+        let (kind, parent) = (None, None);
+        Filter { tenant, states, worker, cause, before, group, parent, labels, max, kind }
     })
 }

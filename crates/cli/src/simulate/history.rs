@@ -1,0 +1,187 @@
+//! What really happened, out of a store.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Context as _;
+use model::job::Needs;
+use model::{Ending, JobId, Millis, Name, Record, State, Timestamp, Worker, WorkerId};
+use sim::workload::Bad;
+use sim::{Fleet, Row};
+use store::{Filter, Options, Past, Sqlite, Store};
+
+use super::wrong;
+use crate::client;
+use crate::print::Failure;
+
+/// Jobs that were submitted in a time and have ended, and who ran them.
+pub(super) struct History {
+    pub(super) rows: Vec<Row>,
+    pub(super) bad: Bad,
+    pub(super) fleet: Option<Fleet>,
+}
+
+/// When jobs were submitted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    pub(super) since: Timestamp,
+    pub(super) until: Timestamp,
+}
+
+/// Jobs are read so many at a time.
+const PAGE: usize = 1_000;
+/// So many jobs of a history are read.
+const JOBS_MAX: usize = 10_000_000;
+
+/// The history in the store at `url`.
+pub(super) fn read(url: &str, span: Span) -> Result<History, Failure> {
+    let store = open(url)?;
+    let runtime = client::runtime()?;
+    let (records, attempts) = runtime.block_on(async { load(&*store, span).await })?;
+    drop(store);
+    if records.is_empty() {
+        let error = format!("`{url}` has no job that was submitted then and ran to an end");
+        return Err(wrong(error, Some("`--since` and `--until` say when".to_owned())));
+    }
+    let first = records.iter().filter_map(ready).min().unwrap_or(span.since);
+    let mut bad = Bad::default();
+    let mut rows = Vec::new();
+    for (record, past) in records.iter().zip(&attempts) {
+        match row(record, past, first) {
+            Ok(row) => rows.push(row),
+            Err(problem) => bad.add(|| format!("job {}: {problem}", record.id)),
+        }
+    }
+    Ok(History { rows, bad, fleet: fleet(&records, &attempts) })
+}
+
+/// Every store is read by the same trait; this is which there are.
+fn open(url: &str) -> Result<Box<dyn Store>, Failure> {
+    let known = "`sqlite://maitre-data/maitre.db` is the store of `maitre dev`";
+    match url.split_once("://") {
+        Some(("sqlite", path)) => {
+            let store = Sqlite::open_to_read(Path::new(path), Options::default());
+            Ok(Box::new(store.map_err(|error| wrong(error.to_string(), Some(known.to_owned())))?))
+        }
+        Some(("postgres" | "postgresql", _)) => {
+            let error = "`--from postgres://…` cannot be read: Maitre has no store for it yet";
+            Err(wrong(error.to_owned(), Some(known.to_owned())))
+        }
+        _ => Err(wrong(format!("`--from {url}` is no store"), Some(known.to_owned()))),
+    }
+}
+
+type Loaded = (Vec<Record>, Vec<Vec<Past>>);
+
+/// The finished jobs of a time, oldest first, each with its attempts.
+async fn load(store: &dyn Store, span: Span) -> Result<Loaded, Failure> {
+    let (mut records, mut attempts) = (Vec::new(), Vec::new());
+    let mut before: Option<JobId> = None;
+    loop {
+        let filter = Filter {
+            states: vec![State::Succeeded, State::Failed],
+            before: before.clone(),
+            max: PAGE,
+            ..Filter::default()
+        };
+        let page = store.jobs(filter).await.context("read the history")?;
+        before = page.last().map(|record| record.id.clone());
+        // Ids go up with the moment of submission.
+        let is_past = page.last().is_none_or(|last| last.created < span.since);
+        for record in page {
+            let is_then = record.created >= span.since && record.created < span.until;
+            if is_then && records.len() < JOBS_MAX {
+                let past = store.attempts(record.id.clone()).await.context("read the history")?;
+                // What never ran, such as a job that was too late, says nothing.
+                if !past.is_empty() {
+                    records.push(record);
+                    attempts.push(past);
+                }
+            }
+        }
+        if is_past || records.len() >= JOBS_MAX {
+            records.reverse();
+            attempts.reverse();
+            return Ok((records, attempts));
+        }
+    }
+}
+
+/// When a job could first have run: waits for other jobs are not a scheduler's.
+fn ready(record: &Record) -> Option<Timestamp> {
+    let not_before = record.spec.not_before;
+    record.ready.map(|ready| not_before.map_or(ready, |moment| moment.max(ready)))
+}
+
+fn row(record: &Record, past: &[Past], first: Timestamp) -> Result<Row, String> {
+    let spec = &record.spec;
+    let last = past.last().ok_or("it never ran")?;
+    let ready = ready(record).ok_or("it was never ready")?;
+    let key = (!spec.history_key.is_empty()).then(|| Name::new(&spec.history_key));
+    Ok(Row {
+        id: record.id.clone(),
+        arrival: Timestamp(ready.since(first).0),
+        duration: last.ended.since(last.started.unwrap_or(last.claimed)),
+        requested: spec.estimate,
+        tenant: spec.tenant.clone(),
+        kind: Some(spec.kind.clone()),
+        needs: spec.needs.clone(),
+        slots: spec.slots,
+        priority: record.priority,
+        on_demand: spec.on_demand,
+        history_key: key,
+        label: spec.hint.clone(),
+    })
+}
+
+/// The workers that ran the jobs, as far as what they ran says what they are: the types and needs
+/// of their jobs, and as many slots as they ever had busy at once.
+fn fleet(records: &[Record], attempts: &[Vec<Past>]) -> Option<Fleet> {
+    let mut seen: BTreeMap<WorkerId, Seen> = BTreeMap::new();
+    for (record, past) in records.iter().zip(attempts) {
+        for attempt in past.iter().filter(|attempt| attempt.ending != Ending::Refused) {
+            seen.entry(attempt.worker.clone()).or_default().add(record, attempt);
+        }
+    }
+    let workers = seen.into_iter().map(|(id, seen)| seen.worker(id));
+    Fleet::of_workers(workers.collect())
+}
+
+/// What a worker did.
+#[derive(Default)]
+struct Seen {
+    kinds: Vec<Name>,
+    has: Needs,
+    /// Slots that were taken or given back, and when.
+    changes: Vec<(Timestamp, i64)>,
+}
+
+impl Seen {
+    fn add(&mut self, record: &Record, attempt: &Past) {
+        let slots = i64::from(record.spec.slots);
+        self.changes.push((attempt.claimed, slots));
+        self.changes.push((attempt.ended.max(attempt.claimed + Millis(1)), -slots));
+        self.kinds.push(record.spec.kind.clone());
+        for (key, values) in &record.spec.needs {
+            self.has.entry(key.clone()).or_default().extend(values.iter().cloned());
+        }
+    }
+
+    fn worker(mut self, id: WorkerId) -> Worker {
+        let sorted = |names: &mut Vec<Name>| {
+            names.sort_unstable();
+            names.dedup();
+        };
+        sorted(&mut self.kinds);
+        self.has.values_mut().for_each(sorted);
+        // What ends at a moment makes room for what starts at it.
+        self.changes.sort_unstable();
+        let (mut slots, mut most) = (0, 1);
+        for (_, change) in self.changes {
+            slots += change;
+            most = most.max(slots);
+        }
+        let slots = u32::try_from(most).unwrap_or(u32::MAX);
+        Worker { types: self.kinds, has: self.has, slots, ..Worker::new(id) }
+    }
+}

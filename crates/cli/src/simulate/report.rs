@@ -1,0 +1,80 @@
+//! One page for people to keep, with its pictures beside it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use sim::report::{self, Run, Table};
+use sim::{Bounds, Fleet, Workload};
+
+use super::run::Outcome;
+use super::{Options, show};
+use crate::print::Failure;
+
+/// Writes the page and the pictures; where the page is.
+pub(super) fn write(
+    folder: &Path,
+    options: &Options,
+    (workload, fleet): (&Workload, &Fleet),
+    bounds: &Bounds,
+    outcomes: &[Outcome],
+) -> Result<PathBuf, Failure> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
+    let runs: Vec<Run<'_>> = outcomes
+        .iter()
+        .map(|outcome| Run { name: &outcome.policy, replay: &outcome.replay })
+        .collect();
+    let pictures = report::pictures(workload, fleet, &runs);
+    for picture in &pictures {
+        super::write(&folder.join(format!("{}.svg", picture.name)), &picture.svg)?;
+    }
+    let title = format!("What would have happened: {}", options.source.name());
+    let table = |title: &str, (header, rows): show::Cells| Table {
+        title: title.to_owned(),
+        header: header.into_iter().map(ToOwned::to_owned).collect(),
+        rows,
+    };
+    let mut tables = vec![
+        table("Policies", show::policies(bounds, outcomes)),
+        table("By tenant, type and mode", show::parts(workload, outcomes)),
+    ];
+    let extras = show::extras(outcomes);
+    if extras.0.len() > 1 {
+        tables.insert(1, table("Losses and bounds", extras));
+    }
+    let path = folder.join("report.html");
+    super::write(
+        &path,
+        &report::page(&title, &notes(options, workload, fleet), &tables, &pictures),
+    )?;
+    Ok(path)
+}
+
+fn notes(options: &Options, workload: &Workload, fleet: &Fleet) -> Vec<String> {
+    let hours = f64::from(i32::try_from(workload.last_arrival().0 / 36_000).unwrap_or(0)) / 100.0;
+    let mut notes = vec![
+        format!(
+            "{} jobs of {} tenants over {hours} hours, on {} workers with {} slots; lengths are \
+             believed from: {}.",
+            workload.jobs.len(),
+            workload.tenants.len(),
+            fleet.workers.len(),
+            fleet.slots(),
+            options.estimates
+        ),
+        "Waits are in seconds, from arrival to the start of the attempt that ended the job. \
+         Slowdown is how many times longer a job took than it ran, jobs below 10 s counted as \
+         10 s. Used is the part of all slot time up to the last arrival. Shares, the Jain index \
+         and lag (slot-seconds) are over the time in which every tenant had something waiting. \
+         The last row is what no schedule can beat."
+            .to_owned(),
+    ];
+    if workload.bad.count > 0 {
+        let told = workload.bad.told.join("; ");
+        notes.push(format!("{} rows were left out: {told}.", workload.bad.count));
+    }
+    if options.policy.len() + options.compare.len() > report::RUNS_MAX {
+        notes.push(format!("Only the first {} policies are drawn.", report::RUNS_MAX));
+    }
+    notes
+}

@@ -1,0 +1,81 @@
+//! What would become of jobs that nobody has submitted: decided on a copy of the world.
+
+use std::collections::BTreeMap;
+
+use decide::World;
+use model::{Action, Event, Job, JobId, Millis, Placement, Snapshot, Spec};
+
+use crate::estimate::{Pace, Wait, estimate, slots_that_fit};
+use crate::explain::Explained;
+use crate::queue::new_job;
+use crate::round::why;
+use crate::scheduler::Scheduler;
+
+/// The world as it is, and jobs that are not in it.
+pub(crate) struct Rehearsal {
+    snapshot: Snapshot,
+    jobs: Vec<(Job, Spec)>,
+    /// How long attempts took lately.
+    mean: Option<Millis>,
+}
+
+/// What would become of one of them.
+pub(crate) enum Foreseen {
+    Placed { worker: String, why: String },
+    Held(Explained),
+}
+
+impl Scheduler {
+    /// Copies the world; what comes of it is found out elsewhere.
+    pub(crate) fn rehearsal(&self, specs: Vec<Spec>) -> Rehearsal {
+        let snapshot = self.snapshot();
+        let (now, histories) = (snapshot.now, &self.histories);
+        let job = |(index, spec): (usize, Spec)| {
+            // After all that are there: their ids are numbers.
+            let id = JobId::new(&format!("new-{index:06}"));
+            (new_job(id, &spec, now, histories), spec)
+        };
+        let jobs = specs.into_iter().enumerate().map(job).collect();
+        Rehearsal { snapshot, jobs, mean: self.samples.mean_duration(now) }
+    }
+}
+
+impl Rehearsal {
+    /// One round with the new jobs in the queue. Takes as long as the queue is.
+    pub(crate) fn run(self) -> Vec<Foreseen> {
+        let Self { snapshot, jobs, mean } = self;
+        let mut world = World::from_snapshot(&snapshot);
+        for (job, _) in &jobs {
+            world.apply(Event::Queued(Box::new(job.clone())));
+        }
+        let mut placed: BTreeMap<JobId, Placement> = BTreeMap::new();
+        for action in world.decide(snapshot.now) {
+            if let Action::Place(placement) = action {
+                placed.insert(placement.job.clone(), placement);
+            }
+        }
+        let foresee = |(job, spec): (Job, Spec)| {
+            if let Some(placement) = placed.get(&job.id) {
+                let worker = placement.worker.to_string();
+                return Foreseen::Placed { worker, why: why(placement) };
+            }
+            let kind = snapshot.types.iter().find(|kind| kind.name == spec.kind);
+            let pool = spec.pool.as_ref().or_else(|| kind.and_then(|kind| kind.pool.as_ref()));
+            let slots = slots_that_fit(snapshot.workers.iter(), &spec, pool);
+            let of_its_own = || job.history.and_then(|history| history.duration);
+            let pace = Pace { slots, mean: mean.or_else(of_its_own) };
+            Foreseen::Held(held(&mut world, &job, &spec, &pace))
+        };
+        jobs.into_iter().map(foresee).collect()
+    }
+}
+
+fn held(world: &mut World, job: &Job, spec: &Spec, pace: &Pace) -> Explained {
+    let now = job.created;
+    let Some(hold) = world.explain(&job.id, now) else { return Explained::nothing() };
+    let ahead = world.ahead(&job.id, now).and_then(|n| u64::try_from(n).ok());
+    let (reason, backoff_until) = (hold.reason, None);
+    let wait = Wait { spec, reason, ahead: ahead.unwrap_or(0), backoff_until, now };
+    let estimate = estimate(&wait, pace);
+    Explained { reason: reason.name().to_owned(), detail: hold.detail, ahead, estimate }
+}

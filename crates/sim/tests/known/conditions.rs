@@ -1,0 +1,202 @@
+//! What a replay can be under, small enough to work out by hand.
+
+use model::{Fixed, Millis, Policy, policy};
+use sim::preset::{Options, Preset};
+use sim::workload::Quota;
+use sim::{
+    Bounds, Conditions, Estimates, Failures, Loss, Many, Measures, Promise, Replay, Transfer,
+    seating,
+};
+
+use crate::bench::Bench;
+use crate::small;
+
+const OPTIONS: Options = Options {
+    estimates: Estimates::Perfect,
+    seed: 0,
+    window: Millis::from_secs(3_600),
+    budget: None,
+};
+
+fn balanced() -> Policy {
+    policy::Preset::Balanced.policy()
+}
+
+fn replay(bench: &Bench, policy: Policy, options: Options, conditions: Conditions) -> Replay {
+    let mut preset = Preset::new(&bench.workload, &bench.fleet, policy, options);
+    bench.replay_under(&mut preset, &conditions)
+}
+
+fn starts(replay: &Replay) -> Vec<i64> {
+    replay.starts.iter().map(|start| start.at.0).collect()
+}
+
+#[test]
+fn a_fast_worker_needs_less_time() {
+    let mut bench = small::bench("1 0 10 a 1\n2 10 10 a 1", "1");
+    bench.fleet = seating::parse("f", "worker,speed\nx,2.5\n").expect("it is well formed");
+    let replay = replay(&bench, balanced(), OPTIONS, Conditions::default());
+    let ends: Vec<i64> = replay.starts.iter().map(|start| start.end.0).collect();
+    assert_eq!((starts(&replay), ends), (vec![0, 10], vec![4, 14]));
+}
+
+#[test]
+fn no_policy_beats_the_bounds_of_a_fleet_of_several_speeds() {
+    let text: Vec<String> = (0..300_i64)
+        .map(|id| format!("{id} {} {} a 1", id * 40, 1_000 + (id * 7_919) % 9_000))
+        .collect();
+    let mut bench = small::bench(&text.join("\n"), "1");
+    let fleet = "worker,slots,speed\nx,4,2.5\ny,8,1\nz,8,0.5\n";
+    bench.fleet = seating::parse("f", fleet).expect("it is well formed");
+    let bounds = Bounds::new(&bench.workload, &bench.fleet);
+    assert!(bounds.mean_wait_ms > 0.0 && bounds.makespan_ms > 0.0);
+    for name in ["fifo", "sjf", "sfq-sjf"] {
+        let measures = bench.measures(name);
+        let ms = |length: Millis| Fixed::thousandths(length.0).to_f64() * 1_000.0;
+        assert!(measures.all.mean_ms >= bounds.mean_wait_ms, "{name}");
+        assert!(measures.all.slowdown >= bounds.slowdown, "{name}");
+        assert!(ms(measures.all.max) >= bounds.wait_max_ms, "{name}");
+        assert!(ms(measures.makespan) >= bounds.makespan_ms, "{name}");
+    }
+}
+
+#[test]
+fn inputs_are_fetched_by_who_lacks_them() {
+    let mut bench = small::bench("1 0 10 a 1\n2 0 10 a 1\n3 0 10 a 1", "1");
+    bench.workload.labels = vec![model::Name::new("x"), model::Name::new("y")];
+    for (job, label) in bench.workload.jobs.iter_mut().zip([0, 0, 1]) {
+        job.label = Some(label);
+    }
+    let transfer = Some(Transfer { megabytes: 1, megabytes_per_s: 100, kept_max: 1 });
+    let replay =
+        replay(&bench, balanced(), OPTIONS, Conditions { transfer, ..Conditions::default() });
+    // The first fetches for 10 ms, the second finds what it needs, the third fetches again.
+    assert_eq!(starts(&replay), [0, 20, 30]);
+    assert_eq!(replay.starts[2].end.0, 50);
+}
+
+#[test]
+fn a_job_goes_where_its_inputs_are() {
+    let mut bench = small::bench("1 0 10 a 1\n2 0 10 a 1\n3 100 10 a 1", "2");
+    bench.workload.labels = vec![model::Name::new("x"), model::Name::new("y")];
+    for (job, label) in bench.workload.jobs.iter_mut().zip([0, 1, 1]) {
+        job.label = Some(label);
+    }
+    let transfer = Some(Transfer { megabytes: 1, megabytes_per_s: 100, kept_max: 1 });
+    let replay =
+        replay(&bench, balanced(), OPTIONS, Conditions { transfer, ..Conditions::default() });
+    assert_eq!(replay.starts[2].worker, replay.starts[1].worker);
+    assert_eq!(replay.starts[2].end.0, 110);
+}
+
+#[test]
+fn a_tenant_never_has_more_than_its_quota() {
+    let mut bench = small::bench("1 0 10 a 1\n2 0 10 a 1\n3 0 10 a 1", "3");
+    bench.workload.tenants[0].quota = Quota { min: 0, max: Some(1) };
+    let replay = replay(&bench, balanced(), OPTIONS, Conditions::default());
+    assert_eq!(starts(&replay), [0, 10, 20]);
+}
+
+#[test]
+fn a_budget_that_is_used_up_is_there_again_after_the_window() {
+    let mut bench = small::bench("1 0 10000 a 1\n2 0 10000 a 1", "2");
+    bench.workload.tenants[0].budget = Some(Fixed::whole(10));
+    let own = replay(&bench, balanced(), OPTIONS, Conditions::default());
+    // The first ended at 10 s, and is forgiven an hour later, at the next look.
+    assert_eq!(starts(&own), [0, 3_610_000]);
+    bench.workload.tenants[0].budget = None;
+    let all = Options { budget: Some(Fixed::whole(10)), ..OPTIONS };
+    assert_eq!(starts(&replay(&bench, balanced(), all, Conditions::default())), starts(&own));
+}
+
+/// Tenant `a` has both slots; `b` is due one.
+fn preempting(bench: &mut Bench) -> Policy {
+    bench.workload.tenants[1].quota = Quota { min: 1, max: None };
+    bench.workload.jobs[2].priority = 5;
+    let mut policy = policy::Preset::Cohort.policy();
+    policy.preemption.enabled = true;
+    policy.preemption.delay = Millis::from_secs(20);
+    policy
+}
+
+#[test]
+fn a_tenant_below_its_minimum_gets_a_slot_after_the_delay() {
+    let text = "1 0 100000 a 1\n2 0 100000 a 1\n3 1000 50000 b 1\n4 30000 1000 b 1";
+    let mut bench = small::bench(text, "2");
+    let policy = preempting(&mut bench);
+    let replay = replay(&bench, policy, OPTIONS, Conditions::default());
+    // At 30 s something happens, and it has waited for more than 20 s.
+    assert_eq!(replay.starts[2].at.0, 30_000);
+    assert_eq!(replay.lost.len(), 1);
+    let lost = replay.lost[0];
+    assert_eq!((lost.loss, lost.start.at.0, lost.start.end.0), (Loss::Preempted, 0, 30_000));
+    // The victim runs again, whole.
+    let again = replay.starts[lost.job];
+    assert_eq!(again.end.since(again.at), Millis(100_000));
+    let measures = Measures::new(&bench.workload, &bench.fleet, &replay);
+    assert_eq!((measures.preempted.n_attempts, measures.failed.n_attempts), (1, 0));
+    assert!((measures.preempted.slot_s - 30.0).abs() < 1e-9);
+    assert!((measures.preempted.part - 30.0 / 281.0).abs() < 1e-9);
+    // `b` was below its minimum from when its first job came until that started.
+    assert_eq!(measures.below_min[0].longest, Millis(29_000));
+    assert_eq!(measures.below_min[0].total, Millis(29_000));
+}
+
+#[test]
+fn what_a_worker_ran_when_it_failed_runs_again() {
+    let bench = small::bench("1 0 10000 a 1\n2 0 10000 a 1\n3 0 10000 b 1\n4 9000 5000 b 1", "2");
+    let failures = Failures { lasts: Millis(20_000), repair: Millis(1_000), seed: 1 };
+    let under = Conditions { failures: Some(failures), ..Conditions::default() };
+    let one = replay(&bench, balanced(), OPTIONS, under);
+    assert!(!one.lost.is_empty(), "workers that last 20 s fail within the run");
+    assert!(one.lost.iter().all(|lost| lost.loss == Loss::Failed));
+    assert_eq!(one, replay(&bench, balanced(), OPTIONS, under));
+    for baseline in ["fifo", "seed3", "seed4", "sfq", "sjf"] {
+        let scheduler = sim::Baseline::from_name(baseline).expect("it is known").scheduler(
+            &bench.workload,
+            &bench.fleet,
+            bench.window,
+        );
+        let mut scheduler = scheduler.expect("it is for such a fleet");
+        assert!(!bench.replay_under(&mut *scheduler, &under).lost.is_empty(), "{baseline}");
+    }
+}
+
+#[test]
+fn of_two_schedulers_that_want_one_job_one_looks_again() {
+    // Both see two jobs after 5 ms, and have a slot each.
+    let bench = small::bench("1 0 10 a 1\n2 0 10 a 1", "2");
+    let mut many = Many::new(&bench.workload, &bench.fleet, &balanced(), OPTIONS, (2, Millis(5)));
+    let replay = bench.replay_under(&mut many, &Conditions::default());
+    assert_eq!(starts(&replay), [5, 5]);
+    assert_ne!(replay.starts[0].worker, replay.starts[1].worker);
+    assert_eq!(replay.n_conflicts, 1);
+}
+
+#[test]
+fn schedulers_with_fresh_views_are_as_good_as_one() {
+    let bench = small::bench("1 0 10 a 1\n2 3 10 b 1\n3 4 10 a 1\n4 5 10 b 1", "2");
+    let one = replay(&bench, balanced(), OPTIONS, Conditions::default());
+    let mut many =
+        Many::new(&bench.workload, &bench.fleet, &balanced(), OPTIONS, (2, Millis::ZERO));
+    assert_eq!(starts(&bench.replay_under(&mut many, &Conditions::default())), starts(&one));
+}
+
+#[test]
+fn waits_beyond_a_bound_are_counted() {
+    let bench = small::bench("1 0 10 a 1\n2 0 10 a 1\n3 0 10 a 1", "1");
+    let replay = replay(&bench, balanced(), OPTIONS, Conditions::default());
+    let broken = |bound| Promise::new(&bench.workload, &replay, Millis(bound)).n_violations;
+    assert_eq!([9, 10, 20].map(broken), [2, 1, 0]);
+}
+
+#[test]
+fn jobs_that_outlast_every_worker_are_given_up() {
+    let bench = small::bench("1 0 10000000 a 1", "2");
+    let failures = Some(Failures { lasts: Millis(1_000), repair: Millis(10), seed: 1 });
+    let mut preset = Preset::new(&bench.workload, &bench.fleet, balanced(), OPTIONS);
+    let under = Conditions { failures, ..Conditions::default() };
+    let ended = sim::replay(&bench.workload, &bench.fleet, &mut preset, &under, &mut |_| {});
+    let error = ended.expect_err("it never ends").to_string();
+    assert!(error.contains("do workers last long enough?"), "{error}");
+}

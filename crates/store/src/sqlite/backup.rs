@@ -1,0 +1,92 @@
+//! A copy of a store while it is in use, and the proof that it is whole.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::{migrate, open};
+use crate::Error;
+
+/// What a copy holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backup {
+    /// Its size.
+    pub bytes: u64,
+    /// Unfinished jobs in it.
+    pub unfinished: u64,
+    /// Finished jobs in it.
+    pub finished: u64,
+}
+
+/// Copies the store in the file `from`, in use or not, to the new file `to`: everything that was
+/// answered before it began, as of one moment. The copy gets its name once it is found whole and
+/// is on disk.
+pub fn backup(from: &Path, to: &Path) -> Result<Backup, Error> {
+    if !from.exists() {
+        return Err(Error::Unusable(format!("there is no store at `{}`", from.display())));
+    }
+    if to.exists() {
+        let to = to.display();
+        return Err(Error::Unusable(format!("`{to}` is there already, and was left as it is")));
+    }
+    let part = PathBuf::from(format!("{}.part", to.display()));
+    let done = copy(from, &part).and_then(|backup| {
+        File::open(&part)
+            .and_then(|file| file.sync_all())
+            .map_err(|error| cannot(&part, &error))?;
+        // Not over a file that came in the meantime.
+        fs::hard_link(&part, to).map_err(|error| cannot(to, &error))?;
+        let dir = to.parent().filter(|dir| !dir.as_os_str().is_empty());
+        let dir = File::open(dir.unwrap_or(Path::new("."))).and_then(|dir| dir.sync_all());
+        dir.map_err(|error| cannot(to, &error))?;
+        Ok(backup)
+    });
+    let _never_made = fs::remove_file(&part);
+    done
+}
+
+fn copy(from: &Path, part: &Path) -> Result<Backup, Error> {
+    let _left_over = fs::remove_file(part);
+    let source = open::reader(from)?;
+    migrate::check(&source, &from.display().to_string())?;
+    // One statement is one transaction, and readers stand in no writer's way.
+    source.pragma_update(None, "query_only", false).map_err(|error| cannot(part, &error))?;
+    let target = part.display().to_string();
+    source.execute("VACUUM INTO ?1", [&target]).map_err(|error| cannot(part, &error))?;
+    drop(source);
+    check(part)
+}
+
+/// Reads the copy from its first page to its last.
+fn check(part: &Path) -> Result<Backup, Error> {
+    let damaged = |finding: &dyn std::fmt::Display| {
+        Error::Unusable(format!("the copy is not whole, and was removed: {finding}"))
+    };
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let copy = Connection::open_with_flags(part, flags).map_err(|error| damaged(&error))?;
+    migrate::check(&copy, &part.display().to_string())?;
+    let found: String = copy
+        .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
+        .map_err(|error| damaged(&error))?;
+    if found != "ok" {
+        return Err(damaged(&found));
+    }
+    let orphans: i64 = copy
+        .query_row("SELECT count(*) FROM pragma_foreign_key_check", [], |row| row.get(0))
+        .map_err(|error| damaged(&error))?;
+    if orphans != 0 {
+        return Err(damaged(&format!("{orphans} rows name others that are not there")));
+    }
+    let count = |table: &str| {
+        let sql = format!("SELECT count(*) FROM {table}");
+        let n = copy.query_row(&sql, [], |row| row.get::<_, i64>(0));
+        n.map(i64::unsigned_abs).map_err(|error| damaged(&error))
+    };
+    let bytes = fs::metadata(part).map_err(|error| cannot(part, &error))?.len();
+    Ok(Backup { bytes, unfinished: count("jobs")?, finished: count("finished")? })
+}
+
+fn cannot(path: &Path, error: &dyn std::fmt::Display) -> Error {
+    Error::Unusable(format!("could not write `{}`: {error}", path.display()))
+}

@@ -1,0 +1,62 @@
+//! A copy that is made while others write.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use model::Millis;
+use store::conformance::{Time, options};
+use store::{Backup, Options, Sqlite, backup};
+
+use crate::place::Place;
+use crate::submit::{block_on, submit};
+
+#[test]
+fn a_copy_has_all_that_was_answered_before_and_can_be_worked_on() {
+    let (place, time) = (Place::quick(), Time::new());
+    let many = || Options { jobs_max: 1_000_000, tenant_jobs_max: 1_000_000, ..options(&time) };
+    let store = Sqlite::open(&place.file(), many()).unwrap();
+    let (n_answered, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+    let copies: Vec<_> = (0..5).map(|n| place.file().with_extension(format!("copy{n}"))).collect();
+    let found: Vec<(u64, Backup)> = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::SeqCst) {
+                let n = block_on(submit(&store, 20)).unwrap().len();
+                n_answered.fetch_add(u64::try_from(n).unwrap(), Ordering::SeqCst);
+            }
+        });
+        let copy = |to: &std::path::PathBuf| {
+            let before = n_answered.load(Ordering::SeqCst);
+            (before, backup(&place.file(), to).unwrap())
+        };
+        let found = copies.iter().map(copy).collect();
+        is_over.store(true, Ordering::SeqCst);
+        found
+    });
+    for (copy, (before, backup)) in copies.iter().zip(&found) {
+        assert!(backup.unfinished >= *before, "{backup:?} after {before} were answered");
+        assert_eq!(backup.unfinished % 20, 0, "a submission is in it whole, or not at all");
+        time.pass(Millis(1));
+        let copy = Sqlite::open(copy, many()).unwrap();
+        let next = block_on(submit(&copy, 1)).unwrap().remove(0);
+        assert_eq!(next.id, model::JobId::number(backup.unfinished + 1));
+    }
+}
+
+#[test]
+fn what_is_not_ours_is_not_copied_and_nothing_is_left_behind() {
+    let place = Place::new();
+    let (from, to) = (place.file(), place.file().with_extension("copy"));
+    let refused = || backup(&from, &to).unwrap_err().to_string();
+    assert!(refused().starts_with("there is no store at "), "{}", refused());
+    std::fs::write(&from, "something else").unwrap();
+    assert!(refused().contains("cannot be read as a store of Maitre"), "{}", refused());
+    std::fs::remove_file(&from).unwrap();
+    let store = Sqlite::open(&from, options(&Time::new())).unwrap();
+    std::fs::write(&to, "precious").unwrap();
+    assert!(refused().contains("is there already"), "{}", refused());
+    assert_eq!(std::fs::read_to_string(&to).unwrap(), "precious");
+    store.close();
+    let names = std::fs::read_dir(from.parent().unwrap()).unwrap();
+    let names: Vec<String> =
+        names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(!names.iter().any(|name| name.contains(".part")), "{names:?}");
+}
