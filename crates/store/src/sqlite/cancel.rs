@@ -47,7 +47,9 @@ fn give_up_one(desk: &mut Desk, id: &JobId) -> Result<Cancelled> {
 fn done(desk: &mut Desk, record: Record, edges: Edges) -> Result<Cancelled> {
     let settled = Finish::begin(&desk.connection, desk.now())?.finish(&record, edges)?;
     let Settled { released, cancelled, changed, finished } = settled;
-    finished.iter().for_each(|tenant| desk.remove_job(tenant));
+    for tenant in &finished {
+        desk.remove_job(tenant);
+    }
     Ok(Cancelled::Done { record: Box::new(record), released, cancelled, changed })
 }
 

@@ -29,7 +29,9 @@ pub(super) fn complete(desk: &mut Desk, ends: &[End]) -> Result<Vec<Ended>> {
     for run in newest(&answers, desk.options.runs_max) {
         history::insert_run(&desk.connection, run)?;
     }
-    finished.iter().for_each(|tenant| desk.remove_job(tenant));
+    for tenant in &finished {
+        desk.remove_job(tenant);
+    }
     Ok(answers)
 }
 

@@ -194,7 +194,9 @@ fn insert(desk: &mut Desk, draft: &Draft, places: &[Place]) -> Result<()> {
         }
     }
     drop(insert_job);
-    inserted.into_iter().for_each(|tenant| desk.add_job(tenant));
+    for tenant in inserted {
+        desk.add_job(tenant);
+    }
     let sql = "INSERT INTO waits (blocker, waiter) VALUES (?1, ?2)";
     let mut statement = desk.connection.prepare_cached(sql)?;
     for place in places {
