@@ -15,6 +15,7 @@ use crate::watch::Change;
 
 /// A job that a worker has.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Live {
     /// The number of the attempt: its fencing token.
     pub(crate) number: u32,
@@ -116,7 +117,7 @@ impl Scheduler {
 
     /// The store knows that they run.
     pub(crate) fn started(&mut self, starts: Vec<Start>, answer: Result<Vec<bool>, store::Error>) {
-        self.is_starting = false;
+        self.outgoing.is_starting = false;
         let Some(answers) = self.ok(answer) else {
             self.outgoing.starts.extend(starts);
             return;

@@ -20,6 +20,8 @@ const REFETCH_MAX: usize = 256;
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
     pub(crate) starts: Vec<Start>,
+    /// Others are on their way to the store.
+    pub(crate) is_starting: bool,
     pub(crate) reports: Vec<Report>,
     pub(crate) logs: Vec<LogChunk>,
     /// Bytes in them.
@@ -51,7 +53,7 @@ impl Scheduler {
         let ends = std::mem::take(&mut outgoing.ends);
         let renewals = std::mem::take(&mut outgoing.renewals);
         if !starts.is_empty() {
-            self.is_starting = true;
+            self.outgoing.is_starting = true;
             self.call(|store| {
                 let asked = starts.clone();
                 async move { Answer::Started(starts, store.start(asked).await) }.boxed()
@@ -85,7 +87,7 @@ impl Scheduler {
     /// Nobody waits for a start to be written down, so starts wait for those before them. One
     /// whose end comes in the meantime is written down with the end.
     fn starts_to_write(&mut self) -> Vec<Start> {
-        if self.is_starting {
+        if self.outgoing.is_starting {
             return Vec::new();
         }
         let mut starts = std::mem::take(&mut self.outgoing.starts);

@@ -104,8 +104,6 @@ pub(crate) struct Scheduler {
     pub(crate) started: Timestamp,
     /// Names in use when they were last counted.
     pub(crate) n_names_used: usize,
-    /// Starts are on their way to the store.
-    pub(crate) is_starting: bool,
     /// Output is on its way to the store.
     pub(crate) is_logging: bool,
     /// What tenants used is being asked for, and whether it is to be asked for again.
@@ -153,7 +151,6 @@ impl Scheduler {
             counters: Counters::default(),
             started,
             n_names_used: 0,
-            is_starting: false,
             is_logging: false,
             usage_asked: None,
             leases_from: started,

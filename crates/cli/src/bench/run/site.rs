@@ -23,7 +23,7 @@ pub(crate) const NOOP: &str = "noop";
 /// How often the scheduler is asked how far it is.
 const LOOK_EVERY: Duration = Duration::from_millis(4);
 /// A process that says nothing for so long will not.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A process that ends with its owner.
 pub(crate) struct Process(Child);
