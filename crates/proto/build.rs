@@ -18,7 +18,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     // The same descriptors answer reflection.
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
     fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
-    tonic_prost_build::configure().compile_fds(descriptors)?;
+    // Apart, or every message to a worker would take the room of the largest.
+    let builder = tonic_prost_build::configure().boxed(".maitre.v1.Offer.spec");
+    builder.compile_fds(descriptors)?;
     println!("cargo::rerun-if-changed=proto");
     Ok(())
 }

@@ -130,6 +130,14 @@ enum Command {
 enum Bench {
     /// How fast decisions are, and how that grows with the queue.
     Decide(bench::Options),
+    /// How fast jobs go through a scheduler and its workers, durably.
+    Run(bench::run::Options),
+    /// A worker of `maitre bench run`.
+    #[command(hide = true)]
+    Worker(bench::run::worker::Options),
+    /// The wire alone, for `maitre bench run`.
+    #[command(hide = true)]
+    Echo,
     /// How a replay grows with the number of jobs.
     Simulate(bench::simulate::Options),
 }
@@ -178,6 +186,9 @@ fn run(command: &Command, target: &Target) -> Result<(), Failure> {
         Command::Rules(options) => rules::run(options),
         Command::Completions(options) => completions::run::<Cli>(options),
         Command::Bench(Bench::Decide(options)) => bench::run(options),
+        Command::Bench(Bench::Run(options)) => bench::run::run(options),
+        Command::Bench(Bench::Worker(options)) => bench::run::worker::run(options, target),
+        Command::Bench(Bench::Echo) => bench::run::echo::serve(),
         Command::Bench(Bench::Simulate(options)) => bench::simulate::run(options),
     }
 }

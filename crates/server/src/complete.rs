@@ -15,6 +15,7 @@ use crate::watch::Change;
 
 /// A job that a worker has.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Live {
     /// The number of the attempt: its fencing token.
     pub(crate) number: u32,
@@ -27,6 +28,8 @@ pub(crate) struct Live {
     pub(crate) is_offered: bool,
     /// Its worker said that it runs.
     pub(crate) is_started: bool,
+    /// Those who watch know that it runs.
+    pub(crate) is_start_told: bool,
     /// Its end is on the way to the store.
     pub(crate) is_ending: bool,
     /// It was told to stop.
@@ -53,6 +56,7 @@ impl Live {
             claimed: current.claimed,
             is_offered: false,
             is_started: current.started.is_some(),
+            is_start_told: current.started.is_some(),
             is_ending: false,
             stop: record.cancelling.then_some(v1::StopReason::Cancelled),
             run_timeout: record.spec.run_timeout,
@@ -113,13 +117,15 @@ impl Scheduler {
 
     /// The store knows that they run.
     pub(crate) fn started(&mut self, starts: Vec<Start>, answer: Result<Vec<bool>, store::Error>) {
+        self.outgoing.is_starting = false;
         let Some(answers) = self.ok(answer) else {
             self.outgoing.starts.extend(starts);
             return;
         };
         let at = self.store.now();
         for (start, is_current) in starts.into_iter().zip(answers) {
-            if let Some(live) = self.jobs.live(&start.job).filter(|_| is_current) {
+            if let Some(live) = self.jobs.live_mut(&start.job).filter(|_| is_current) {
+                live.is_start_told = true;
                 self.changes.push(live.change(&start.job, at, None));
             }
         }
@@ -150,7 +156,8 @@ impl Scheduler {
             return;
         }
         live.is_ending = true;
-        self.outgoing.ends.push(end_of((job, live.number), worker, completion));
+        let end = end_of((job, live.number), worker, completion);
+        self.outgoing.ends.push(End { has_started: live.is_started, ..end });
     }
 
     /// An attempt ends without a word of its worker.
@@ -205,7 +212,11 @@ impl Scheduler {
     }
 
     fn settle(&mut self, end: &End, record: &Record, charged: model::Fixed) {
-        self.remove_live(&end.job);
+        if let Some(live) = self.remove_live(&end.job).filter(|live| live.is_started) {
+            let at = self.store.now();
+            let told = (!live.is_start_told).then(|| live.change(&end.job, at, None));
+            self.changes.extend(told);
+        }
         let completed = record.state == State::Succeeded;
         let (job, at) = (end.job.clone(), self.store.now());
         let ended = WorldEnded { job, cost: charged, completed, at };
@@ -292,6 +303,7 @@ pub(crate) fn end_of(
         measured: completion.measured,
         cost: completion.cost,
         fetched: completion.fetched,
+        has_started: false,
         draw: draw(job, attempt),
     }
 }

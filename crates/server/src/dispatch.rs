@@ -20,6 +20,8 @@ const REFETCH_MAX: usize = 256;
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
     pub(crate) starts: Vec<Start>,
+    /// Others are on their way to the store.
+    pub(crate) is_starting: bool,
     pub(crate) reports: Vec<Report>,
     pub(crate) logs: Vec<LogChunk>,
     /// Bytes in them.
@@ -44,13 +46,14 @@ impl Scheduler {
     /// Asks the store for everything that the turn wants of it. Within one turn, what a worker
     /// said keeps its order: starts before progress, output before ends.
     pub(crate) fn flush_store(&mut self) {
+        let starts = self.starts_to_write();
         let outgoing = &mut self.outgoing;
-        let starts = std::mem::take(&mut outgoing.starts);
         let reports = std::mem::take(&mut outgoing.reports);
         let logs = if self.is_logging { Vec::new() } else { std::mem::take(&mut outgoing.logs) };
         let ends = std::mem::take(&mut outgoing.ends);
         let renewals = std::mem::take(&mut outgoing.renewals);
         if !starts.is_empty() {
+            self.outgoing.is_starting = true;
             self.call(|store| {
                 let asked = starts.clone();
                 async move { Answer::Started(starts, store.start(asked).await) }.boxed()
@@ -79,6 +82,20 @@ impl Scheduler {
         self.flush_renewals(renewals);
         self.flush_late();
         self.flush_refetch();
+    }
+
+    /// Nobody waits for a start to be written down, so starts wait for those before them. One
+    /// whose end comes in the meantime is written down with the end.
+    fn starts_to_write(&mut self) -> Vec<Start> {
+        if self.outgoing.is_starting {
+            return Vec::new();
+        }
+        let mut starts = std::mem::take(&mut self.outgoing.starts);
+        starts.retain(|start| {
+            let live = self.jobs.live(&start.job);
+            live.is_some_and(|live| live.number == start.attempt && !live.is_ending)
+        });
+        starts
     }
 
     fn flush_late(&mut self) {

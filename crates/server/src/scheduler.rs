@@ -330,7 +330,11 @@ impl Scheduler {
         self.calls.push(call(Arc::clone(&self.store)));
     }
 
+    /// Tells those who watch, at the end of the turn.
     pub(crate) fn changed(&mut self, record: &Record) {
+        if !self.hub.is_heard() {
+            return;
+        }
         let at = self.store.now();
         self.changes.push(Change::of(record, at));
     }

@@ -46,11 +46,16 @@ impl Hub {
     }
 
     pub(crate) fn tell(&self, changes: Vec<Change>) {
-        if changes.is_empty() || self.0.receiver_count() == 0 {
+        if changes.is_empty() || !self.is_heard() {
             return;
         }
         // Nobody listening is fine.
         let _ = self.0.send(changes.into());
+    }
+
+    /// Whether anybody listens.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.0.receiver_count() > 0
     }
 
     pub(crate) fn listen(&self) -> broadcast::Receiver<Arc<[Change]>> {

@@ -3,7 +3,7 @@
 //! **Invariant:** a job is in one place at a time. One that is nowhere is blocked, on hold, or
 //! about to be read again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use model::{JobId, WorkerId};
 use proto::v1;
@@ -25,7 +25,7 @@ enum Whereabouts {
 /// The jobs that are somewhere.
 #[derive(Debug, Default)]
 pub(crate) struct Jobs {
-    all: BTreeMap<JobId, Whereabouts>,
+    all: HashMap<JobId, Whereabouts>,
     /// The jobs that each worker has, also of workers that have not come back yet.
     of_worker: BTreeMap<WorkerId, BTreeSet<JobId>>,
 }

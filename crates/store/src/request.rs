@@ -190,6 +190,8 @@ pub struct End {
     pub cost: Option<Fixed>,
     /// What its worker had to fetch for it: paths and bytes.
     pub fetched: Option<(u32, u64)>,
+    /// Its worker said that it ran: written down with the end, if it was not before.
+    pub has_started: bool,
     /// Any number: spreads retries.
     pub draw: u64,
 }

@@ -101,7 +101,10 @@ pub(crate) fn end(
     patience: &Patience,
     now: Timestamp,
 ) -> Option<After> {
-    let current = record.current.take()?;
+    let mut current = record.current.take()?;
+    if end.has_started {
+        current.started.get_or_insert(now);
+    }
     let charged = charge(&record.spec, end, current.started.is_some());
     let run = run(record, &current, end, now);
     record.counts = record.counts.after(end.ending);

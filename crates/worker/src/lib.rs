@@ -13,6 +13,7 @@ mod shared;
 mod session;
 mod supervise;
 mod roster;
+mod completions;
 mod outbox;
 mod log;
 mod lease;

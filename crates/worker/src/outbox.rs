@@ -14,14 +14,11 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::attempt::Key;
+use crate::completions::Completions;
 use crate::lock::lock;
 
 /// Output of all attempts that waits to be sent.
 pub(crate) const LOG_BYTES_QUEUED_MAX: usize = 4 << 20;
-/// Completions that the server has not acknowledged, and bytes in them. With more, no attempt is
-/// accepted.
-const COMPLETIONS_MAX: usize = 1_000;
-const COMPLETION_BYTES_MAX: usize = 64 << 20;
 /// Accepts and refusals that wait to be sent. A server that causes more does not listen.
 const ANSWERS_MAX: usize = 10_000;
 /// Where a batch ends. One message more may be in it: far below the 4 MiB that servers take.
@@ -53,7 +50,7 @@ struct Waiting {
     /// Chunks that ever came in, and ever went out. A completion waits for the output before it.
     logs_in: u64,
     logs_out: u64,
-    completions: BTreeMap<Key, Kept>,
+    completions: Completions,
     says_goodbye: bool,
     is_goodbye_sent: bool,
 }
@@ -62,15 +59,6 @@ struct Waiting {
 #[derive(Debug, Default)]
 struct Told {
     waiting: Option<v1::Progress>,
-    sent_at: Option<Instant>,
-}
-
-/// A completion until it is acknowledged.
-#[derive(Debug)]
-struct Kept {
-    complete: v1::Complete,
-    /// The count of chunks that go before it.
-    after_logs: u64,
     sent_at: Option<Instant>,
 }
 
@@ -100,9 +88,7 @@ impl Outbox {
         waiting.is_connected = true;
         waiting.heartbeat = None;
         waiting.inventory.clear();
-        for kept in waiting.completions.values_mut() {
-            kept.sent_at = None;
-        }
+        waiting.completions.repeat_all();
         drop(waiting);
         self.wake.notify_one();
     }
@@ -177,7 +163,7 @@ impl Outbox {
     pub(crate) fn complete(&self, key: Key, complete: v1::Complete) {
         let mut waiting = lock(&self.waiting);
         let after_logs = waiting.logs_in;
-        waiting.completions.insert(key, Kept { complete, after_logs, sent_at: None });
+        waiting.completions.insert(key, complete, after_logs);
         drop(waiting);
         self.wake.notify_one();
     }
@@ -185,7 +171,7 @@ impl Outbox {
     /// The server has the completion, or does not want it.
     pub(crate) fn forget(&self, key: Key) {
         let mut waiting = lock(&self.waiting);
-        waiting.completions.remove(&key);
+        waiting.completions.forget(key);
         waiting.progress.remove(&key);
         drop(waiting);
         self.acked.notify_waiters();
@@ -194,8 +180,9 @@ impl Outbox {
     /// Sends a completion again now.
     pub(crate) fn repeat(&self, key: Key) -> bool {
         let mut waiting = lock(&self.waiting);
-        let Some(kept) = waiting.completions.get_mut(&key) else { return false };
-        kept.sent_at = None;
+        if !waiting.completions.repeat(key) {
+            return false;
+        }
         drop(waiting);
         self.wake.notify_one();
         true
@@ -203,22 +190,16 @@ impl Outbox {
 
     /// Sends again what was sent so long ago and is not acknowledged.
     pub(crate) fn repeat_older_than(&self, age: Duration) {
-        let now = Instant::now();
-        let mut waiting = lock(&self.waiting);
-        for kept in waiting.completions.values_mut() {
-            kept.sent_at = kept.sent_at.filter(|at| now.duration_since(*at) < age);
-        }
+        lock(&self.waiting).completions.repeat_older_than(age, Instant::now());
     }
 
     /// Attempts that ended and are not acknowledged.
     pub(crate) fn unacknowledged(&self) -> Vec<Key> {
-        lock(&self.waiting).completions.keys().copied().collect()
+        lock(&self.waiting).completions.keys()
     }
 
     pub(crate) fn has_completion_room(&self) -> bool {
-        let waiting = lock(&self.waiting);
-        let bytes: usize = waiting.completions.values().map(Kept::bytes).sum();
-        waiting.completions.len() < COMPLETIONS_MAX && bytes < COMPLETION_BYTES_MAX
+        lock(&self.waiting).completions.has_room()
     }
 
     /// Waits until the server has every completion.
@@ -267,12 +248,6 @@ impl Outbox {
     }
 }
 
-impl Kept {
-    fn bytes(&self) -> usize {
-        self.complete.error.len() + self.complete.result.as_ref().map_or(0, Vec::len)
-    }
-}
-
 impl Waiting {
     /// In the order of urgency: the heartbeat first, and what an attempt said before its end.
     fn next(&mut self, now: Instant) -> Parcel {
@@ -300,15 +275,8 @@ impl Waiting {
             self.logs_out += 1;
             messages.push(Message::Log(chunk));
         }
-        for kept in self.completions.values_mut() {
-            if bytes < BATCH_BYTES_MAX && kept.sent_at.is_none() && kept.after_logs <= self.logs_out
-            {
-                bytes +=
-                    kept.complete.error.len() + kept.complete.result.as_ref().map_or(0, Vec::len);
-                kept.sent_at = Some(now);
-                messages.push(Message::Complete(kept.complete.clone()));
-            }
-        }
+        let (room, moment) = ((bytes, BATCH_BYTES_MAX), (self.logs_out, now));
+        let bytes = self.completions.take(&mut messages, room, moment);
         let is_full = bytes >= BATCH_BYTES_MAX;
         let is_last = self.says_goodbye && !is_full;
         if is_last {
@@ -332,7 +300,7 @@ impl Waiting {
             if told.waiting.is_none() {
                 continue;
             }
-            let has_ended = self.completions.contains_key(key);
+            let has_ended = self.completions.contains(*key);
             match told.sent_at.map(|at| at + PROGRESS_EVERY) {
                 Some(at) if at > now && !has_ended => {
                     next_at = Some(next_at.map_or(at, |next_at| next_at.min(at)));

@@ -49,7 +49,7 @@ fn refuse(shared: &Shared, key: Key, reason: &str) -> bool {
 }
 
 fn start(shared: &Arc<Shared>, key: Key, offer: v1::Offer) -> Result<(), String> {
-    let wire = offer.spec.unwrap_or_default();
+    let wire = *offer.spec.unwrap_or_default();
     let Some(kind) = shared.settings.types.get(&wire.r#type) else {
         return Err(format!("unknown type `{}`", wire.r#type));
     };

@@ -1,10 +1,12 @@
-//! `maitre bench decide`: how fast decisions are, and how that grows with the queue.
+//! `maitre bench decide`: how fast decisions are, and how that grows with the queue. The other
+//! benchmark is in `run/`.
 
 mod workload;
 mod growth;
 mod rules;
 mod loading;
 mod machine;
+pub(crate) mod run;
 pub(crate) mod simulate;
 
 use anyhow::Context;

@@ -191,6 +191,9 @@ impl Door {
 
     /// Tells those who watch.
     pub(crate) fn announce(&self, records: &[Record]) {
+        if !self.hub.is_heard() {
+            return;
+        }
         let now = self.store.now();
         self.hub.tell(records.iter().map(|record| Change::of(record, now)).collect());
     }

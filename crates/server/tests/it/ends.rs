@@ -3,6 +3,7 @@
 use model::{Millis, State};
 use proto::v1;
 use proto::v1::worker_message::Message as Ours;
+use store::Store as _;
 
 use crate::puppet::succeeded;
 use crate::site::{Site, hello, spec};
@@ -24,6 +25,33 @@ async fn an_end_that_is_told_twice_is_acknowledged_twice_and_counts_once() {
     assert_eq!(site.record(job).await.state, State::Succeeded);
     assert_eq!(site.counter("succeeded").await, 1);
     assert_eq!(site.counter("stale_results").await, 1);
+}
+
+#[tokio::test]
+async fn a_job_that_starts_and_ends_at_once_is_seen_to_run_and_written_once() {
+    let site = Site::start().await;
+    let mut worker = site.worker("w").await;
+    let request = v1::WatchRequest::default();
+    let watch = site.jobs.clone().watch(request).await.expect("it answers");
+    let mut watch = watch.into_inner();
+    let job = site.submit(spec()).await;
+    let offer = worker.offer().await;
+    let accept = Ours::Accept(v1::Accept { attempt: Some(crate::puppet::attempt(&offer)) });
+    // A start would fail: it is not asked for.
+    let error = store::Error::Unavailable { doing: "start", cause: "a test".to_owned() };
+    site.store.fail("start", 1, error);
+    worker.say_all(vec![accept, Ours::Complete(succeeded(&offer))]).await;
+    worker.ack().await;
+    let mut states = Vec::new();
+    while states.last() != Some(&v1::State::Succeeded) {
+        let changes = watch.message().await.expect("it goes on").expect("it goes on").changes;
+        states.extend(changes.iter().map(v1::JobChange::state));
+    }
+    let all = [v1::State::Queued, v1::State::Claimed, v1::State::Running, v1::State::Succeeded];
+    assert_eq!(states, all);
+    let past = site.store.attempts(model::JobId::number(job)).await.expect("the store answers");
+    assert!(past[0].started.is_some(), "{past:?}");
+    assert_eq!(site.counter("store_errors").await, 0);
 }
 
 #[tokio::test]

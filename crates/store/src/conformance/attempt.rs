@@ -120,6 +120,26 @@ pub(super) async fn a_success_is_final_and_counted_once(site: Site) {
     assert_eq!((usage.cost, usage.completed), (Fixed::ONE, 1));
 }
 
+pub(super) async fn an_end_brings_a_start_that_was_not_told(site: Site) {
+    for (was_told, has_started) in [(false, false), (false, true), (true, true), (true, false)] {
+        let record = site.plain().await;
+        let claimed = site.claim(&record, "w").await;
+        let claimed_at = site.now();
+        if was_told {
+            assert!(site.start(&claimed).await);
+        }
+        site.time.pass(Millis(50));
+        // An attempt that ran is charged, also if it was called off.
+        let end = End { has_started, ..end_of(&claimed, Ending::Cancelled) };
+        let ended = accepted(site.try_end(end).await);
+        let is_charged = was_told || has_started;
+        assert_eq!(ended.charged, if is_charged { Fixed::ONE } else { Fixed::ZERO });
+        let past = site.store.attempts(record.id).await.expect("it answers").remove(0);
+        let started = if was_told { Some(claimed_at) } else { has_started.then(|| site.now()) };
+        assert_eq!(past.started, started);
+    }
+}
+
 pub(super) async fn the_same_end_again_is_repeated_and_another_is_stale(site: Site) {
     let record = site.plain().await;
     let first = site.run(&record, "w").await;

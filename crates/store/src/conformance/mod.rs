@@ -55,6 +55,7 @@ pub fn cases() -> Vec<Case> {
         attempt::a_start_said_again_changes_nothing,
         attempt::what_is_not_current_changes_nothing,
         attempt::a_success_is_final_and_counted_once,
+        attempt::an_end_brings_a_start_that_was_not_told,
         attempt::the_same_end_again_is_repeated_and_another_is_stale,
         attempt::a_failure_waits_longer_each_time_and_keeps_its_age,
         attempt::every_ending_is_counted_charged_and_remembered_as_it_should,

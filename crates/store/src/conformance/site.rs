@@ -109,6 +109,7 @@ pub(super) fn end_of(record: &Record, ending: Ending) -> End {
         measured: Measured::default(),
         cost: None,
         fetched: None,
+        has_started: false,
         draw: 0,
     }
 }

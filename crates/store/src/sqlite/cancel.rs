@@ -4,7 +4,7 @@ use model::{JobId, Record};
 use rusqlite::{Connection, Result};
 
 use super::row;
-use super::settle::{self, Edges, Settled, unfinished};
+use super::settle::{Edges, Finish, Settled, unfinished};
 use super::writer::Desk;
 use crate::transition::{self, Off};
 use crate::{Cancelled, number};
@@ -45,7 +45,11 @@ fn give_up_one(desk: &mut Desk, id: &JobId) -> Result<Cancelled> {
 }
 
 fn done(desk: &mut Desk, record: Record, edges: Edges) -> Result<Cancelled> {
-    let Settled { released, cancelled, changed } = settle::finish(desk, &record, edges)?;
+    let settled = Finish::begin(&desk.connection, desk.now())?.finish(&record, edges)?;
+    let Settled { released, cancelled, changed, finished } = settled;
+    for tenant in &finished {
+        desk.remove_job(tenant);
+    }
     Ok(Cancelled::Done { record: Box::new(record), released, cancelled, changed })
 }
 

@@ -1,7 +1,9 @@
 //! Jobs are taken out of the queue, each for one worker.
 
-use model::Ask;
-use rusqlite::{Connection, Result, params};
+use std::collections::BTreeSet;
+
+use model::{Ask, WorkerId};
+use rusqlite::{CachedStatement, Result, params};
 
 use super::document;
 use super::fault::unreadable;
@@ -12,12 +14,15 @@ use crate::{Claim, Claimed, number, transition};
 pub(super) fn claim(desk: &mut Desk, claims: Vec<Claim>) -> Result<Vec<Claimed>> {
     let now = desk.now();
     let mut answers = Vec::with_capacity(claims.len());
+    let mut workers: BTreeSet<WorkerId> = BTreeSet::new();
+    let mut finder = row::finder(&desk.connection)?;
+    let mut update = desk.connection.prepare_cached(CLAIM)?;
     for claim in claims {
         let Some(id) = number::of(&claim.job) else {
             answers.push(Claimed::Lost(None));
             continue;
         };
-        let Some(mut record) = row::job(&desk.connection, id)? else {
+        let Some(mut record) = row::found(&mut finder, id)? else {
             answers.push(Claimed::Lost(None));
             continue;
         };
@@ -25,7 +30,12 @@ pub(super) fn claim(desk: &mut Desk, claims: Vec<Claim>) -> Result<Vec<Claimed>>
             answers.push(Claimed::Lost(Some(Box::new(record))));
             continue;
         }
-        write(&desk.connection, (id, record.fence), &claim, now.0)?;
+        if !workers.contains(&claim.worker) {
+            let values = params![claim.worker.to_string(), now.0];
+            desk.connection.prepare_cached(SESSION)?.execute(values)?;
+            workers.insert(claim.worker.clone());
+        }
+        write(&mut update, (id, record.fence), &claim, now.0)?;
         answers.push(Claimed::Won(Box::new(record)));
     }
     Ok(answers)
@@ -40,17 +50,16 @@ const SESSION: &str = "INSERT INTO sessions (worker, generation, lease_until, ha
     VALUES (?1, 0, ?2, 0) ON CONFLICT DO NOTHING";
 
 fn write(
-    connection: &Connection,
+    update: &mut CachedStatement<'_>,
     (id, fence): (i64, u64),
     claim: &Claim,
     now_ms: i64,
 ) -> Result<()> {
     let worker = claim.worker.to_string();
-    connection.prepare_cached(SESSION)?.execute(params![worker, now_ms])?;
     let holds = claim.holds.as_ref().map(write_ask).transpose()?;
     let fence = fence.cast_signed() - 1;
     let values = params![id, fence, worker, now_ms, holds, claim.why, claim.pool.to_string()];
-    row::one(connection.prepare_cached(CLAIM)?.execute(values)?)
+    row::one(update.execute(values)?)
 }
 
 fn write_ask(ask: &Ask) -> Result<String> {

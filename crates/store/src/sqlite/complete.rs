@@ -1,57 +1,128 @@
 //! Attempts end: the attempt goes to the past, and its job waits again or is done with.
 
-use model::{Ending, Fixed, Record, WorkerId};
-use rusqlite::{Connection, OptionalExtension as _, Result, params};
+use std::collections::{BTreeMap, HashMap};
 
+use model::{Ending, Fixed, Name, Patience, Record, TenantId, Timestamp, WorkerId};
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Result, params};
+
+use super::history;
 use super::row;
+use super::settle::{Edges, Finish, Settled};
 use super::writer::Desk;
-use super::{history, settle};
 use crate::transition::After;
-use crate::{End, Ended, Past, number, transition};
+use crate::{End, Ended, Past, Run, number, transition};
 
 pub(super) fn complete(desk: &mut Desk, ends: &[End]) -> Result<Vec<Ended>> {
-    ends.iter().map(|end| one(desk, end)).collect()
-}
-
-fn one(desk: &mut Desk, end: &End) -> Result<Ended> {
-    let Some(id) = number::of(&end.job) else {
-        return Ok(Ended::Stale);
-    };
-    match row::job(&desk.connection, id)? {
-        Some(record) if transition::is_current(&record, end.attempt, &end.worker) => {
-            accept(desk, id, record, end)
-        }
-        Some(_) | None => ended_before(&desk.connection, id, end),
-    }
-}
-
-fn accept(desk: &mut Desk, id: i64, mut record: Record, end: &End) -> Result<Ended> {
     let now = desk.now();
-    let (fence, edges) = (record.fence, settle::Edges::of(&record));
-    let patience = desk.options.patience;
-    let Some(after) = transition::end(&mut record, end, &patience, now) else {
-        return Ok(Ended::Stale);
-    };
-    insert_past(&desk.connection, id, &after.past)?;
-    let has_succeeded = end.ending == Ending::Succeeded;
-    if after.charged != Fixed::ZERO || has_succeeded {
-        let tenant = &record.spec.tenant;
-        let n_completed = i64::from(has_succeeded);
-        history::charge(&desk.connection, tenant, (after.charged, n_completed), now)?;
+    let (mut sums, mut finished) = (Sums::new(), Vec::new());
+    let mut stage = Stage::begin(&desk.connection, desk.options.patience, now)?;
+    let mut answers = Vec::with_capacity(ends.len());
+    for end in ends {
+        let answer = stage.one(end, &mut finished)?;
+        charge(&mut sums, end, &answer);
+        answers.push(answer);
     }
-    if let Some(run) = &after.run {
+    drop(stage);
+    for (tenant, sum) in sums {
+        history::charge(&desk.connection, &tenant, sum, now)?;
+    }
+    for run in newest(&answers, desk.options.runs_max) {
         history::insert_run(&desk.connection, run)?;
     }
-    let settled = if record.state.is_terminal() {
-        settle::finish(desk, &record, edges)?
-    } else {
-        requeue(&desk.connection, (id, fence), &record)?;
-        settle::Settled::default()
-    };
-    let settle::Settled { released, cancelled, changed } = settled;
-    let record = Box::new(record);
-    let After { charged, run, .. } = after;
-    Ok(Ended::Accepted { record, charged, run, released, cancelled, changed })
+    for tenant in &finished {
+        desk.remove_job(tenant);
+    }
+    Ok(answers)
+}
+
+/// What each tenant is charged by one call: the cost, and the jobs that succeeded.
+type Sums = BTreeMap<TenantId, (Fixed, i64)>;
+
+fn charge(sums: &mut Sums, end: &End, answer: &Ended) {
+    let Ended::Accepted { record, charged, .. } = answer else { return };
+    let has_succeeded = end.ending == Ending::Succeeded;
+    if *charged != Fixed::ZERO || has_succeeded {
+        let sum = sums.entry(record.spec.tenant.clone()).or_insert((Fixed::ZERO, 0));
+        sum.0 += *charged;
+        sum.1 += i64::from(has_succeeded);
+    }
+}
+
+/// The runs that are worth writing down, oldest first: of each history, those that will not be
+/// trimmed because of the others.
+fn newest(answers: &[Ended], runs_max: usize) -> Vec<&Run> {
+    let mut n_newer: HashMap<(&TenantId, &Name, &str), usize> = HashMap::new();
+    let mut runs: Vec<&Run> = Vec::new();
+    for answer in answers.iter().rev() {
+        let Ended::Accepted { run: Some(run), .. } = answer else { continue };
+        let n = n_newer.entry((&run.tenant, &run.kind, &run.history_key)).or_default();
+        *n += 1;
+        if *n <= runs_max {
+            runs.push(run);
+        }
+    }
+    runs.reverse();
+    runs
+}
+
+/// What every end needs, prepared once.
+struct Stage<'c> {
+    connection: &'c Connection,
+    patience: Patience,
+    now: Timestamp,
+    finder: CachedStatement<'c>,
+    insert_past: CachedStatement<'c>,
+    finish: Finish<'c>,
+}
+
+impl<'c> Stage<'c> {
+    fn begin(connection: &'c Connection, patience: Patience, now: Timestamp) -> Result<Self> {
+        Ok(Self {
+            connection,
+            patience,
+            now,
+            finder: row::finder(connection)?,
+            insert_past: connection.prepare_cached(INSERT_PAST)?,
+            finish: Finish::begin(connection, now)?,
+        })
+    }
+
+    /// One end; the tenants of jobs that are final with it go to `finished`.
+    fn one(&mut self, end: &End, finished: &mut Vec<TenantId>) -> Result<Ended> {
+        let Some(id) = number::of(&end.job) else {
+            return Ok(Ended::Stale);
+        };
+        match row::found(&mut self.finder, id)? {
+            Some(record) if transition::is_current(&record, end.attempt, &end.worker) => {
+                self.accept((id, record), end, finished)
+            }
+            Some(_) | None => ended_before(self.connection, id, end),
+        }
+    }
+
+    fn accept(
+        &mut self,
+        (id, mut record): (i64, Record),
+        end: &End,
+        all_finished: &mut Vec<TenantId>,
+    ) -> Result<Ended> {
+        let (fence, edges) = (record.fence, Edges::of(&record));
+        let Some(after) = transition::end(&mut record, end, &self.patience, self.now) else {
+            return Ok(Ended::Stale);
+        };
+        insert_past(&mut self.insert_past, id, &after.past)?;
+        let settled = if record.state.is_terminal() {
+            self.finish.finish(&record, edges)?
+        } else {
+            requeue(self.connection, (id, fence), &record)?;
+            Settled::default()
+        };
+        let Settled { released, cancelled, changed, finished } = settled;
+        all_finished.extend(finished);
+        let record = Box::new(record);
+        let After { charged, run, .. } = after;
+        Ok(Ended::Accepted { record, charged, run, released, cancelled, changed })
+    }
 }
 
 const ENDING: &str = "SELECT worker, ending FROM attempts WHERE job = ?1 AND number = ?2";
@@ -73,8 +144,8 @@ const INSERT_PAST: &str = "INSERT INTO attempts (job, number, worker, claimed, s
     ending, error, exit_code, ram_peak_mb, cpu_ms, disk_bytes, out_of_memory, why) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
 
-fn insert_past(connection: &Connection, id: i64, past: &Past) -> Result<()> {
-    connection.prepare_cached(INSERT_PAST)?.execute(params![
+fn insert_past(statement: &mut CachedStatement<'_>, id: i64, past: &Past) -> Result<()> {
+    statement.execute(params![
         id,
         past.number,
         past.worker.to_string(),

@@ -37,7 +37,7 @@ fn one(desk: &mut Desk, id: &JobId) -> Result<Revived> {
     transition::revive(&mut record, desk.now());
     let delete = "DELETE FROM finished WHERE id = ?1";
     row::one(desk.connection.prepare_cached(delete)?.execute([number])?)?;
-    row::insert_job(&desk.connection, number, &record)?;
+    row::insert_job(&mut desk.connection.prepare_cached(row::INSERT_JOB)?, number, &record)?;
     desk.add_job(&record.spec.tenant);
     Ok(Revived::Done(Box::new(record)))
 }

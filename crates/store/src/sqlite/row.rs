@@ -5,7 +5,7 @@ use model::{
     Cause, Counts, Current, Fixed, Name, Progress, Record, Spec, State, TenantId, Timestamp,
     WorkerId,
 };
-use rusqlite::{Connection, OptionalExtension as _, Result, Row, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Result, Row, params};
 
 use super::document;
 use super::fault::unreadable;
@@ -40,7 +40,17 @@ const FINISHED: &str = concat!("SELECT ", finished_columns!(), "WHERE j.id = ?1"
 
 /// The unfinished job of this number.
 pub(super) fn job(connection: &Connection, id: i64) -> Result<Option<Record>> {
-    connection.prepare_cached(JOB)?.query_row([id], read).optional()
+    found(&mut finder(connection)?, id)
+}
+
+/// What finds unfinished jobs; whoever looks for many of them prepares it once.
+pub(super) fn finder(connection: &Connection) -> Result<CachedStatement<'_>> {
+    connection.prepare_cached(JOB)
+}
+
+/// What [`finder`] finds under this number.
+pub(super) fn found(finder: &mut CachedStatement<'_>, id: i64) -> Result<Option<Record>> {
+    finder.query_row([id], read).optional()
 }
 
 /// The finished job of this number.
@@ -138,25 +148,30 @@ fn text<'a>(row: &'a Row<'_>, column: usize) -> Result<&'a str> {
     Ok(row.get_ref(column)?.as_str()?)
 }
 
-const INSERT_SPEC: &str = "INSERT INTO specs (id, document, payload) VALUES (?1, ?2, ?3)";
+pub(super) const INSERT_SPEC: &str =
+    "INSERT INTO specs (id, document, payload) VALUES (?1, ?2, ?3)";
 
-/// Writes down what was asked. It stays where it is until the job is forgotten.
-pub(super) fn insert_spec(connection: &Connection, id: i64, spec: &Spec) -> Result<()> {
+/// Writes down what was asked, by [`INSERT_SPEC`]. It stays where it is until the job is forgotten.
+pub(super) fn insert_spec(statement: &mut CachedStatement<'_>, id: i64, spec: &Spec) -> Result<()> {
     let document = document::write(spec).map_err(|error| unreadable(&error.to_string()))?;
-    connection.prepare_cached(INSERT_SPEC)?.execute(params![id, document, spec.payload])?;
+    statement.execute(params![id, document, spec.payload])?;
     Ok(())
 }
 
-const INSERT_JOB: &str = "INSERT INTO jobs (id, tenant, kind, dedupe_key, group_name, state, \
-    fence, priority, attempts, failures, losses, evictions, refusals, revived, created, ready, \
-    on_hold, n_blockers, n_dependents, last_worker, cost, cancelling) \
+pub(super) const INSERT_JOB: &str = "INSERT INTO jobs (id, tenant, kind, dedupe_key, group_name, \
+    state, fence, priority, attempts, failures, losses, evictions, refusals, revived, created, \
+    ready, on_hold, n_blockers, n_dependents, last_worker, cost, cancelling) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, \
     ?19, ?20, ?21, 0)";
 
-/// Puts a job that waits among the unfinished ones.
-pub(super) fn insert_job(connection: &Connection, id: i64, record: &Record) -> Result<()> {
+/// Puts a job that waits among the unfinished ones, by [`INSERT_JOB`].
+pub(super) fn insert_job(
+    statement: &mut CachedStatement<'_>,
+    id: i64,
+    record: &Record,
+) -> Result<()> {
     let Record { spec, counts, .. } = record;
-    connection.prepare_cached(INSERT_JOB)?.execute(params![
+    statement.execute(params![
         id,
         spec.tenant.to_string(),
         spec.kind.to_string(),
@@ -182,16 +197,20 @@ pub(super) fn insert_job(connection: &Connection, id: i64, record: &Record) -> R
     Ok(())
 }
 
-const INSERT_FINISHED: &str = "INSERT INTO finished (id, tenant, kind, group_name, state, fence, \
-    priority, attempts, failures, losses, evictions, refusals, revived, created, ready, \
-    last_worker, finished, cause, error, exit_code, cost, result) \
+pub(super) const INSERT_FINISHED: &str = "INSERT INTO finished (id, tenant, kind, group_name, \
+    state, fence, priority, attempts, failures, losses, evictions, refusals, revived, created, \
+    ready, last_worker, finished, cause, error, exit_code, cost, result) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, \
     ?19, ?20, ?21, ?22)";
 
-/// Puts a job among the finished ones.
-pub(super) fn insert_finished(connection: &Connection, id: i64, record: &Record) -> Result<()> {
+/// Puts a job among the finished ones, by [`INSERT_FINISHED`].
+pub(super) fn insert_finished(
+    statement: &mut CachedStatement<'_>,
+    id: i64,
+    record: &Record,
+) -> Result<()> {
     let Record { spec, counts, .. } = record;
-    connection.prepare_cached(INSERT_FINISHED)?.execute(params![
+    statement.execute(params![
         id,
         spec.tenant.to_string(),
         spec.kind.to_string(),

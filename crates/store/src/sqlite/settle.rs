@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use model::{Cause, IfFailed, JobId, Record, State};
-use rusqlite::{Connection, Result};
+use model::{Cause, IfFailed, JobId, Record, State, TenantId, Timestamp};
+use rusqlite::{CachedStatement, Connection, Result};
 
 use super::fault::unreadable;
 use super::row;
-use super::writer::Desk;
 use crate::{number, transition};
 
 /// What else changed when a job came to its end, each list by id.
@@ -19,6 +18,8 @@ pub(super) struct Settled {
     pub(super) cancelled: Vec<Record>,
     /// Unfinished, with fewer blockers or dependents.
     pub(super) changed: Vec<Record>,
+    /// The tenants of all that is final now, one entry a job: they have one job fewer.
+    pub(super) finished: Vec<TenantId>,
 }
 
 /// Whether a job waits for others, and others for it.
@@ -35,21 +36,38 @@ impl Edges {
     }
 }
 
-/// Moves a job whose record is final to the finished ones, and settles what waited for it.
-pub(super) fn finish(desk: &mut Desk, record: &Record, edges: Edges) -> Result<Settled> {
-    let mut cascade = Cascade::default();
-    cascade.remove(desk, record, edges)?;
-    while let Some((state, waiters)) = cascade.open.pop_front() {
-        for waiter in waiters {
-            cascade.settle(desk, waiter, state)?;
-        }
+/// Moves jobs whose records are final to the finished ones. What every job needs is prepared once.
+pub(super) struct Finish<'c> {
+    connection: &'c Connection,
+    now: Timestamp,
+    delete: CachedStatement<'c>,
+    insert: CachedStatement<'c>,
+}
+
+impl<'c> Finish<'c> {
+    pub(super) fn begin(connection: &'c Connection, now: Timestamp) -> Result<Self> {
+        let delete = connection.prepare_cached("DELETE FROM jobs WHERE id = ?1")?;
+        let insert = connection.prepare_cached(row::INSERT_FINISHED)?;
+        Ok(Self { connection, now, delete, insert })
     }
-    let records = |map: BTreeMap<i64, Record>| map.into_values().collect();
-    Ok(Settled {
-        released: records(cascade.released),
-        cancelled: records(cascade.cancelled),
-        changed: records(cascade.changed),
-    })
+
+    /// Moves one of them, and settles what waited for it.
+    pub(super) fn finish(&mut self, record: &Record, edges: Edges) -> Result<Settled> {
+        let mut cascade = Cascade::default();
+        cascade.remove(self, record, edges)?;
+        while let Some((state, waiters)) = cascade.open.pop_front() {
+            for waiter in waiters {
+                cascade.settle(self, waiter, state)?;
+            }
+        }
+        let records = |map: BTreeMap<i64, Record>| map.into_values().collect();
+        Ok(Settled {
+            released: records(cascade.released),
+            cancelled: records(cascade.cancelled),
+            changed: records(cascade.changed),
+            finished: cascade.finished,
+        })
+    }
 }
 
 #[derive(Default)]
@@ -59,54 +77,54 @@ struct Cascade {
     released: BTreeMap<i64, Record>,
     cancelled: BTreeMap<i64, Record>,
     changed: BTreeMap<i64, Record>,
+    finished: Vec<TenantId>,
 }
 
 impl Cascade {
     /// One of the jobs that `waiter` waited for came to `state`.
-    fn settle(&mut self, desk: &mut Desk, waiter: i64, state: State) -> Result<()> {
+    fn settle(&mut self, to: &mut Finish<'_>, waiter: i64, state: State) -> Result<()> {
         // It may have been cancelled on another way through the same jobs.
-        let Some(mut record) = row::job(&desk.connection, waiter)? else {
+        let Some(mut record) = row::job(to.connection, waiter)? else {
             return Ok(());
         };
-        let now = desk.now();
+        let now = to.now;
         let (fence, edges) = (record.fence, Edges::of(&record));
         self.changed.remove(&waiter);
         if state != State::Succeeded && record.spec.if_failed == IfFailed::Cancel {
             transition::finish(&mut record, State::Cancelled, Some(Cause::Dependency), now);
-            self.remove(desk, &record, edges)?;
+            self.remove(to, &record, edges)?;
             self.cancelled.insert(waiter, record);
             return Ok(());
         }
         let is_released = transition::unblock(&mut record, now);
-        row::update(&desk.connection, fence, &record)?;
+        row::update(to.connection, fence, &record)?;
         let list = if is_released { &mut self.released } else { &mut self.changed };
         list.insert(waiter, record);
         Ok(())
     }
 
     /// Takes a job whose record is final out of the unfinished ones, with every edge.
-    fn remove(&mut self, desk: &mut Desk, record: &Record, edges: Edges) -> Result<()> {
+    fn remove(&mut self, to: &mut Finish<'_>, record: &Record, edges: Edges) -> Result<()> {
         let id = number::of(&record.id).ok_or_else(|| unreadable("the id of a job"))?;
         self.changed.remove(&id);
         let take = |is_any: bool, sql: &str| {
-            if is_any { take(&desk.connection, sql, id) } else { Ok(Vec::new()) }
+            if is_any { take(to.connection, sql, id) } else { Ok(Vec::new()) }
         };
         let waiters = take(edges.has_waiters, TAKE_WAITERS)?;
         for blocker in take(edges.has_blockers, TAKE_BLOCKERS)? {
-            if let Some(mut record) = row::job(&desk.connection, blocker)? {
+            if let Some(mut record) = row::job(to.connection, blocker)? {
                 let fence = record.fence;
                 transition::remove_dependent(&mut record);
-                row::update(&desk.connection, fence, &record)?;
+                row::update(to.connection, fence, &record)?;
                 // One that was released on the way is told once, as it is in the end.
                 let is_released = self.released.contains_key(&blocker);
                 let list = if is_released { &mut self.released } else { &mut self.changed };
                 list.insert(blocker, record);
             }
         }
-        let delete = "DELETE FROM jobs WHERE id = ?1";
-        row::one(desk.connection.prepare_cached(delete)?.execute([id])?)?;
-        row::insert_finished(&desk.connection, id, record)?;
-        desk.remove_job(&record.spec.tenant);
+        row::one(to.delete.execute([id])?)?;
+        row::insert_finished(&mut to.insert, id, record)?;
+        self.finished.push(record.spec.tenant.clone());
         if !waiters.is_empty() {
             self.open.push_back((record.state, waiters));
         }

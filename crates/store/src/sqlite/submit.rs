@@ -121,6 +121,7 @@ impl Draft {
 fn write(desk: &mut Desk, jobs: Vec<NewJob>, places: &[Place]) -> Result<Submitted> {
     let now = desk.now();
     let mut draft = Draft { records: BTreeMap::new(), fences: BTreeMap::new() };
+    let mut insert_spec = desk.connection.prepare_cached(row::INSERT_SPEC)?;
     for (job, place) in jobs.into_iter().zip(places) {
         match place {
             Place::Same { id } => {
@@ -131,7 +132,7 @@ fn write(desk: &mut Desk, jobs: Vec<NewJob>, places: &[Place]) -> Result<Submitt
                 }
             }
             Place::New { id, .. } | Place::Over { id } => {
-                row::insert_spec(&desk.connection, *id, &job.spec)?;
+                row::insert_spec(&mut insert_spec, *id, &job.spec)?;
                 draft.records.insert(*id, begin(job, place, now));
                 desk.next_job = *id + 1;
             }
@@ -142,16 +143,21 @@ fn write(desk: &mut Desk, jobs: Vec<NewJob>, places: &[Place]) -> Result<Submitt
             }
         }
     }
+    drop(insert_spec);
     insert(desk, &draft, places)?;
-    let records: Vec<Record> =
-        places.iter().filter_map(|place| draft.records.get(&place.id()).cloned()).collect();
-    let is_new = places.iter().map(|place| !matches!(place, Place::Same { .. })).collect();
-    let before = |id: &i64, record: &Record| {
-        draft.fences.get(id).is_some_and(|fence| *fence != record.fence)
+    let is_new: Vec<bool> =
+        places.iter().map(|place| !matches!(place, Place::Same { .. })).collect();
+    let before = |(id, fence): (&i64, &u64)| {
+        draft.records.get(id).filter(|record| record.fence != *fence).cloned()
     };
-    let changed = draft.records.iter().filter(|(id, record)| before(id, record));
-    let changed = changed.map(|(_, record)| record.clone()).collect();
-    Ok(Submitted { jobs: records, is_new, changed })
+    let changed = draft.fences.iter().filter_map(before).collect();
+    let mut records = draft.records;
+    let jobs: Vec<Record> = if is_new.iter().all(|is_new| *is_new) {
+        places.iter().filter_map(|place| records.remove(&place.id())).collect()
+    } else {
+        places.iter().filter_map(|place| records.get(&place.id()).cloned()).collect()
+    };
+    Ok(Submitted { jobs, is_new, changed })
 }
 
 fn begin(job: NewJob, place: &Place, now: Timestamp) -> Record {
@@ -171,18 +177,25 @@ fn begin(job: NewJob, place: &Place, now: Timestamp) -> Record {
 }
 
 fn insert(desk: &mut Desk, draft: &Draft, places: &[Place]) -> Result<()> {
+    let mut insert_job = desk.connection.prepare_cached(row::INSERT_JOB)?;
+    let mut inserted: Vec<&TenantId> = Vec::with_capacity(draft.records.len());
     for (id, record) in &draft.records {
         match draft.fences.get(id) {
             Some(fence) if *fence == record.fence => {}
             Some(fence) => row::update(&desk.connection, *fence, record)?,
             None if record.state.is_terminal() => {
-                row::insert_finished(&desk.connection, *id, record)?;
+                let mut insert = desk.connection.prepare_cached(row::INSERT_FINISHED)?;
+                row::insert_finished(&mut insert, *id, record)?;
             }
             None => {
-                row::insert_job(&desk.connection, *id, record)?;
-                desk.add_job(&record.spec.tenant);
+                row::insert_job(&mut insert_job, *id, record)?;
+                inserted.push(&record.spec.tenant);
             }
         }
+    }
+    drop(insert_job);
+    for tenant in inserted {
+        desk.add_job(tenant);
     }
     let sql = "INSERT INTO waits (blocker, waiter) VALUES (?1, ?2)";
     let mut statement = desk.connection.prepare_cached(sql)?;

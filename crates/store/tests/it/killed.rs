@@ -58,6 +58,7 @@ async fn one(store: &Sqlite) {
         measured: Measured::default(),
         cost: None,
         fetched: None,
+        has_started: false,
         draw: 0,
     };
     let ended = store.complete(vec![end]).await.unwrap().remove(0);

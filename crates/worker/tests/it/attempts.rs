@@ -98,7 +98,7 @@ async fn a_handler_sees_what_was_asked_for() {
     };
     let (_server, _running, mut session) = world(handler).await;
     let spec = v1::Spec { payload: vec![1, 2], array_index: Some(3), ..spec("a") };
-    let (spec, resource) = (Some(spec), "repo".to_owned());
+    let (spec, resource) = (Some(Box::new(spec)), "repo".to_owned());
     session.say(Theirs::Offer(v1::Offer { job: 7, attempt: 4, spec, failures: 2, resource })).await;
     let complete = session.complete().await;
     let result = String::from_utf8(complete.result.unwrap()).unwrap();

@@ -49,7 +49,7 @@ async fn a_command_sees_its_own_variables_and_few_of_the_workers() {
     let env = json!({"argv": ["env"], "env": {"MINE": "1", "MAITRE_JOB": "fake"}});
     let spec =
         v1::Spec { tenant: "acme".to_owned(), array_index: Some(5), ..command_spec("exec", &env) };
-    let (spec, resource) = (Some(spec), "repo".to_owned());
+    let (spec, resource) = (Some(Box::new(spec)), "repo".to_owned());
     session.say(Theirs::Offer(v1::Offer { job: 7, attempt: 3, spec, failures: 2, resource })).await;
     let (_, chunks) = session.run_to_end().await;
     let output = text(&chunks, v1::Stream::Out);

@@ -101,7 +101,7 @@ impl Session {
     }
 
     pub(crate) async fn offer(&self, job: u64, attempt: u32, spec: v1::Spec) {
-        let spec = Some(spec);
+        let spec = Some(Box::new(spec));
         let offer = v1::Offer { job, attempt, spec, failures: 0, resource: String::new() };
         self.say(Theirs::Offer(offer)).await;
     }

@@ -136,7 +136,7 @@ async fn everything_that_waits_goes_into_one_batch() {
     let _running = Running::start(builder(&server).slots(9).type_("a", 0, handler));
     let mut session = server.welcomed().await;
     let offers = (1..=9).map(|job| {
-        let spec = Some(spec("a"));
+        let spec = Some(Box::new(spec("a")));
         Theirs::Offer(v1::Offer { job, attempt: 1, spec, failures: 0, resource: String::new() })
     });
     session.say_all(offers.collect()).await;

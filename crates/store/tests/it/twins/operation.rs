@@ -267,19 +267,22 @@ fn chunk() -> impl Strategy<Value = LogChunk> {
 fn end() -> impl Strategy<Value = End> {
     let ending = prop::sample::select(&Ending::ALL[..]);
     let cost = prop::option::weighted(0.3, (0..3_000_i64).prop_map(Fixed::thousandths));
-    (start(), ending, cost, any::<u64>()).prop_map(|(start, ending, cost, draw)| End {
-        job: start.job,
-        attempt: start.attempt,
-        worker: start.worker,
-        ending,
-        error: draw.is_multiple_of(2).then(|| format!("error {draw}")),
-        result: draw.is_multiple_of(3).then(|| draw.to_le_bytes().to_vec()),
-        exit_code: i32::try_from(draw % 100).ok(),
-        measured: Measured { cpu_ms: Some(draw % 1_000), ..Measured::default() },
-        cost,
-        fetched: draw.is_multiple_of(5).then_some((1, 2)),
-        draw,
-    })
+    (start(), ending, cost, any::<(bool, u64)>()).prop_map(
+        |(start, ending, cost, (has_started, draw))| End {
+            has_started,
+            job: start.job,
+            attempt: start.attempt,
+            worker: start.worker,
+            ending,
+            error: draw.is_multiple_of(2).then(|| format!("error {draw}")),
+            result: draw.is_multiple_of(3).then(|| draw.to_le_bytes().to_vec()),
+            exit_code: i32::try_from(draw % 100).ok(),
+            measured: Measured { cpu_ms: Some(draw % 1_000), ..Measured::default() },
+            cost,
+            fetched: draw.is_multiple_of(5).then_some((1, 2)),
+            draw,
+        },
+    )
 }
 
 fn amend() -> impl Strategy<Value = Amend> {

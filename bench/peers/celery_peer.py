@@ -1,0 +1,57 @@
+"""Celery with Redis: tasks in Python, one process a core."""
+
+import os
+import subprocess
+import time
+
+import celery_app
+import measure
+from celery_app import moment, noop, store
+
+WORKER = [
+    "celery", "-A", "celery_app", "worker", "--pool=prefork", "--loglevel=ERROR",
+    "--without-gossip", "--without-mingle", "--without-heartbeat",
+]
+
+
+def is_empty():
+    return store.llen("celery") == 0 and store.hlen("unacked") == 0
+
+
+def submit(n_jobs):
+    with celery_app.app.producer_pool.acquire(block=True) as producer:
+        for _ in range(n_jobs):
+            noop.apply_async(producer=producer)
+
+
+def start_one():
+    moment.delay(time.time_ns())
+    return int(store.blpop("starts", timeout=60)[1])
+
+
+def main():
+    n_jobs = measure.n_jobs()
+    store.flushall()
+    submit(n_jobs)
+    command = [*WORKER, f"--concurrency={os.cpu_count()}"]
+    worker = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        # From the first jobs taken to the last one done: starting it up is not counted.
+        measure.until(lambda: store.llen("celery") < n_jobs)
+        drained = measure.rate(n_jobs, lambda: measure.until(is_empty))
+        start_one()
+        start = measure.starts(start_one)
+
+        def both():
+            submit(n_jobs)
+            measure.until(is_empty)
+
+        together = measure.rate(n_jobs, both)
+    finally:
+        worker.terminate()
+        worker.wait()
+    measure.say(drained, together, start)
+
+
+if __name__ == "__main__":
+    main()

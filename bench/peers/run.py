@@ -1,0 +1,158 @@
+"""Compares Maitre with what a user could pick instead, in one run on this machine."""
+
+import argparse
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+# Name, script, what pip or npm installs, and whether it needs Redis.
+PEERS = [
+    ("hyperqueue", "hyperqueue_peer.py", ["hyperqueue"], False),
+    ("dask", "dask_peer.py", ["dask[distributed]"], False),
+    ("ray", "ray_peer.py", ["ray"], False),
+    ("celery", "celery_peer.py", ["celery[redis]"], True),
+    ("bullmq", "bullmq_peer.mjs", ["bullmq", "ioredis"], True),
+]
+PATIENCE_S = 900
+
+
+def main():
+    options = arguments()
+    place = options.keep or Path(tempfile.mkdtemp(prefix="maitre-peers-"))
+    place.mkdir(parents=True, exist_ok=True)
+    try:
+        chosen = [peer for peer in PEERS if peer[0] in (options.only or [peer[0]])]
+        figures = {"maitre": attempt(ours, options)}
+        for name, script, packages, needs_redis in chosen:
+            note(f"{name} ...")
+            one = lambda: peer(place, script, packages, needs_redis, options.jobs)
+            figures[name] = attempt(one)
+        print(json.dumps(figures, indent=2) if options.json else table(figures))
+    finally:
+        if not options.keep:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("maitre", type=Path, help="the binary, as built with --release")
+    parser.add_argument("--jobs", type=int, default=20_000, help="jobs in each queue")
+    parser.add_argument("--only", nargs="*", help="only these peers")
+    parser.add_argument("--keep", type=Path, help="install here, and leave it for the next run")
+    parser.add_argument("--json", action="store_true", help="for machines")
+    return parser.parse_args()
+
+
+def attempt(work, *values):
+    """What came of it, or in one line why nothing did."""
+    try:
+        return work(*values)
+    except subprocess.CalledProcessError as error:
+        said = (error.stderr or error.stdout or str(error)).strip().splitlines()
+        return {"problem": said[-1] if said else str(error)}
+    except (OSError, subprocess.TimeoutExpired, ValueError, TimeoutError) as error:
+        return {"problem": str(error)}
+
+
+def ours(options):
+    said = run([options.maitre.resolve(), "bench", "run", "--json", "--jobs", str(options.jobs)])
+    seen = json.loads(said)
+    return {
+        "drained_per_s": seen["loads"][0]["drained_per_s"],
+        "together_per_s": seen["together_per_s"],
+        "start_p50_us": seen["start_idle"]["p50_us"],
+    }
+
+
+def peer(place, script, packages, needs_redis, n_jobs):
+    is_node = script.endswith(".mjs")
+    environment = dict(os.environ)
+    if is_node:
+        node = place / "node"
+        run(["npm", "install", "--silent", "--prefix", node, *packages])
+        environment["PEERS_NODE"] = str(node)
+        command = ["node"]
+    else:
+        python = place / "python" / "bin"
+        if not python.exists():
+            run([sys.executable, "-m", "venv", python.parent])
+        run([python / "pip", "install", "--quiet", *packages])
+        environment["PATH"] = f"{python}{os.pathsep}{environment['PATH']}"
+        environment["PYTHONPATH"] = str(HERE)
+        command = [python / "python"]
+    command += [HERE / script, str(n_jobs)]
+    if not needs_redis:
+        return figures_of(run(command, environment))
+    with redis(place) as url:
+        environment["PEERS_REDIS"] = url
+        return figures_of(run(command, environment))
+
+
+@contextmanager
+def redis(place):
+    """A Redis of its own, as it comes: it writes to disk once a second."""
+    if not shutil.which("redis-server"):
+        run(["apt-get", "install", "-y", "-q", "redis-server"])
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "yes"]
+    with tempfile.TemporaryDirectory(dir=place) as data:
+        server = subprocess.Popen(
+            ["redis-server", *words, "--dir", data], stdout=subprocess.DEVNULL
+        )
+        try:
+            time.sleep(1)
+            yield f"redis://127.0.0.1:{port}/0"
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def run(command, environment=None):
+    command = [str(word) for word in command]
+    ended = subprocess.run(
+        command, env=environment, check=True, capture_output=True, text=True, timeout=PATIENCE_S
+    )
+    return ended.stdout
+
+
+def figures_of(said):
+    return json.loads(said.strip().splitlines()[-1])
+
+
+def table(figures):
+    """Each figure, and how many times ours is better."""
+    mine = figures["maitre"]
+    lines = ["| | drained/s | together/s | start p50, µs | ours: drained | together | start |"]
+    lines.append("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for name, seen in figures.items():
+        if "problem" in seen:
+            lines.append(f"| {name} | could not be measured here: {seen['problem']} |")
+            continue
+        keys = ["drained_per_s", "together_per_s", "start_p50_us"]
+        plain = [f"{seen[key]:,.0f}" if seen.get(key) else "–" for key in keys]
+        ratios = [ratio(mine.get(key), seen.get(key)) for key in keys[:2]]
+        ratios.append(ratio(seen.get("start_p50_us"), mine.get("start_p50_us")))
+        lines.append(f"| {name} | " + " | ".join(plain + ratios) + " |")
+    return "\n".join(lines)
+
+
+def ratio(better, worse):
+    return f"{better / worse:.1f} ×" if better and worse else "–"
+
+
+def note(text):
+    print(text, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""Where the time of one job that does nothing goes, from its submission to its end.
+
+    RUSTFLAGS="-C force-frame-pointers=yes" CFLAGS="-fno-omit-frame-pointer" cargo build --release
+    python3 bench/profile.py target/release/maitre
+
+Runs the benchmark under `perf`, and sorts its samples into stages by what is on the stack: the first
+line of STAGES that fits counts. Time on a core is counted, not time spent waiting.
+"""
+
+import collections
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+N_JOBS = 200_000
+# Beside the queue that is drained, so many come and go at once.
+N_TOGETHER = 100_000
+HERTZ = 997
+
+# Which process, the stage, and what is on its stack.
+STAGES = [
+    ("scheduler", "store: taking in (submit)", r"store::sqlite::submit::"),
+    ("scheduler", "store: claims", r"store::sqlite::claim::"),
+    ("scheduler", "store: starts", r"store::sqlite::start::"),
+    ("scheduler", "store: ends (complete)", r"store::sqlite::(complete|settle)::"),
+    ("scheduler", "store: copying the log to the file", r"checkpoint"),
+    ("scheduler", "store: commits", r"store::sqlite::writer"),
+    ("scheduler", "decide", r"decide::round|World>?::decide"),
+    ("scheduler", "world: events", r"decide::"),
+    ("scheduler", "round: claims, offers", r"::(round|claimed|won|flush_workers)\b"),
+    ("scheduler", "owner of the world: the rest", r"server::scheduler|server::dispatch"),
+    ("scheduler", "door of jobs", r"server::edge::jobs|server::submit"),
+    ("scheduler", "door of workers", r"server::edge::worker|server::fleet::words"),
+    ("scheduler", "wire and runtime", r""),
+    ("worker", "supervising", r"worker::supervise"),
+    ("worker", "outbox", r"worker::outbox|worker::session::write"),
+    ("worker", "offers, wire and runtime", r""),
+    ("submitter", "submitting, looking", r""),
+]
+
+
+def main():
+    binary = os.path.abspath(sys.argv[1])
+    with tempfile.TemporaryDirectory() as place:
+        data = os.path.join(place, "perf.data")
+        words = ["bench", "run", "--seconds", "0.02", "--jobs", str(N_JOBS), *sys.argv[2:]]
+        record = ["perf", "record", "-q", "-F", str(HERTZ), "-g", "-o", data, "--", binary, *words]
+        subprocess.run(record, check=True, stdout=subprocess.DEVNULL)
+        fields = ["-F", "comm,pid,tid,ip,sym", "--no-inline", "-i", data]
+        said = subprocess.run(["perf", "script", *fields], capture_output=True, text=True)
+    samples = list(read(said.stdout))
+    print(table(samples))
+
+
+def read(text):
+    """Each sample: the thread's name, the process, and the names on its stack as one text."""
+    for block in text.split("\n\n"):
+        lines = block.strip().splitlines()
+        if lines:
+            found = re.match(r"(.*?)\s+(\d+)/(\d+)", lines[0].strip())
+            if found:
+                yield found[1], int(found[2]), "\n".join(lines[1:])
+
+
+def table(samples):
+    threads = collections.defaultdict(collections.Counter)
+    for thread, process, _ in samples:
+        threads[process][thread] += 1
+    counts = collections.Counter()
+    for _, process, stack in samples:
+        role = role_of(threads[process])
+        stage = next((s for s in STAGES if s[0] == role and re.search(s[2], stack)), None)
+        counts[stage] += 1
+    counts.pop(None, None)
+    total = sum(counts.values())
+    lines = ["| process | stage | µs a job | share |", "| --- | --- | ---: | ---: |"]
+    for stage in STAGES:
+        micros = counts[stage] / HERTZ / (N_JOBS + N_TOGETHER) * 1e6
+        share = 100 * counts[stage] / max(total, 1)
+        lines.append(f"| {stage[0]} | {stage[1]} | {micros:.1f} | {share:.0f} % |")
+    micros = total / HERTZ / (N_JOBS + N_TOGETHER) * 1e6
+    lines.append(f"| all | | {micros:.1f} | |")
+    return "\n".join(lines)
+
+
+def role_of(threads):
+    if "maitre-worker" in threads:
+        return "worker"
+    # The benchmark itself has a store too, for a moment.
+    is_scheduler = threads["store-write"] > sum(threads.values()) / 20
+    return "scheduler" if is_scheduler else "submitter"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+//! How many jobs go in and out in a second.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use proto::v1;
+use proto::v1::jobs_client::JobsClient;
+use tokio::task::JoinSet;
+use tonic::transport::Channel;
+
+use super::site::{NOOP, Site, done};
+use super::{Options, per_second};
+use crate::bench::machine::now;
+use crate::print::Failure;
+
+/// Jobs in one request.
+const BATCH: u64 = 1_000;
+/// Requests under way at once.
+const SUBMITTERS: u64 = 4;
+/// A long queue is not drained to its end: the rate is that of so many jobs from its front.
+const DRAINED_MAX: u64 = 200_000;
+
+/// What was seen at one length of the queue.
+pub(crate) struct Load {
+    pub(crate) n_jobs: u64,
+    pub(crate) submits: f64,
+    pub(crate) drains: f64,
+    pub(crate) bytes_per_job: usize,
+}
+
+/// Fills a queue, then drains it.
+pub(crate) async fn measure(n_jobs: u64, place: &Path, options: &Options) -> Result<Load, Failure> {
+    let mut site = Site::start(place).await?;
+    let before = site.resident();
+    let took = submit(&site.jobs, n_jobs).await?;
+    site.until(|status| status.queued >= n_jobs).await?;
+    let held = site.resident().saturating_sub(before);
+    let bytes_per_job = held / usize::try_from(n_jobs).unwrap_or(usize::MAX).max(1);
+    site.hire(options.workers, options.slots).await?;
+    Ok(Load {
+        n_jobs,
+        submits: per_second(n_jobs, took),
+        drains: drain(&site, n_jobs.min(DRAINED_MAX)).await?,
+        bytes_per_job,
+    })
+}
+
+/// From the first jobs that are done to the last.
+async fn drain(site: &Site, n_jobs: u64) -> Result<f64, Failure> {
+    let first = done(&site.until(|status| done(status) > 0).await?);
+    let start = now();
+    let last = done(&site.until(|status| done(status) >= n_jobs).await?);
+    Ok(per_second(last - first, start.elapsed()))
+}
+
+/// Jobs that are submitted and done at the same time, from the first request to the last end.
+pub(crate) async fn together(site: &Site, n_jobs: u64) -> Result<f64, Failure> {
+    let before = done(&site.status().await?);
+    let start = now();
+    submit(&site.jobs, n_jobs).await?;
+    site.until(|status| done(status) >= before + n_jobs).await?;
+    Ok(per_second(n_jobs, start.elapsed()))
+}
+
+/// Submits jobs that do nothing, in full requests.
+async fn submit(jobs: &JobsClient<Channel>, n_jobs: u64) -> Result<Duration, Failure> {
+    let start = now();
+    let mut submitters = JoinSet::new();
+    for n in 0..SUBMITTERS {
+        let n_own = n_jobs / SUBMITTERS + u64::from(n < n_jobs % SUBMITTERS);
+        let mut jobs = jobs.clone();
+        submitters.spawn(async move {
+            let mut left = n_own;
+            while left > 0 {
+                let batch = left.min(BATCH);
+                jobs.submit(noops(batch)).await?;
+                left -= batch;
+            }
+            Ok::<(), tonic::Status>(())
+        });
+    }
+    for answer in submitters.join_all().await {
+        answer.map_err(|status| anyhow!("could not submit: {status}"))?;
+    }
+    Ok(start.elapsed())
+}
+
+pub(crate) fn noops(n_jobs: u64) -> v1::SubmitRequest {
+    let job = v1::Spec { r#type: NOOP.to_owned(), ..v1::Spec::default() };
+    let jobs = vec![job; usize::try_from(n_jobs).unwrap_or(0)];
+    v1::SubmitRequest { jobs, ..v1::SubmitRequest::default() }
+}

@@ -1,0 +1,164 @@
+//! `maitre bench run`: how fast jobs that do nothing go through a real scheduler, durably and over
+//! the wire, and what the store and the wire alone could do in the same run.
+
+mod site;
+pub(crate) mod worker;
+pub(crate) mod echo;
+mod raw;
+mod load;
+mod latency;
+mod show;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+
+use super::machine::{Progress, cpu_of, now};
+use crate::client::wait;
+use crate::print::{self, Failure};
+use echo::Wire;
+use load::Load;
+use raw::Raw;
+use site::Site;
+
+/// Between two things that are timed one by one: a machine with nothing to do takes a nap, and
+/// what it does next takes longer than in a hurry.
+const PAUSE: Duration = Duration::from_millis(5);
+/// `maitre dev` is measured once it has settled.
+const SETTLE: Duration = Duration::from_secs(2);
+
+/// Options of `maitre bench run`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  maitre bench run
+  maitre bench run --jobs 10000,100000,1000000 --seconds 5
+  maitre bench run --dir /var/lib --json")]
+pub(crate) struct Options {
+    /// Queue lengths.
+    #[arg(long, value_delimiter = ',', value_name = "N", default_value = "10000,100000")]
+    jobs: Vec<u64>,
+    /// Worker processes.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    workers: u32,
+    /// Slots of each worker.
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    slots: u32,
+    /// Seconds for each figure that is a sample.
+    #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
+    seconds: f64,
+    /// Where data is kept meanwhile, in a directory that is removed at the end: on the disk that
+    /// jobs will be kept on.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// For machines.
+    #[arg(long)]
+    json: bool,
+}
+
+/// All that was seen.
+struct Report {
+    raw: Raw,
+    wire: Wire,
+    loads: Vec<Load>,
+    /// Jobs submitted and done at the same time, in a second.
+    together: f64,
+    idle: Spread,
+    half: Spread,
+    /// Of one core, what `maitre dev` takes with nothing to do.
+    idle_cpu: f64,
+}
+
+/// Measures and prints.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let place = tempfile::Builder::new()
+        .prefix("maitre-bench-")
+        .tempdir_in(options.dir.clone().unwrap_or_else(std::env::temp_dir));
+    let place = place.context("make a directory for the data")?;
+    wait(async {
+        let report = measure(options, place.path()).await?;
+        if options.json {
+            return print::json(&report.json());
+        }
+        print::data(&report.text())
+    })
+}
+
+async fn measure(options: &Options, place: &Path) -> Result<Report, Failure> {
+    let progress = Progress::start();
+    let seconds = options.seconds;
+    progress.say("the store alone".to_owned());
+    let raw = raw::measure(&fresh(place, "raw")?, seconds).await?;
+    progress.say("the wire alone".to_owned());
+    let wire = echo::measure(seconds).await?;
+    let mut loads = Vec::new();
+    for n_jobs in options.jobs.iter().copied().filter(|n_jobs| *n_jobs > 0) {
+        progress.say(format!("{n_jobs} jobs"));
+        let place = fresh(place, "load")?;
+        loads.push(load::measure(n_jobs, &place, options).await?);
+    }
+    progress.say("jobs that come and go".to_owned());
+    let mut site = Site::start(&fresh(place, "site")?).await?;
+    site.hire(options.workers, options.slots).await?;
+    let idle = latency::idle(&site, seconds).await?;
+    let n_together = options.jobs.iter().copied().max().unwrap_or(0).clamp(10_000, 100_000);
+    let together = load::together(&site, n_together).await?;
+    let half = latency::under(&site, together / 2.0, seconds).await?;
+    drop(site);
+    progress.say("`maitre dev` with nothing to do".to_owned());
+    let idle_cpu = idle_cpu(&fresh(place, "dev")?, seconds).await?;
+    progress.finish();
+    Ok(Report { raw, wire, loads, together, idle, half, idle_cpu })
+}
+
+/// An empty directory of this name.
+fn fresh(place: &Path, name: &str) -> Result<PathBuf, Failure> {
+    let place = place.join(name);
+    if place.exists() {
+        std::fs::remove_dir_all(&place).context("remove old data")?;
+    }
+    std::fs::create_dir(&place).context("make a directory for the data")?;
+    Ok(place)
+}
+
+async fn idle_cpu(place: &Path, seconds: f64) -> Result<f64, Failure> {
+    let (process, _) = site::scheduler("dev", place)?;
+    tokio::time::sleep(SETTLE).await;
+    let (start, before) = (now(), cpu_of(process.id()).unwrap_or_default());
+    tokio::time::sleep(Duration::from_secs_f64(seconds.max(2.0))).await;
+    let used = cpu_of(process.id()).unwrap_or_default().saturating_sub(before);
+    Ok(used.as_secs_f64() / start.elapsed().as_secs_f64())
+}
+
+/// Times, by rank.
+pub(crate) struct Spread {
+    nanos: Vec<u64>,
+}
+
+impl Spread {
+    pub(crate) fn of(mut nanos: Vec<u64>) -> Self {
+        nanos.sort_unstable();
+        Self { nanos }
+    }
+
+    /// In microseconds; `percent` of all are not longer.
+    pub(crate) fn micros(&self, percent: usize) -> f64 {
+        let at = (self.nanos.len() * percent / 100).min(self.nanos.len().saturating_sub(1));
+        self.nanos.get(at).map_or(0.0, |nanos| float(*nanos) / 1_000.0)
+    }
+}
+
+fn per_second(n: u64, took: Duration) -> f64 {
+    float(n) / took.as_secs_f64().max(1e-9)
+}
+
+fn nanos(took: Duration) -> u64 {
+    u64::try_from(took.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts of a benchmark")]
+fn float(count: u64) -> f64 {
+    count as f64
+}
