@@ -7,14 +7,16 @@ use crate::rule::{Judge, Sheet};
 
 pub(super) const PRIORITY: Sheet = Sheet {
     rule: Rule::Priority,
-    rewards: "The submitter's priority, clamped to ±16: 1024 for each step in `aging`; in `balanced`, eight steps give back half of what the length takes",
+    rewards: "The submitter's priority, clamped to ±16: 1024 for each step in `aging`; in `balanced`, \
+              eight steps give back half of what the length takes",
     range: "-16384 … 16384 in `aging`",
     judge: Judge::Order,
 };
 
 pub(super) const AGE: Sheet = Sheet {
     rule: Rule::Age,
-    rewards: "A job that has been ready for long: 16 for each second in `aging`, 1 in `balanced`, without end",
+    rewards: "A job that has been ready for long: 16 for each second in `aging`, 1 in `balanced`, \
+              without end",
     range: "0 …",
     judge: Judge::Order,
 };
@@ -28,7 +30,8 @@ pub(super) const RARITY: Sheet = Sheet {
 
 pub(super) const ON_DEMAND: Sheet = Sheet {
     rule: Rule::OnDemand,
-    rewards: "A job that a person waits for: 4096, and 32 for each second up to an hour, in `aging`; in `balanced`, three quarters of what the length takes",
+    rewards: "A job that a person waits for: 4096, and 32 for each second up to an hour, in `aging`; \
+              in `balanced`, three quarters of what the length takes",
     range: "0 … 119296 in `aging`",
     judge: Judge::Order,
 };
