@@ -197,9 +197,10 @@ fn short_jobs_go_first_until_a_long_one_has_lost_its_patience() {
             |job| job.estimate_s(100).age_s(age_s).done(),
         )
     };
-    // The fleet of one slot needs 101 seconds for both.
+    // The fleet of one slot needs 101 seconds for both, and two wait for it.
     let shortest = PRESET.policy().shortest;
-    let drain_ms = 101 * (shortest.patience_drain.in_thousandths() + 1_000);
+    let crowd = 2_000_000 / shortest.patience_crowd.in_thousandths();
+    let drain_ms = 101 * (shortest.patience_drain.in_thousandths() + crowd);
     let patience = (shortest.patience_min.0 + drain_ms) / 1_000;
     assert!(after(0));
     assert!(after(patience - 1));
@@ -210,8 +211,8 @@ fn short_jobs_go_first_until_a_long_one_has_lost_its_patience() {
 fn whoever_has_lost_patience_goes_first_but_not_at_the_cost_of_another_tenants_share() {
     let decision = decided(PRESET, |world| {
         world.worker("w").slots(2);
-        world.tenant("a").completed(1);
-        world.tenant("b").completed(1).lift(100_000);
+        world.tenant("a").completed(1).competes();
+        world.tenant("b").completed(1).competes().lift(100_000);
         world.job("1").tenant("a").estimate_s(1);
         world.job("2").tenant("a").estimate_s(900).age_s(100_000);
         world.job("3").tenant("b").estimate_s(1).age_s(200_000);

@@ -95,6 +95,7 @@ says! { TenantSpec:
     paused() tenant => tenant.active = false;
     used(used: i64) tenant => tenant.used = Fixed::whole(used);
     lift(lift: i64) tenant => tenant.lift = Fixed::whole(lift);
+    competes() tenant => tenant.competes = true;
     asked(asked: Option<Recent>) tenant => tenant.asked = asked;
     completed(completed: u64) tenant => tenant.completed = completed;
     budget(budget: i64) tenant => tenant.budget = Some(Fixed::whole(budget));
