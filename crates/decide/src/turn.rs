@@ -148,8 +148,12 @@ impl World {
         look: &mut Look<'a>,
     ) {
         let Some(before) = self.impatient_before() else { return };
-        let lines = lane.by_age().take_while(|(oldest, _)| *oldest < before);
-        for (_, ix) in lines {
+        let mut first = before;
+        for (oldest, ix) in lane.by_age() {
+            // Lines whose oldest jobs are equally old are all looked at: ids tell those apart.
+            if *oldest >= before || *oldest > first {
+                return;
+            }
             let line = &self.queue.lines[*ix];
             if !self.is_looked_at(line, scope) {
                 continue;
@@ -164,7 +168,7 @@ impl World {
                 let (ready, level) = (standing.ready, self.level(lane.key()));
                 let rank = Rank { turn, is_patient: false, level, key: 0, ready, id };
                 look.compare(rank, Pick { line: *ix, job });
-                return;
+                first = first.min(ready);
             }
         }
     }
