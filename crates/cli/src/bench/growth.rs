@@ -136,8 +136,9 @@ pub(crate) fn measure_here(options: &Options, preset: Preset) -> Row {
     for _ in 0..n_jobs + n_workers {
         world.apply(Event::Queued(Box::new(workload.job())));
     }
-    let bytes_per_job = resident().saturating_sub(before) / (n_jobs + n_workers);
     let mut running = VecDeque::from(placed(&world.decide(workload.now())));
+    // Only now do they stand in their lines, and some of them run.
+    let bytes_per_job = resident().saturating_sub(before) / (n_jobs + n_workers);
     let mut batches = Vec::new();
     let mut took = Duration::ZERO;
     while took.as_secs_f64() < options.seconds {
