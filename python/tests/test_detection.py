@@ -56,7 +56,7 @@ def test_what_a_detector_finds_is_done(here: Site, client: Client, kind: str) ->
         "sweep",
         display_name="Sweep",
         description="Sweeps rooms",
-        admin=[{"name": "depth", "kind": "integer", "default": 3, "min": 1, "max": 9}],
+        admin=[{"name": "depth", "kind": "whole", "default": 3, "min": 1, "max": 9}],
         policy={"interval": "1h"},
     )
     with worker.in_background():

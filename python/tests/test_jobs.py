@@ -101,7 +101,7 @@ def test_everything_that_may_be_said_about_a_job_arrives(client: Client) -> None
     }
     assert (kept.run_timeout_ms, kept.silence_timeout_ms, kept.estimate_ms) == (120_000, 1500, 3000)
     assert (kept.retry.attempts_max, kept.retry.backoff_ms) == (5, 2000)
-    assert (kept.after, kept.parent, kept.not_before_ms) == (
+    assert (list(kept.after), kept.parent, kept.not_before_ms) == (
         [first.id],
         first.id,
         round(soon.timestamp() * 1000),

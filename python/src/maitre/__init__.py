@@ -38,6 +38,7 @@ from maitre.worker import (
     Detection,
     Done,
     Failure,
+    Field,
     PermanentFailure,
     Proposal,
     Published,
@@ -45,6 +46,7 @@ from maitre.worker import (
     Stopped,
     StopReason,
     TimeoutFailure,
+    VisibleIf,
     Worker,
 )
 
@@ -62,6 +64,7 @@ __all__ = [
     "Ending",
     "Explanation",
     "Failure",
+    "Field",
     "Forbidden",
     "Invalid",
     "Job",
@@ -90,6 +93,7 @@ __all__ = [
     "TimeoutFailure",
     "Unauthenticated",
     "Unavailable",
+    "VisibleIf",
     "Worker",
     "WorkerError",
 ]

@@ -7,7 +7,7 @@ from maitre.worker.attempt import Attempt, Configuration, Published, SaysProgres
 from maitre.worker.detection import Detection, Proposal
 from maitre.worker.outcome import Done, Failure, PermanentFailure, TimeoutFailure
 from maitre.worker.stop import Stopped, StopReason
-from maitre.worker.worker import Worker
+from maitre.worker.worker import Field, VisibleIf, Worker
 
 __all__ = [
     "Attempt",
@@ -15,6 +15,7 @@ __all__ = [
     "Detection",
     "Done",
     "Failure",
+    "Field",
     "PermanentFailure",
     "Proposal",
     "Published",
@@ -22,5 +23,6 @@ __all__ = [
     "StopReason",
     "Stopped",
     "TimeoutFailure",
+    "VisibleIf",
     "Worker",
 ]

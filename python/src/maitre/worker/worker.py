@@ -13,7 +13,9 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import metadata
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
+
+from typing_extensions import Required, TypedDict
 
 from maitre.door import Door
 from maitre.v1 import worker_pb2 as wire
@@ -27,6 +29,28 @@ LEAVE_GRACE = 30.0
 STOP_GRACE = 10.0
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+# Another field has this value.
+VisibleIf = TypedDict("VisibleIf", {"field": str, "is": Any})
+
+
+class Field(TypedDict, total=False):
+    """Something about a type that can be configured."""
+
+    name: Required[str]
+    # A length of time has its unit: `17m`.
+    kind: Required[Literal["flag", "whole", "number", "text", "length", "choice"]]
+    default: Any
+    # Of a number, of the seconds of a length, or of the bytes of a text.
+    min: float
+    max: float
+    choices: list[str]
+    help: str
+    # Fields of one section are shown together.
+    section: str
+    # It counts only then.
+    visible_if: VisibleIf
 
 
 class Worker:
@@ -117,8 +141,8 @@ class Worker:
         *,
         display_name: str = "",
         description: str = "",
-        admin: Iterable[Mapping[str, Any]] = (),
-        worker: Iterable[Mapping[str, Any]] = (),
+        admin: Iterable[Field] = (),
+        worker: Iterable[Field] = (),
         policy: Mapping[str, Any] | None = None,
     ) -> None:
         """Says what there is to say about a type: the fields that operators and workers configure,
