@@ -182,7 +182,7 @@ fn kind(kind: v1::SettingKind) -> Result<SettingKind, Status> {
     }
 }
 
-/// The kind on the wire; `None` for what is not set by name (`DrainWorker` does it).
+/// The kind on the wire; `None` for what is set in other ways (`DrainWorker`, `NewToken`).
 const fn wire_kind(kind: SettingKind) -> Option<v1::SettingKind> {
     match kind {
         SettingKind::Policy => Some(v1::SettingKind::Policy),
@@ -191,7 +191,7 @@ const fn wire_kind(kind: SettingKind) -> Option<v1::SettingKind> {
         SettingKind::Type => Some(v1::SettingKind::Type),
         SettingKind::Resource => Some(v1::SettingKind::Resource),
         SettingKind::Pool => Some(v1::SettingKind::Pool),
-        SettingKind::Worker => None,
+        SettingKind::Worker | SettingKind::Token => None,
     }
 }
 

@@ -26,11 +26,12 @@ mod list;
 mod read;
 mod settings;
 mod history;
+mod notice;
 mod forget;
 mod store;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use model::Timestamp;
@@ -38,7 +39,7 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::Steady;
-use crate::{Error, Options, Reply};
+use crate::{Commits, Error, Options, Reply};
 use fault::Broken;
 use reader::Read;
 use writer::{CALLS_MAX, Call, Desk, Writer};
@@ -49,6 +50,7 @@ pub use backup::{Backup, backup};
 pub struct Sqlite {
     clock: Arc<Steady>,
     broken: Broken,
+    commits: Arc<Mutex<Commits>>,
     /// `None` while it is being dropped, and where it was opened to read.
     calls: Option<mpsc::Sender<Box<dyn Call>>>,
     /// Empty for a store in memory, which has one connection for all.
@@ -81,7 +83,9 @@ impl Sqlite {
         let connection = open::to_read(path)?;
         let clock = Arc::new(Steady::new(options.clock, Timestamp(0)));
         let broken = Broken::default();
-        let mut store = Self { clock, broken, calls: None, reads: Vec::new(), threads: Vec::new() };
+        let commits = Arc::default();
+        let (reads, threads) = (Vec::new(), Vec::new());
+        let mut store = Self { clock, broken, commits, calls: None, reads, threads };
         store.add_reader(connection)?;
         Ok(store)
     }
@@ -127,9 +131,11 @@ impl Sqlite {
         let (calls, receiver) = mpsc::channel(CALLS_MAX);
         let broken = Broken::default();
         let desk = Desk::new(connection, options, Arc::clone(&clock));
-        let writer = Writer::new(desk, broken.clone(), receiver).map_err(cannot)?;
+        let commits = Arc::default();
+        let writer = Writer::new(desk, broken.clone(), receiver, Arc::clone(&commits));
+        let writer = writer.map_err(cannot)?;
         let threads = vec![spawn("store-write", move || writer.run())?];
-        Ok(Self { clock, broken, calls: Some(calls), reads: Vec::new(), threads })
+        Ok(Self { clock, broken, commits, calls: Some(calls), reads: Vec::new(), threads })
     }
 
     fn write<T, W>(&self, (doing, weight): (&'static str, usize), work: W) -> Reply<'_, T>
