@@ -19,6 +19,7 @@ use crate::dispatch::Outgoing;
 use crate::fleet::Fleet;
 use crate::fleet::inventory::Inventories;
 use crate::fleet::words::{Arrival, Heard, StreamId};
+use crate::health::Health;
 use crate::history::Histories;
 use crate::inbox::Envelope;
 use crate::round::Claiming;
@@ -99,6 +100,7 @@ pub(crate) struct Scheduler {
     /// what they used.
     pub(crate) settled: BTreeMap<TenantId, (Fixed, u64)>,
     pub(crate) hub: Hub,
+    pub(crate) health: Health,
     pub(crate) changes: Vec<Change>,
     pub(crate) counters: Counters,
     pub(crate) started: Timestamp,
@@ -147,6 +149,7 @@ impl Scheduler {
             budget_limit: None,
             settled: BTreeMap::new(),
             hub,
+            health: Health::default(),
             changes: Vec::new(),
             counters: Counters::default(),
             started,
@@ -270,6 +273,7 @@ impl Scheduler {
                 tracing::error!(%error, "the store failed");
                 self.counters.add("store_errors", 1);
                 let now = self.store.now();
+                self.health.failed(now);
                 self.paused_until = Some(now + PAUSE);
                 self.renew_later();
                 if matches!(error, store::Error::Broken { .. }) {

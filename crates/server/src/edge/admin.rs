@@ -9,10 +9,12 @@ use store::{Setting, SettingKind};
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status};
 
+use super::guard::Caller;
 use super::{Door, answer};
 use crate::scheduler::Message;
 use crate::settings::understand;
 use crate::status::{Leave, Question};
+use crate::tokens::Scope;
 
 /// Bytes of a snapshot in one answer.
 const PIECE_BYTES: usize = 256 << 10;
@@ -77,9 +79,14 @@ impl Admin for Door {
 
     async fn tenants(
         &self,
-        _request: Request<v1::TenantsRequest>,
+        request: Request<v1::TenantsRequest>,
     ) -> Result<Response<v1::TenantsResponse>, Status> {
-        let (tenants, limit) = self.ask(Question::Tenants).await?;
+        let caller = Caller::of(&request)?;
+        let (mut tenants, mut limit) = self.ask(Question::Tenants).await?;
+        if caller.tenant().is_some() {
+            tenants.retain(|status| caller.grant().reaches(&status.tenant.id));
+            limit = None;
+        }
         let used: Fixed = tenants.iter().map(|status| status.tenant.used + status.in_flight).sum();
         Ok(Response::new(v1::TenantsResponse {
             tenants: tenants.iter().map(tenant).collect(),
@@ -146,9 +153,53 @@ impl Admin for Door {
 
     async fn status(
         &self,
-        _request: Request<v1::StatusRequest>,
+        request: Request<v1::StatusRequest>,
     ) -> Result<Response<v1::StatusResponse>, Status> {
-        Ok(Response::new(*self.ask(Question::Status).await?))
+        let caller = Caller::of(&request)?;
+        let status = *self.ask(Question::Status).await?;
+        let is_for_all = caller.tenant().is_none() && caller.grant().allows(Scope::Read);
+        Ok(Response::new(if is_for_all { status } else { version_and_time(status) }))
+    }
+
+    async fn demand(
+        &self,
+        _request: Request<v1::DemandRequest>,
+    ) -> Result<Response<v1::DemandResponse>, Status> {
+        Ok(Response::new(v1::DemandResponse { wanted: Vec::new() }))
+    }
+
+    async fn new_token(
+        &self,
+        request: Request<v1::NewTokenRequest>,
+    ) -> Result<Response<v1::NewTokenResponse>, Status> {
+        let (caller, door) = (Caller::of(&request)?, self.clone());
+        let made = async move { door.make_token(caller, request.into_inner()).await };
+        Ok(Response::new(self.whole(made).await?))
+    }
+
+    async fn revoke_token(
+        &self,
+        request: Request<v1::RevokeTokenRequest>,
+    ) -> Result<Response<v1::RevokeTokenResponse>, Status> {
+        let (caller, door) = (Caller::of(&request)?, self.clone());
+        let gone = async move { door.remove_token(caller, request.into_inner()).await };
+        Ok(Response::new(self.whole(gone).await?))
+    }
+
+    async fn tokens(
+        &self,
+        request: Request<v1::TokensRequest>,
+    ) -> Result<Response<v1::TokensResponse>, Status> {
+        Ok(Response::new(self.list_tokens(Caller::of(&request)?).await?))
+    }
+
+    async fn webhook_key(
+        &self,
+        request: Request<v1::WebhookKeyRequest>,
+    ) -> Result<Response<v1::WebhookKeyResponse>, Status> {
+        let (caller, mut request) = (Caller::of(&request)?, request.into_inner());
+        caller.own("tenant", &mut request.tenant)?;
+        Err(Status::unimplemented("not yet"))
     }
 }
 
@@ -166,6 +217,12 @@ impl Door {
         self.tell_done(Message::Set(Box::new(understood))).await;
         Ok(())
     }
+}
+
+/// What everybody may know.
+fn version_and_time(status: v1::StatusResponse) -> v1::StatusResponse {
+    let v1::StatusResponse { version, now_ms, .. } = status;
+    v1::StatusResponse { version, now_ms, ..v1::StatusResponse::default() }
 }
 
 fn kind(kind: v1::SettingKind) -> Result<SettingKind, Status> {
