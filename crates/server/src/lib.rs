@@ -22,6 +22,7 @@ mod secret;
 mod tokens;
 mod settings;
 mod submit;
+mod ahead;
 mod whereabouts;
 mod queue;
 mod round;

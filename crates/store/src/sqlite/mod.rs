@@ -42,13 +42,14 @@ use crate::clock::Steady;
 use crate::{Commits, Error, Options, Reply};
 use fault::Broken;
 use reader::Read;
-use writer::{CALLS_MAX, Call, Desk, Writer};
+use writer::{CALLS_MAX, Call, Desk, Numbers, Writer};
 
 pub use backup::{Backup, backup};
 
 /// A store in one `SQLite` file. When it is dropped, what has arrived is finished first.
 pub struct Sqlite {
     clock: Arc<Steady>,
+    numbers: Arc<Numbers>,
     broken: Broken,
     commits: Arc<Mutex<Commits>>,
     /// `None` while it is being dropped, and where it was opened to read.
@@ -82,10 +83,10 @@ impl Sqlite {
     pub fn open_to_read(path: &Path, options: Options) -> Result<Self, Error> {
         let connection = open::to_read(path)?;
         let clock = Arc::new(Steady::new(options.clock, Timestamp(0)));
-        let broken = Broken::default();
+        let (numbers, broken) = (Arc::new(Numbers::from(1)), Broken::default());
         let commits = Arc::default();
         let (reads, threads) = (Vec::new(), Vec::new());
-        let mut store = Self { clock, broken, commits, calls: None, reads, threads };
+        let mut store = Self { clock, numbers, broken, commits, calls: None, reads, threads };
         store.add_reader(connection)?;
         Ok(store)
     }
@@ -124,18 +125,22 @@ impl Sqlite {
         let cannot = |error: rusqlite::Error| {
             Error::Unusable(format!("could not read what is in the store: {error}"))
         };
-        let latest = connection
-            .query_row("SELECT latest FROM meta", [], |row| row.get(0).map(Timestamp))
+        let (latest, next_job) = connection
+            .query_row("SELECT latest, next_job FROM meta", [], |row| {
+                Ok((Timestamp(row.get(0)?), row.get(1)?))
+            })
             .map_err(cannot)?;
         let clock = Arc::new(Steady::new(Arc::clone(&options.clock), latest));
+        let numbers = Arc::new(Numbers::from(next_job));
         let (calls, receiver) = mpsc::channel(CALLS_MAX);
         let broken = Broken::default();
-        let desk = Desk::new(connection, options, Arc::clone(&clock));
+        let desk = Desk::new(connection, options, (Arc::clone(&clock), Arc::clone(&numbers)));
         let commits = Arc::default();
         let writer = Writer::new(desk, broken.clone(), receiver, Arc::clone(&commits));
         let writer = writer.map_err(cannot)?;
         let threads = vec![spawn("store-write", move || writer.run())?];
-        Ok(Self { clock, broken, commits, calls: Some(calls), reads: Vec::new(), threads })
+        let (calls, reads) = (Some(calls), Vec::new());
+        Ok(Self { clock, numbers, broken, commits, calls, reads, threads })
     }
 
     fn write<T, W>(&self, (doing, weight): (&'static str, usize), work: W) -> Reply<'_, T>
