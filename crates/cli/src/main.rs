@@ -96,7 +96,7 @@ enum Command {
     /// List jobs that took workers with them, or try them again.
     Poison(poison::Options),
     /// List the workers.
-    Workers(admin::ListOptions),
+    Workers(admin::WorkersOptions),
     /// Let a worker take no more work.
     Drain(admin::DrainOptions),
     /// Watch what waits and runs: queue, waits, slots, shares, reasons.

@@ -124,7 +124,10 @@ fn failed(error: server::Error) -> Failure {
             let hint = Some(error.hint.to_owned());
             Failure::Input { error: error.to_string(), hint }
         }
-        error => Failure::Other(error.into()),
+        error @ (server::Error::Listen { .. }
+        | server::Error::Store(_)
+        | server::Error::Serve(_)
+        | server::Error::Ended(_)) => Failure::Other(error.into()),
     }
 }
 

@@ -52,6 +52,12 @@ enum Command {
     },
     /// List tokens; what is listed opens nothing.
     List,
+    /// Show the key with which a tenant checks what it is told of its jobs.
+    WebhookKey {
+        /// Whose; otherwise the token's own.
+        #[arg(default_value = "")]
+        tenant: String,
+    },
 }
 
 #[derive(Args)]
@@ -104,6 +110,11 @@ impl Options {
                 let listed = admin.tokens(v1::TokensRequest {}).await.map_err(refused)?;
                 self.show_list(&listed.into_inner().tokens)
             }
+            Command::WebhookKey { tenant } => {
+                let request = v1::WebhookKeyRequest { tenant: tenant.clone() };
+                let key = admin.webhook_key(request).await.map_err(refused)?.into_inner().key;
+                if self.json { print::json(&json!({ "key": key })) } else { print::data(&key) }
+            }
         }
     }
 
@@ -128,6 +139,10 @@ impl Options {
                 self.show_revoked(&found.shown())
             }
             Command::List => self.show_list(&known.iter().map(Token::shown).collect::<Vec<_>>()),
+            Command::WebhookKey { .. } => Err(Failure::Input {
+                error: "only a scheduler that runs knows the key".to_owned(),
+                hint: Some("leave `--data-dir` out".to_owned()),
+            }),
         }
     }
 

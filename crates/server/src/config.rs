@@ -114,7 +114,7 @@ impl Default for Webhooks {
             secret: None,
             private: false,
             tries_max: 12,
-            backoff: Millis::from_secs(5),
+            backoff: Millis::from_secs(20),
             backoff_max: Millis::from_secs(3600),
             timeout: Millis::from_secs(10),
             at_once_max: 32,

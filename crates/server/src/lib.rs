@@ -44,6 +44,8 @@ mod recover;
 mod timers;
 mod watch;
 mod counters;
+mod meters;
+mod webhook;
 mod health;
 mod task;
 mod edge;

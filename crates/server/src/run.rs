@@ -20,12 +20,14 @@ use crate::edge::router::{router, stop_serving};
 use crate::edge::{Door, tls};
 use crate::health::Health;
 use crate::inbox::{Envelope, Inbox};
+use crate::meters::Tolls;
 use crate::recover::recover;
 use crate::scheduler::Scheduler;
 use crate::secret::Secret;
 use crate::task;
 use crate::tokens::{Grant, Scope, Token, Tokens};
 use crate::watch::Hub;
+use crate::webhook;
 
 /// A token in a file has at least so many characters.
 const TOKEN_CHARACTERS_MIN: usize = 32;
@@ -103,6 +105,10 @@ pub async fn start(config: Config, store: Arc<dyn Store>) -> Result<Server, Erro
         stopped.cancelled().await;
         stop_serving(&reporter).await;
     });
+    if config.webhooks.enabled {
+        let (store, tolls) = (Arc::clone(&store), built.tolls);
+        task::spawn("webhooks", webhook::run(Arc::clone(&config), store, tolls, stop.clone()));
+    }
     task::spawn("tokens", keep_tokens(tokens.clone(), store, stop.clone()));
     Ok(Server {
         address,
@@ -119,6 +125,7 @@ struct Built {
     scheduler: Scheduler,
     messages: mpsc::Receiver<Envelope>,
     door: Door,
+    tolls: Tolls,
 }
 
 async fn build(
@@ -132,6 +139,7 @@ async fn build(
     scheduler.health = health;
     let types = scheduler.types.subscribe();
     let (inbox, messages) = Inbox::new();
+    let tolls = Tolls::default();
     let watches_max = config.limits.watches_max.min(Semaphore::MAX_PERMITS);
     let door = Door {
         store: Arc::clone(store),
@@ -141,8 +149,9 @@ async fn build(
         config: Arc::clone(config),
         tokens: tokens.clone(),
         watches: Arc::new(Semaphore::new(watches_max)),
+        tolls: tolls.clone(),
     };
-    Ok(Built { scheduler, messages, door })
+    Ok(Built { scheduler, messages, door, tolls })
 }
 
 /// The tokens that hold. An address that others can reach needs one at least.

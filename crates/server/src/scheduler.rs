@@ -23,6 +23,7 @@ use crate::fleet::words::{Arrival, Heard, StreamId};
 use crate::health::Health;
 use crate::history::Histories;
 use crate::inbox::Envelope;
+use crate::meters::Pairs;
 use crate::round::Claiming;
 use crate::settings::{Closed, Types, Understood};
 use crate::status::Question;
@@ -108,6 +109,8 @@ pub(crate) struct Scheduler {
     pub(crate) health: Health,
     pub(crate) changes: Vec<Change>,
     pub(crate) counters: Counters,
+    /// How long attempts waited and ran.
+    pub(crate) pairs: Pairs,
     pub(crate) started: Timestamp,
     /// Names in use when they were last counted.
     pub(crate) n_names_used: usize,
@@ -131,6 +134,7 @@ impl Scheduler {
     pub(crate) fn new(config: Arc<Config>, store: Arc<dyn Store>, world: World, hub: Hub) -> Self {
         let started = store.now();
         let mut timers = Timers::default();
+        let pairs = Pairs::new(config.metrics_pairs_max);
         timers.set(started + config.expire_every, Timer::Expire);
         for timer in [Timer::Averages, Timer::Rescore, Timer::Forget, Timer::Sweep] {
             timers.set(started, timer);
@@ -157,6 +161,7 @@ impl Scheduler {
             health: Health::default(),
             changes: Vec::new(),
             counters: Counters::default(),
+            pairs,
             started,
             n_names_used: 0,
             is_logging: false,

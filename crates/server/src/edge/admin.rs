@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 
-use model::{Fixed, WorkerId};
+use model::{Fixed, TenantId, WorkerId};
 use proto::v1::admin_server::Admin;
 use proto::{Invalid, v1};
 use store::{Setting, SettingKind};
@@ -15,6 +15,7 @@ use crate::scheduler::Message;
 use crate::settings::understand;
 use crate::status::{Leave, Question};
 use crate::tokens::Scope;
+use crate::webhook;
 
 /// Bytes of a snapshot in one answer.
 const PIECE_BYTES: usize = 256 << 10;
@@ -165,7 +166,10 @@ impl Admin for Door {
         &self,
         _request: Request<v1::DemandRequest>,
     ) -> Result<Response<v1::DemandResponse>, Status> {
-        Ok(Response::new(v1::DemandResponse { wanted: Vec::new() }))
+        let wanted = self.ask(Question::Demand).await?;
+        Ok(Response::new(v1::DemandResponse {
+            wanted: wanted.into_iter().map(wanted_on_the_wire).collect(),
+        }))
     }
 
     async fn new_token(
@@ -199,7 +203,12 @@ impl Admin for Door {
     ) -> Result<Response<v1::WebhookKeyResponse>, Status> {
         let (caller, mut request) = (Caller::of(&request)?, request.into_inner());
         caller.own("tenant", &mut request.tenant)?;
-        Err(Status::unimplemented("not yet"))
+        let tenant = TenantId::new(&request.tenant);
+        let key = webhook::tenant_key(&self.config.webhooks, &tenant);
+        let key = key.ok_or_else(|| {
+            Status::failed_precondition("there is no secret; hint: set `webhook_secret`")
+        })?;
+        Ok(Response::new(v1::WebhookKeyResponse { key: key.reveal().to_owned() }))
     }
 }
 
@@ -216,6 +225,24 @@ impl Door {
         kept.map_err(|error| answer::failed(&error))?;
         self.tell_done(Message::Set(Box::new(understood))).await;
         Ok(())
+    }
+}
+
+fn wanted_on_the_wire(wanted: decide::Wanted) -> v1::Wanted {
+    let text = |name: Option<model::Name>| name.map(|name| name.to_string()).unwrap_or_default();
+    let needs = wanted.needs.into_iter().map(|(key, values)| {
+        let values = values.iter().map(ToString::to_string).collect();
+        (key.to_string(), v1::Values { values })
+    });
+    v1::Wanted {
+        r#type: text(wanted.kind),
+        pool: text(wanted.pool),
+        needs: needs.collect(),
+        slots: wanted.slots,
+        amounts: wanted.amounts.into_iter().map(|(key, n)| (key.to_string(), n)).collect(),
+        jobs: wanted.n_jobs,
+        slots_wanted: wanted.slots_wanted,
+        slots_fitting: wanted.slots_fitting,
     }
 }
 

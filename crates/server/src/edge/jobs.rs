@@ -22,6 +22,7 @@ use crate::scheduler::Message;
 use crate::status::Question;
 use crate::submit::submission;
 use crate::watch::Change;
+use crate::webhook;
 
 /// Jobs on a page, if nobody says how many.
 const PAGE_DEFAULT: usize = 100;
@@ -40,8 +41,18 @@ impl Jobs for Door {
         &self,
         request: Request<v1::SubmitRequest>,
     ) -> Result<Response<v1::SubmitResponse>, Status> {
-        let (door, request) = (self.clone(), self.submittable(request)?);
-        Ok(Response::new(self.whole(async move { door.take_in(request).await }).await?))
+        let taken = match self.submittable(request) {
+            Ok(request) => {
+                let door = self.clone();
+                self.whole(async move { door.take_in(request).await }).await
+            }
+            Err(status) => Err(status),
+        };
+        match &taken {
+            Ok(taken) => self.tolls.submitted(taken.jobs.len()),
+            Err(_) => self.tolls.refused(),
+        }
+        taken.map(Response::new)
     }
 
     async fn dry_run(
@@ -217,6 +228,9 @@ impl Door {
         self.config.limits.submission(&request)?;
         for (index, job) in request.jobs.iter_mut().enumerate() {
             caller.own(&format!("jobs[{index}].tenant"), &mut job.tenant)?;
+            if !job.webhook.is_empty() {
+                webhook::check(&self.config.webhooks, &job.webhook)?;
+            }
         }
         Ok(request)
     }

@@ -24,6 +24,7 @@ use tonic::Status;
 
 use crate::config::Config;
 use crate::inbox::Inbox;
+use crate::meters::Tolls;
 use crate::scheduler::Message;
 use crate::settings::Types;
 use crate::status::Question;
@@ -42,6 +43,7 @@ pub(crate) struct Door {
     pub(crate) tokens: Tokens,
     /// Places for requests that stay open.
     pub(crate) watches: Arc<Semaphore>,
+    pub(crate) tolls: Tolls,
 }
 
 impl Door {

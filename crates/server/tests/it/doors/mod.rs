@@ -4,6 +4,8 @@ mod tokens;
 mod isolation;
 mod limits;
 mod tls;
+mod http;
+mod webhooks;
 
 use proto::v1::admin_client::AdminClient;
 use proto::v1::jobs_client::JobsClient;
