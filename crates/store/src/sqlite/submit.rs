@@ -155,11 +155,13 @@ fn write(desk: &mut Desk, jobs: Vec<NewJob>, places: &[Place]) -> Result<Submitt
     };
     let changed = draft.fences.iter().filter_map(before).collect();
     let mut records = draft.records;
-    let jobs: Vec<Record> = if is_new.iter().all(|is_new| *is_new) {
-        places.iter().filter_map(|place| records.remove(&place.id())).collect()
+    // A record is large: it is moved once, if nobody else is answered with it.
+    let mut jobs: Vec<Record> = Vec::with_capacity(places.len());
+    if is_new.iter().all(|is_new| *is_new) {
+        jobs.extend(places.iter().filter_map(|place| records.remove(&place.id())));
     } else {
-        places.iter().filter_map(|place| records.get(&place.id()).cloned()).collect()
-    };
+        jobs.extend(places.iter().filter_map(|place| records.get(&place.id()).cloned()));
+    }
     Ok(Submitted { jobs, is_new, changed })
 }
 

@@ -131,7 +131,7 @@ fn a_commit_that_fails_is_told_to_all_and_leaves_nothing() {
     };
     let poison = store.write(("poison", 1), |desk| {
         desk.connection.execute_batch("PRAGMA defer_foreign_keys = ON")?;
-        desk.connection.execute("INSERT INTO waits VALUES (98, 99)", [])?;
+        desk.connection.execute("INSERT INTO keyed VALUES (98, 99)", [])?;
         Ok(())
     });
     let answers = together(&store, vec![submit(), poison, submit()]);
