@@ -265,6 +265,10 @@ pub(crate) fn logging() {
         .with_default_directive(tracing::Level::WARN.into())
         .with_env_var("MAITRE_LOG")
         .from_env_lossy();
+    // What passes on the wire is not for logs: there are tokens in it.
+    let quiet = ["h2=info", "hyper=info", "hyper_util=info", "rustls=info", "tower=info"];
+    let quiet = quiet.iter().filter_map(|directive| directive.parse().ok());
+    let filter = quiet.fold(filter, tracing_subscriber::EnvFilter::add_directive);
     // In a test, somebody else may have set it up.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
