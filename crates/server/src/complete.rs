@@ -191,6 +191,7 @@ impl Scheduler {
                 Ended::Accepted { record, charged, run, released, cancelled, changed } => {
                     if let Some(run) = run {
                         self.learn(&run);
+                        self.pairs.ended(&run);
                     }
                     self.settle(&end, &record, charged);
                     for record in released.iter().chain(&changed) {
