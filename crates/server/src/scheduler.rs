@@ -20,8 +20,10 @@ use crate::dispatch::Outgoing;
 use crate::fleet::Fleet;
 use crate::fleet::inventory::Inventories;
 use crate::fleet::words::{Arrival, Heard, StreamId};
+use crate::health::Health;
 use crate::history::Histories;
 use crate::inbox::Envelope;
+use crate::meters::Pairs;
 use crate::round::Claiming;
 use crate::settings::{Closed, Types, Understood};
 use crate::status::Question;
@@ -104,8 +106,11 @@ pub(crate) struct Scheduler {
     /// what they used.
     pub(crate) settled: BTreeMap<TenantId, (Fixed, u64)>,
     pub(crate) hub: Hub,
+    pub(crate) health: Health,
     pub(crate) changes: Vec<Change>,
     pub(crate) counters: Counters,
+    /// How long attempts waited and ran.
+    pub(crate) pairs: Pairs,
     pub(crate) started: Timestamp,
     /// Names in use when they were last counted.
     pub(crate) n_names_used: usize,
@@ -129,6 +134,7 @@ impl Scheduler {
     pub(crate) fn new(config: Arc<Config>, store: Arc<dyn Store>, world: World, hub: Hub) -> Self {
         let started = store.now();
         let mut timers = Timers::default();
+        let pairs = Pairs::new(config.metrics_pairs_max);
         timers.set(started + config.expire_every, Timer::Expire);
         for timer in [Timer::Averages, Timer::Rescore, Timer::Forget, Timer::Sweep] {
             timers.set(started, timer);
@@ -152,8 +158,10 @@ impl Scheduler {
             budget_limit: None,
             settled: BTreeMap::new(),
             hub,
+            health: Health::default(),
             changes: Vec::new(),
             counters: Counters::default(),
+            pairs,
             started,
             n_names_used: 0,
             is_logging: false,
@@ -193,6 +201,7 @@ impl Scheduler {
                 self.answered(answer);
             }
             if stop.is_cancelled() {
+                self.flush_submissions();
                 self.flush_store();
                 self.flush_workers();
             } else {
@@ -208,6 +217,7 @@ impl Scheduler {
         while let Some(timer) = self.timers.due(now) {
             self.fire(timer, now);
         }
+        self.flush_submissions();
         if !self.is_paused() {
             self.paused_until = None;
             let is_time = self.world.wake_at().is_some_and(|at| at <= now);
@@ -276,6 +286,7 @@ impl Scheduler {
                 tracing::error!(%error, "the store failed");
                 self.counters.add("store_errors", 1);
                 let now = self.store.now();
+                self.health.failed(now);
                 self.paused_until = Some(now + PAUSE);
                 self.renew_later();
                 if matches!(error, store::Error::Broken { .. }) {

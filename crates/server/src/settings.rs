@@ -61,6 +61,9 @@ pub(crate) fn understand(setting: &Setting) -> Result<Understood, Invalid> {
             let worker = WorkerId::new(name);
             Ok(Understood::Worker { worker, is_draining: flag("worker", "draining", document)? })
         }
+        SettingKind::Token => {
+            Err(Invalid::new("kind", "is `token`, which the world knows nothing of"))
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use decide::TenantStatus;
+use decide::{TenantStatus, Wanted};
 use model::{Fixed, JobId, Record, Snapshot, Spec, Timestamp, WorkerId};
 use proto::v1;
 use proto::v1::server_message::Message;
@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::explain::Explained;
 use crate::foresee::Rehearsal;
+use crate::meters::Measures;
 use crate::scheduler::Scheduler;
 
 /// A question, and where the answer goes.
@@ -24,6 +25,8 @@ pub(crate) enum Question {
     Tenants(oneshot::Sender<(Vec<TenantStatus>, Option<Fixed>)>),
     Workers(oneshot::Sender<Vec<v1::WorkerStatus>>),
     Status(oneshot::Sender<Box<v1::StatusResponse>>),
+    Demand(oneshot::Sender<Vec<Wanted>>),
+    Measures(oneshot::Sender<Box<Measures>>),
     /// Tells a worker to drain; how many jobs it has.
     Drain {
         worker: WorkerId,
@@ -55,6 +58,8 @@ impl Scheduler {
                 drop(answer.send((self.world.tenants(), self.budget_limit)));
             }
             Question::Workers(answer) => drop(answer.send(self.workers())),
+            Question::Demand(answer) => drop(answer.send(self.world.wanted())),
+            Question::Measures(answer) => drop(answer.send(Box::new(self.measures()))),
             Question::Status(answer) => drop(answer.send(Box::new(self.status()))),
             Question::Drain { worker, how, answer } => {
                 let _ = answer.send(self.drain(&worker, how));

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use model::{JobId, Millis, Record, Timestamp, WorkerId};
+use model::{JobId, Millis, Record, Retry, Timestamp, WorkerId};
 use store::{
     Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Error, Filter, LogChunk, LogPage,
-    Memory, Past, Refusal, Reply, Report, Revived, Run, Session, Setting, Start, Store, Submission,
-    Submitted, Tally, Usage,
+    Memory, Notice, Past, Refusal, Reply, Report, Revived, Run, Session, Setting, Start, Store,
+    Submission, Submitted, Tally, Usage,
 };
 use tokio::sync::Semaphore;
 
@@ -123,6 +123,8 @@ impl Store for Faulty {
         settings() -> Vec<Setting>;
         usage(since: Timestamp) -> Vec<Usage>;
         runs(since: Timestamp, max: usize) -> Vec<Run>;
+        notices(retry: Retry, max: usize) -> Vec<Notice>;
+        told(notices: Vec<u64>) -> ();
         forget(before: Timestamp, max: usize) -> usize;
     }
 }

@@ -2,12 +2,12 @@
 
 use std::future::ready;
 
-use model::{JobId, Millis, Record, State, Timestamp, WorkerId};
+use model::{JobId, Millis, Record, Retry, State, Timestamp, WorkerId};
 
 use super::{Lease, Memory, World};
 use crate::chunk::{self, Keep};
 use crate::{
-    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, LogChunk, LogPage, Past,
+    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, LogChunk, LogPage, Notice, Past,
     Refusal, Reply, Report, Revived, Run, Session, Setting, Start, Store, Submission, Submitted,
     Tally, Usage, number, transition,
 };
@@ -159,6 +159,14 @@ impl Store for Memory {
 
     fn runs(&self, since: Timestamp, max: usize) -> Reply<'_, Vec<Run>> {
         self.reply(|world, _| world.runs(since, max))
+    }
+
+    fn notices(&self, retry: Retry, max: usize) -> Reply<'_, Vec<Notice>> {
+        self.reply(|world, now| world.notices(retry, max, now))
+    }
+
+    fn told(&self, notices: Vec<u64>) -> Reply<'_, ()> {
+        self.reply(|world, _| world.notices.retain(|id, _| !notices.contains(id)))
     }
 
     fn forget(&self, before: Timestamp, max: usize) -> Reply<'_, usize> {

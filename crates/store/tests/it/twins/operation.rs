@@ -43,6 +43,8 @@ pub(super) enum Request {
     Set(Vec<Setting>),
     Jobs(Filter),
     Forget(Millis, usize),
+    Notices(usize),
+    Told(Vec<u64>),
 }
 
 const LEASE: Millis = Millis(3_000);
@@ -93,6 +95,8 @@ impl Request {
             Self::Leave(session) => shown(store.leave(session.clone()).await),
             Self::Set(settings) => shown(store.set(settings.clone()).await),
             Self::Jobs(filter) => shown(store.jobs(filter.clone()).await),
+            Self::Notices(max) => shown(store.notices(Retry::DEFAULT, *max).await),
+            Self::Told(notices) => shown(store.told(notices.clone()).await),
             Self::Forget(age, max) => shown(store.forget(store.now() - *age, *max).await),
         }
     }
@@ -147,6 +151,8 @@ fn rest() -> impl Strategy<Value = Request> {
         1 => prop::collection::vec(setting(), 1..3).prop_map(Request::Set),
         1 => filter().prop_map(Request::Jobs),
         2 => (0..9_000_i64, 0..5_usize).prop_map(|(ms, max)| Request::Forget(Millis(ms), max)),
+        2 => (0..4_usize).prop_map(Request::Notices),
+        1 => prop::collection::vec(0..12_u64, 0..3).prop_map(Request::Told),
     ]
 }
 
@@ -213,6 +219,7 @@ fn spec() -> impl Strategy<Value = Spec> {
             retry: Retry { attempts_max, ..Retry::DEFAULT },
             labels: label.into_iter().collect(),
             history_key: format!("{attempts_max}"),
+            webhook: (priority > 0).then(|| "https://a.example".to_owned()),
             ..Spec::new(TenantId::new("ignored"), kind)
         }
     })
