@@ -34,12 +34,12 @@ Value = TypeVar("Value")
 class Site:
     """A scheduler in a folder, and whatever a test starts beside it."""
 
-    def __init__(self, folder: Path, lease: str) -> None:
+    def __init__(self, folder: Path, lease: str, settings: str) -> None:
         self.folder = folder
-        (folder / "maitre.toml").write_text(SETTINGS.format(lease=lease))
+        (folder / "maitre.toml").write_text(SETTINGS.format(lease=lease) + settings)
         self.address = "127.0.0.1:0"
         self._scheduler: subprocess.Popen[str] | None = None
-        self._workers: list[subprocess.Popen[bytes]] = []
+        self._processes: list[subprocess.Popen[bytes]] = []
 
     def launch(self) -> None:
         """Starts the scheduler, at the address that it had before if it ran before."""
@@ -56,6 +56,14 @@ class Site:
         # Whoever does not read a pipe stops its writer.
         threading.Thread(target=errors.read, daemon=True).start()
 
+    def run(self, *arguments: str) -> str:
+        """What a command says."""
+        line = [_program(), *arguments]
+        done = subprocess.run(
+            line, cwd=self.folder, env=_environment(), check=True, capture_output=True, text=True
+        )
+        return done.stdout.strip()
+
     def kill(self) -> None:
         """Kills the scheduler, without a word."""
         assert self._scheduler is not None
@@ -71,15 +79,17 @@ class Site:
         text = f"import pathlib, time\nfrom maitre import *\nname = {name!r}\n"
         text += f"worker = Worker({self.address!r}, name=name, leave_grace=60, slots=2)\n"
         text += f"{textwrap.dedent(program)}\nworker.run()\n"
-        process = subprocess.Popen(
-            [sys.executable, "-c", text], cwd=self.folder, env=_environment()
-        )
-        self._workers.append(process)
+        return self.start([sys.executable, "-c", text])
+
+    def start(self, line: list[str]) -> subprocess.Popen[bytes]:
+        """Starts a process that lives no longer than the test."""
+        process = subprocess.Popen(line, cwd=self.folder, env=_environment())
+        self._processes.append(process)
         return process
 
     def close(self) -> None:
         """Ends all that was started."""
-        for process in (*self._workers, self._scheduler):
+        for process in (*self._processes, self._scheduler):
             if process is not None and process.poll() is None:
                 # One that is stopped is not killed before it goes on.
                 process.send_signal(signal.SIGCONT)
@@ -88,9 +98,9 @@ class Site:
 
 
 @contextmanager
-def site(folder: Path, lease: str = "1s") -> Iterator[Site]:
+def site(folder: Path, lease: str = "1s", settings: str = "") -> Iterator[Site]:
     """A scheduler for as long as the block lasts."""
-    here = Site(folder, lease)
+    here = Site(folder, lease, settings)
     try:
         here.launch()
         yield here
