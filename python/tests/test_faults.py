@@ -32,6 +32,8 @@ def test_a_killed_worker_s_job_runs_elsewhere_and_its_ghost_changes_nothing(
     first = here.work("w1", PATIENT)
     job = client.submit("slow")
     until("it began", (here.folder / "began-w1-1").exists)
+    # It begins before the server knows that it was accepted.
+    until("it runs", lambda: client.get(job).state is State.RUNNING)
     first.kill()
     first.wait()
     here.work("w2", PATIENT)
@@ -56,6 +58,8 @@ def test_a_frozen_worker_does_not_report_what_is_another_s_by_now(
     first = here.work("w1", PATIENT)
     job = client.submit("slow")
     until("it began", (here.folder / "began-w1-1").exists)
+    # It begins before the server knows that it was accepted.
+    until("it runs", lambda: client.get(job).state is State.RUNNING)
     first.send_signal(signal.SIGSTOP)
     second = here.work("w2", PATIENT)
     until("it began again", (here.folder / "began-w2-2").exists)
