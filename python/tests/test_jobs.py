@@ -20,6 +20,7 @@ from maitre import (
     JobCancelled,
     JobFailed,
     NotFound,
+    Options,
     PermanentFailure,
     Retry,
     SaysProgress,
@@ -31,7 +32,7 @@ from maitre import (
     Unavailable,
     Worker,
 )
-from maitre.v1 import jobs_pb2
+from maitre.v1 import job_pb2, jobs_pb2
 from tests.site import PATIENCE, Site, until
 
 
@@ -108,6 +109,12 @@ def test_everything_that_may_be_said_about_a_job_arrives(client: Client) -> None
     )
     with pytest.raises(TypeError, match="a job has no `colour`"):
         Spec("a", colour="red")  # type: ignore[call-arg]
+
+
+def test_nothing_that_the_wire_can_say_about_a_job_is_left_out() -> None:
+    own = {"type", "payload", "array_index"}
+    names = {field.name.removesuffix("_ms") for field in job_pb2.Spec.DESCRIPTOR.fields}
+    assert names - own == set(Options.__annotations__)
 
 
 def test_a_failure_is_tried_again_and_a_permanent_one_is_not(here: Site, client: Client) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+import time
+
 import pytest
 
-from maitre import Done, Failure, PermanentFailure, StopReason
-from maitre.door import Waits
+from maitre import Attempt, Done, Failure, PermanentFailure, StopReason
+from maitre.door import Door, Waits
 from maitre.v1 import job_pb2
 from maitre.v1 import worker_pb2 as wire
 from maitre.worker.cursor import CHUNK_BYTES_MAX, Cursor
@@ -13,7 +17,10 @@ from maitre.worker.lease import Lease
 from maitre.worker.outbox import BATCH_BYTES_MAX, LOG_BYTES_QUEUED_MAX, Outbox, Parcel
 from maitre.worker.outcome import TEXT_BYTES_MAX, Key, Outcome, clean, completion
 from maitre.worker.roster import Roster
+from maitre.worker.shared import Handles, Settings, Shared
 from maitre.worker.stop import Stops
+from maitre.worker.supervise import offered
+from tests.site import PATIENCE
 
 KEY = Key(7, 1)
 
@@ -168,6 +175,33 @@ def test_errors_are_clean_and_short() -> None:
     assert end.error.startswith("a b\nc ää")
     assert TEXT_BYTES_MAX - 2 < len(end.error.encode()) <= TEXT_BYTES_MAX
     assert clean("a\nb", "") == "a b"
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+def test_nothing_is_told_after_the_lease_even_if_the_timer_is_late(is_over: bool) -> None:
+    go, returned = threading.Event(), threading.Event()
+
+    def handler(job: Attempt) -> None:
+        assert go.wait(PATIENCE)
+
+    door = Door("127.0.0.1:1", None, "")
+    hello = wire.Hello(slots=1)
+    settings = Settings(door, hello, {"a": Handles(0, handler)}, {}, {}, 1.0, 1.0)
+    shared = Shared(settings, asyncio.new_event_loop())
+    shared.cut = returned.set
+    with shared.lock:
+        shared.lease.welcome(time.monotonic(), 1000)
+        offer = wire.Offer(job=KEY.job, attempt=KEY.attempt, spec=job_pb2.Spec(type="a"))
+        assert offered(shared, offer)
+        assert shared.attempts() == [KEY]
+        if is_over:
+            # No timer knows of it.
+            shared.lease.over_at = time.monotonic()
+    go.set()
+    with shared.changed:
+        assert shared.changed.wait_for(lambda: shared.roster.is_empty, PATIENCE)
+        assert shared.outbox.unacknowledged == ([] if is_over else [KEY])
+    assert returned.is_set() == is_over
 
 
 def test_there_is_room_for_as_many_slots_as_there_are() -> None:

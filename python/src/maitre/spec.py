@@ -90,6 +90,8 @@ class Options(TypedDict, total=False):
     """The job on whose behalf it is submitted."""
     on_hold: bool
     """It starts out on hold."""
+    webhook: str
+    """Where to tell that it is over: an `http` or `https` address."""
 
 
 class Spec:
@@ -113,7 +115,7 @@ class Spec:
 _PLAIN = frozenset(
     [
         *("tenant", "pool", "slots", "priority", "on_demand", "hint", "resource", "group"),
-        *("run_if_failed", "dedupe_key", "cost", "history_key", "on_hold"),
+        *("run_if_failed", "dedupe_key", "cost", "history_key", "on_hold", "webhook"),
     ]
 )
 _LENGTHS = frozenset(["run_timeout", "silence_timeout", "estimate"])
