@@ -310,6 +310,7 @@ impl Scheduler {
             Understood::Worker { worker, is_draining: false } => {
                 self.closed.workers.remove(&worker);
             }
+            Understood::Elsewhere => {}
         }
         self.refresh_workers();
     }

@@ -33,6 +33,8 @@ pub(crate) enum Understood {
     Pool { pool: Name, is_paused: bool },
     /// The worker takes no more work.
     Worker { worker: WorkerId, is_draining: bool },
+    /// For others than the owner of the world.
+    Elsewhere,
 }
 
 /// What an operator keeps from taking work.
@@ -60,6 +62,9 @@ pub(crate) fn understand(setting: &Setting) -> Result<Understood, Invalid> {
             proto::name("name", name)?;
             let worker = WorkerId::new(name);
             Ok(Understood::Worker { worker, is_draining: flag("worker", "draining", document)? })
+        }
+        SettingKind::Descriptor | SettingKind::Context | SettingKind::Schedule => {
+            Ok(Understood::Elsewhere)
         }
     }
 }

@@ -191,7 +191,10 @@ const fn wire_kind(kind: SettingKind) -> Option<v1::SettingKind> {
         SettingKind::Type => Some(v1::SettingKind::Type),
         SettingKind::Resource => Some(v1::SettingKind::Resource),
         SettingKind::Pool => Some(v1::SettingKind::Pool),
-        SettingKind::Worker => None,
+        SettingKind::Worker
+        | SettingKind::Descriptor
+        | SettingKind::Context
+        | SettingKind::Schedule => None,
     }
 }
 

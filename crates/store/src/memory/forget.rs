@@ -25,6 +25,7 @@ impl World {
         self.usage.retain(|(at, _), _| *at >= minute);
         self.runs.retain(|run| run.at >= before);
         self.trim();
+        self.forget_notes(before);
         self.forget_workers(before);
         old.len()
     }

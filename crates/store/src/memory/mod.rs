@@ -7,6 +7,7 @@ mod finish;
 mod lease;
 mod read;
 mod forget;
+mod note;
 mod store;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use model::{Fixed, JobId, Name, Record, State, TenantId, Timestamp, WorkerId};
 
 use crate::clock::Steady;
-use crate::{LogChunk, Options, Past, Run, SettingKind, number};
+use crate::{Lead, LogChunk, Options, Past, Run, SettingKind, number};
 
 /// A store in plain collections.
 pub struct Memory {
@@ -45,6 +46,10 @@ struct World {
     /// Oldest first.
     runs: Vec<Run>,
     keys: BTreeMap<(TenantId, String), ([u8; 32], Vec<i64>)>,
+    leads: BTreeMap<String, Lead>,
+    notes: BTreeMap<u64, note::Kept>,
+    /// The number of the last note.
+    n_notes: u64,
 }
 
 struct Lease {
@@ -72,6 +77,9 @@ impl Memory {
             usage: BTreeMap::new(),
             runs: Vec::new(),
             keys: BTreeMap::new(),
+            leads: BTreeMap::new(),
+            notes: BTreeMap::new(),
+            n_notes: 0,
         };
         Self { clock, state: Mutex::new(state) }
     }

@@ -17,6 +17,7 @@ struct Step {
 const STEPS: &[Step] = &[
     Step { name: "0001_jobs", sql: include_str!("../../migrations/sqlite/0001_jobs.sql") },
     Step { name: "0002_pool", sql: include_str!("../../migrations/sqlite/0002_pool.sql") },
+    Step { name: "0003_leads", sql: include_str!("../../migrations/sqlite/0003_leads.sql") },
 ];
 
 const MIGRATIONS: &str = "CREATE TABLE IF NOT EXISTS migrations (
@@ -131,6 +132,6 @@ mod tests {
     #[test]
     fn released_steps_are_never_changed() {
         let checksums: Vec<String> = STEPS.iter().map(|step| checksum_of(step.sql)).collect();
-        assert_eq!(checksums, ["b742453da14ca2bf", "e917c09f9b3b4c39"]);
+        assert_eq!(checksums, ["b742453da14ca2bf", "e917c09f9b3b4c39", "d0618342232ec226"]);
     }
 }

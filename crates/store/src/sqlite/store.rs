@@ -3,13 +3,13 @@
 use model::{JobId, Millis, Record, Timestamp, WorkerId};
 
 use super::{
-    Lane, Sqlite, amend, cancel, claim, complete, forget, history, lease, list, log, read, revive,
-    settings, start, submit,
+    Lane, Sqlite, amend, cancel, claim, complete, forget, history, lead, lease, list, log, note,
+    read, revive, settings, start, submit,
 };
 use crate::{
-    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, LogChunk, LogPage, Past,
-    Refusal, Reply, Report, Revived, Run, Session, Setting, Start, Store, Submission, Submitted,
-    Tally, Usage,
+    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, Lead, LogChunk, LogPage, Note,
+    NotePage, Noted, Past, Refusal, Reply, Report, Revived, Run, Session, Setting, Start, Store,
+    Submission, Submitted, Tally, Usage,
 };
 
 impl Store for Sqlite {
@@ -125,6 +125,28 @@ impl Store for Sqlite {
         self.read(Lane::Many, "read history", move |connection| {
             history::runs(connection, since, max)
         })
+    }
+
+    fn lead(&self, name: String, holder: String, length: Millis) -> Reply<'_, Option<Lead>> {
+        self.write(("take a lead", 1), move |desk| lead::lead(desk, &name, &holder, length))
+    }
+
+    fn keep(&self, name: String, token: u64, document: String) -> Reply<'_, bool> {
+        self.write(("keep what a lead needs", 1), move |desk| {
+            lead::keep(desk, &name, token, &document)
+        })
+    }
+
+    fn leads(&self, prefix: String) -> Reply<'_, Vec<Lead>> {
+        self.read(Lane::One, "look at leads", move |connection| lead::leads(connection, &prefix))
+    }
+
+    fn note(&self, notes: Vec<Note>) -> Reply<'_, ()> {
+        self.write(("write notes", notes.len()), move |desk| note::note(desk, &notes))
+    }
+
+    fn notes(&self, page: NotePage) -> Reply<'_, Vec<Noted>> {
+        self.read(Lane::Many, "read notes", move |connection| note::notes(connection, &page))
     }
 
     fn forget(&self, before: Timestamp, max: usize) -> Reply<'_, usize> {
