@@ -1,0 +1,5 @@
+//! What a lane promises.
+
+mod lane;
+mod sieve;
+mod descriptor;
