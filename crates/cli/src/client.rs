@@ -6,7 +6,9 @@ use anyhow::anyhow;
 use clap::Args;
 use proto::v1;
 use proto::v1::admin_client::AdminClient;
+use proto::v1::detection_client::DetectionClient;
 use proto::v1::jobs_client::JobsClient;
+use proto::v1::schedules_client::SchedulesClient;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
 
@@ -36,6 +38,18 @@ impl Target {
     /// A client for operators.
     pub(crate) async fn admin(&self) -> Result<AdminClient<Channel>, Failure> {
         let client = AdminClient::new(self.connect().await?);
+        Ok(client.max_decoding_message_size(MESSAGE_BYTES_MAX))
+    }
+
+    /// A client for work that workers find.
+    pub(crate) async fn detection(&self) -> Result<DetectionClient<Channel>, Failure> {
+        let client = DetectionClient::new(self.connect().await?);
+        Ok(client.max_decoding_message_size(MESSAGE_BYTES_MAX))
+    }
+
+    /// A client for jobs that recur.
+    pub(crate) async fn schedules(&self) -> Result<SchedulesClient<Channel>, Failure> {
+        let client = SchedulesClient::new(self.connect().await?);
         Ok(client.max_decoding_message_size(MESSAGE_BYTES_MAX))
     }
 
@@ -127,6 +141,8 @@ pub(crate) fn refused(status: &Status) -> Failure {
 fn hint(status: &Status) -> Option<&'static str> {
     let (message, code) = (status.message(), status.code());
     let hints = [
+        (Code::NotFound, "there is no type", "`maitre types` lists those that are known"),
+        (Code::NotFound, "schedule", "`maitre schedule list` lists those that are there"),
         (Code::NotFound, "worker", "`maitre workers` lists those that are there"),
         (Code::NotFound, "", "`maitre jobs` lists those that are there; old ones are forgotten"),
         (Code::AlreadyExists, "idempotency key", "another submission needs another key"),

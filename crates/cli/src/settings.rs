@@ -17,7 +17,7 @@ pub(crate) const ADDRESS: &str = "127.0.0.1:7070";
 const FILE: &str = "maitre.toml";
 
 /// Settings that the environment may give, by their names in a file.
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 20] = [
     "listen",
     "data_dir",
     "heartbeat",
@@ -25,6 +25,8 @@ const KEYS: [&str; 18] = [
     "reconnect",
     "reconnect_max",
     "expire_every",
+    "stale_heartbeat",
+    "stale_progress",
     "averages_every",
     "usage_window",
     "stop_grace",
@@ -50,6 +52,9 @@ pub(crate) struct File {
     pub(crate) reconnect: Option<Length>,
     pub(crate) reconnect_max: Option<Length>,
     pub(crate) expire_every: Option<Length>,
+    /// When attempts are given up that nobody heard of.
+    pub(crate) stale_heartbeat: Option<Length>,
+    pub(crate) stale_progress: Option<Length>,
     pub(crate) averages_every: Option<Length>,
     pub(crate) usage_window: Option<Length>,
     pub(crate) stop_grace: Option<Length>,
@@ -152,6 +157,8 @@ impl File {
                 length(self.reconnect_max, default.reconnect.1),
             ),
             expire_every: length(self.expire_every, default.expire_every),
+            stale_heartbeat: length(self.stale_heartbeat, default.stale_heartbeat),
+            stale_progress: length(self.stale_progress, default.stale_progress),
             averages_every: length(self.averages_every, default.averages_every),
             usage_window: length(self.usage_window, default.usage_window),
             stop_grace: length(self.stop_grace, default.stop_grace),

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proto::v1::admin_server::AdminServer;
+use proto::v1::detection_server::DetectionServer;
 use proto::v1::jobs_server::JobsServer;
+use proto::v1::schedules_server::SchedulesServer;
 use proto::v1::worker_server::WorkerServer;
 use store::Store;
 use tokio::net::TcpListener;
@@ -128,6 +130,8 @@ async fn serve(
     health.set_serving::<JobsServer<Door>>().await;
     health.set_serving::<WorkerServer<Door>>().await;
     health.set_serving::<AdminServer<Door>>().await;
+    health.set_serving::<DetectionServer<Door>>().await;
+    health.set_serving::<SchedulesServer<Door>>().await;
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(proto::DESCRIPTORS)
         .build_v1()
@@ -151,6 +155,16 @@ async fn serve(
                 .max_encoding_message_size(limit),
         )
         .add_service(
+            SchedulesServer::new(door.clone())
+                .max_decoding_message_size(limit)
+                .max_encoding_message_size(limit),
+        )
+        .add_service(
+            DetectionServer::new(door.clone())
+                .max_decoding_message_size(limit)
+                .max_encoding_message_size(limit),
+        )
+        .add_service(
             AdminServer::new(door)
                 .max_decoding_message_size(limit)
                 .max_encoding_message_size(limit),
@@ -160,6 +174,8 @@ async fn serve(
             health.set_not_serving::<JobsServer<Door>>().await;
             health.set_not_serving::<WorkerServer<Door>>().await;
             health.set_not_serving::<AdminServer<Door>>().await;
+            health.set_not_serving::<DetectionServer<Door>>().await;
+            health.set_not_serving::<SchedulesServer<Door>>().await;
         })
         .await
 }

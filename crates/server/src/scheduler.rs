@@ -8,19 +8,23 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use model::{Event, Fixed, JobId, Millis, Record, Tenant, TenantId, Timestamp};
-use store::{Cancelled, Claimed, End, Ended, Run, Session, Start, Store, Usage};
+use store::{
+    Cancelled, Claimed, End, Ended, Refusal, Run, Session, Start, Store, Submitted, Usage,
+};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::averages::{AskAgain, Samples};
 use crate::config::Config;
 use crate::counters::Counters;
+use crate::detect::Detection;
 use crate::dispatch::Outgoing;
 use crate::fleet::Fleet;
 use crate::fleet::inventory::Inventories;
 use crate::fleet::words::{Arrival, Heard, StreamId};
 use crate::history::Histories;
 use crate::inbox::Envelope;
+use crate::recur::Recurring;
 use crate::round::Claiming;
 use crate::settings::{Closed, Types, Understood};
 use crate::status::Question;
@@ -69,6 +73,17 @@ pub(crate) enum Answer {
     Used(Result<Vec<Usage>, store::Error>),
     Forgotten(Result<usize, store::Error>),
     Left(Result<bool, store::Error>),
+    /// Something that nobody waits for.
+    Written(Result<(), store::Error>),
+    Lead(String, Result<Option<store::Lead>, store::Error>),
+    Kept(String, Result<bool, store::Error>),
+    TakenIn(String, String, Result<Result<Submitted, Refusal>, store::Error>),
+    Looked(String, Box<Result<crate::detect::Looked, store::Error>>),
+    Counted(String, Result<::detect::Ends, store::Error>),
+    LeadSchedules(Result<Option<store::Lead>, store::Error>),
+    Recurred(Box<Result<crate::recur::Recurred, store::Error>>),
+    /// An attempt that may be stale.
+    Checked(JobId, Result<Option<Box<Record>>, store::Error>),
     RenewedAll(Result<(), store::Error>),
 }
 
@@ -84,6 +99,9 @@ pub(crate) struct Scheduler {
     pub(crate) joining: BTreeMap<StreamId, Vec<Heard>>,
     pub(crate) closed: Closed,
     pub(crate) inventories: Inventories,
+    /// Work that workers find.
+    pub(crate) detection: Detection,
+    pub(crate) recurring: Recurring,
     pub(crate) histories: Histories,
     pub(crate) samples: Samples,
     pub(crate) timers: Timers,
@@ -125,10 +143,13 @@ impl Scheduler {
         let started = store.now();
         let mut timers = Timers::default();
         timers.set(started + config.expire_every, Timer::Expire);
-        for timer in [Timer::Averages, Timer::Rescore, Timer::Forget, Timer::Sweep] {
+        timers.set(started + config.expire_every, Timer::Stale);
+        for timer in [Timer::Averages, Timer::Rescore, Timer::Forget, Timer::Sweep, Timer::Leads] {
             timers.set(started, timer);
         }
         Self {
+            detection: Detection::new(),
+            recurring: Recurring::default(),
             histories: Histories::default(),
             samples: Samples::default(),
             fleet: Fleet::default(),
@@ -188,6 +209,7 @@ impl Scheduler {
                 self.answered(answer);
             }
             if stop.is_cancelled() {
+                self.let_leads_go();
                 self.flush_store();
                 self.flush_workers();
             } else {
@@ -209,6 +231,12 @@ impl Scheduler {
             let is_time = self.world.wake_at().is_some_and(|at| at <= now);
             if self.is_dirty || is_time {
                 self.round(now);
+            }
+            if self.detection.is_dirty {
+                self.drive_lanes(now);
+            }
+            if self.recurring.is_dirty {
+                self.drive_schedules(now);
             }
             self.flush_store();
         }
@@ -258,6 +286,15 @@ impl Scheduler {
             Answer::Used(answer) => self.used(answer),
             Answer::Forgotten(answer) => self.forgotten(answer),
             Answer::Left(answer) => drop(self.ok(answer)),
+            Answer::Written(answer) => drop(self.ok(answer)),
+            Answer::Lead(lane, answer) => self.lead(lane, answer),
+            Answer::Kept(lane, answer) => self.kept(&lane, answer),
+            Answer::TakenIn(lane, run, answer) => self.taken_in(&lane, &run, answer),
+            Answer::Looked(lane, answer) => self.looked(&lane, *answer),
+            Answer::Counted(lane, answer) => self.counted(&lane, answer),
+            Answer::LeadSchedules(answer) => self.schedules_led(answer),
+            Answer::Recurred(answer) => self.recurred(*answer),
+            Answer::Checked(job, answer) => self.checked(&job, answer),
             Answer::RenewedAll(answer) => drop(self.ok(answer)),
         }
     }
@@ -295,9 +332,10 @@ impl Scheduler {
                 self.budget_limit = limit;
                 self.ask_usage();
             }
-            Understood::Type(kind, defaults) => {
+            Understood::Type(kind, defaults, words) => {
                 let name = kind.name.clone();
-                self.world.apply(Event::Type(kind));
+                self.world.apply(Event::Type(kind.clone()));
+                self.set_words(kind, words);
                 self.types.send_modify(|types| {
                     Arc::make_mut(types).insert(name, defaults);
                 });
@@ -310,7 +348,11 @@ impl Scheduler {
             Understood::Worker { worker, is_draining: false } => {
                 self.closed.workers.remove(&worker);
             }
-            Understood::Elsewhere => {}
+            Understood::Descriptor(kind, descriptor) => self.set_descriptor(&kind, *descriptor),
+            Understood::Published(published) => self.set_published(published),
+            Understood::Schedule(name, schedule) => {
+                self.set_schedule(name, schedule.map(|one| *one))
+            }
         }
         self.refresh_workers();
     }

@@ -153,7 +153,7 @@ impl Admin for Door {
 }
 
 impl Door {
-    async fn put_whole(&self, setting: Setting) -> Result<(), Status> {
+    pub(crate) async fn put_whole(&self, setting: Setting) -> Result<(), Status> {
         let door = self.clone();
         self.whole(async move { door.put(setting).await }).await
     }

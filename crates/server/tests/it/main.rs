@@ -15,3 +15,4 @@ mod heartbeat;
 mod restart;
 mod moments;
 mod foresight;
+mod detection;

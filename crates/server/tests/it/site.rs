@@ -7,6 +7,7 @@ use std::time::Duration;
 use model::{JobId, Millis, Record};
 use proto::v1;
 use proto::v1::admin_client::AdminClient;
+use proto::v1::detection_client::DetectionClient;
 use proto::v1::jobs_client::JobsClient;
 use serde_json::Value;
 use server::Config;
@@ -31,6 +32,7 @@ pub(crate) struct Site {
     url: String,
     pub(crate) jobs: JobsClient<Channel>,
     pub(crate) admin: AdminClient<Channel>,
+    pub(crate) detection: DetectionClient<Channel>,
     running: Option<Running>,
 }
 
@@ -54,7 +56,9 @@ impl Site {
         let (url, running) = launch(&config, &store, || {}).await;
         let channel = connect(&url).await;
         let (jobs, admin) = (JobsClient::new(channel.clone()), AdminClient::new(channel.clone()));
-        Self { time, store, config, channel, url, jobs, admin, running: Some(running) }
+        let detection = DetectionClient::new(channel.clone());
+        let running = Some(running);
+        Self { time, store, config, channel, url, jobs, admin, detection, running }
     }
 
     pub(crate) async fn stop(&mut self) {
@@ -79,6 +83,7 @@ impl Site {
         let channel = connect(&url).await;
         self.jobs = JobsClient::new(channel.clone());
         self.admin = AdminClient::new(channel.clone());
+        self.detection = DetectionClient::new(channel.clone());
         (self.url, self.channel, self.running) = (url, channel, Some(running));
     }
 
