@@ -158,7 +158,8 @@ pub trait Store: Send + Sync + 'static {
     /// What was written down, newest first, a page at a time.
     fn notes(&self, page: NotePage) -> Reply<'_, Vec<Noted>>;
 
-    /// Forgets what finished before a moment (jobs, attempts, logs, keys), usage, runs and notes
-    /// that say so older than a moment, at most `max` jobs at a time. Answers how many jobs are forgotten.
+    /// Forgets what finished before a moment (jobs, attempts, logs, keys), and usage, runs and
+    /// notes that age from before it, at most `max` jobs at a time. Answers how many jobs are
+    /// forgotten.
     fn forget(&self, before: Timestamp, max: usize) -> Reply<'_, usize>;
 }

@@ -379,7 +379,8 @@ proptest! {
             scene.settle(0);
         }
         let kinds: Vec<&str> = scene.begun.iter().map(|(kind, _)| kind.as_str()).collect();
-        let expected: Vec<&str> = ["a", "b", "c", "d"].into_iter().cycle().take(kinds.len()).collect();
+        let in_turn = ["a", "b", "c", "d"].into_iter().cycle();
+        let expected: Vec<&str> = in_turn.take(kinds.len()).collect();
         prop_assert_eq!(kinds, expected);
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use ::detect::Lane;
 use futures_util::FutureExt as _;
 use model::Millis;
+use model::maxima::TYPES_MAX;
 use proto::v1;
 use proto::v1::server_message::Message;
 use store::{Lead, Note};
@@ -119,7 +120,8 @@ impl Scheduler {
         let types = self.types_of(name);
         let Some(led) = self.detection.lanes.get_mut(name) else { return };
         (led.is_busy, led.is_unkept) = (true, false);
-        if led.lane.began_ms.len() > types.len() {
+        // Another scheduler may know types that are not known here, but not any number of them.
+        if led.lane.began_ms.len() > TYPES_MAX {
             led.lane.forget_others(&types);
         }
         let (token, lane) = (led.token, name.to_owned());

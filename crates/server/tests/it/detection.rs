@@ -388,6 +388,36 @@ async fn whoever_leads_next_goes_on_without_detecting_again() {
 }
 
 #[tokio::test]
+async fn of_two_schedulers_one_leads_and_the_other_takes_over_without_detecting_again() {
+    let mut site = Site::start().await;
+    let mut worker = site.worker_with(detector("w", &["vacuum"])).await;
+    let run = worker.find("vacuum", &["a"]).await;
+    let offer = worker.offer().await;
+    worker.accept(&offer).await;
+    let other = site.another().await;
+    let mut scout = other.worker_with(only_detector("scout", &["vacuum"])).await;
+    other.turn().await;
+    assert_eq!(other.counter("detections").await, 0, "the first leads");
+    assert_eq!(other.kind("vacuum").await.running.unwrap().run, run, "both know what runs");
+    worker.say(Ours::Complete(succeeded(&offer))).await;
+    site.n_runs("vacuum", 1).await;
+    site.stop().await;
+    drop(worker);
+    for _ in 0..118 {
+        other.pass(Millis::from_secs(5)).await;
+        scout.beat(v1::Heartbeat::default()).await;
+    }
+    assert_eq!(other.counter("detections").await, 0, "it is not due yet");
+    for _ in 0..3 {
+        other.pass(Millis::from_secs(5)).await;
+        scout.beat(v1::Heartbeat::default()).await;
+    }
+    assert_ne!(scout.detect().await.run, run);
+    let leads = other.activity("lane").await;
+    assert_eq!(leads.len(), 2);
+}
+
+#[tokio::test]
 async fn a_policy_is_set_field_by_field_and_counts_at_once() {
     let site = Site::start().await;
     let mut worker = site.worker_with(detector("w", &["vacuum"])).await;

@@ -16,3 +16,5 @@ mod restart;
 mod moments;
 mod foresight;
 mod detection;
+mod recurring;
+mod stale;

@@ -61,6 +61,23 @@ impl Site {
         Self { time, store, config, channel, url, jobs, admin, detection, running }
     }
 
+    /// Another scheduler beside this one, on the same store.
+    pub(crate) async fn another(&self) -> Self {
+        let (url, running) = launch(&self.config, &self.store, || {}).await;
+        let channel = connect(&url).await;
+        Self {
+            time: self.time.clone(),
+            store: Arc::clone(&self.store),
+            config: self.config.clone(),
+            jobs: JobsClient::new(channel.clone()),
+            admin: AdminClient::new(channel.clone()),
+            detection: DetectionClient::new(channel.clone()),
+            channel,
+            url,
+            running: Some(running),
+        }
+    }
+
     pub(crate) async fn stop(&mut self) {
         let (stop, ended) = self.running.take().expect("it runs");
         stop.send(()).expect("it listens");
