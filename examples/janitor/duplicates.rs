@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -66,9 +66,14 @@ fn same(folder: &Path, size_min: u64) -> io::Result<(Vec<Vec<String>>, u64, u64)
 }
 
 fn digest(path: &Path) -> io::Result<Vec<u8>> {
-    let mut hasher = Sha256::new();
-    io::copy(&mut File::open(path)?, &mut hasher)?;
-    Ok(hasher.finalize().to_vec())
+    let (mut file, mut hasher) = (File::open(path)?, Sha256::new());
+    let mut chunk = vec![0; 64 << 10];
+    loop {
+        match file.read(&mut chunk)? {
+            0 => return Ok(hasher.finalize().to_vec()),
+            n => hasher.update(&chunk[..n]),
+        }
+    }
 }
 
 /// Removes a file, if it still is the same as the one that is kept.

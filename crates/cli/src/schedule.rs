@@ -142,7 +142,10 @@ async fn one(
     let schedule = status.schedule.unwrap_or_default();
     let next = match status.next_ms {
         _ if schedule.paused => "is paused".to_owned(),
-        Some(at) => format!("is due {}", view::ago(at, now)),
+        Some(at) => {
+            let seconds = (at - now).max(0).saturating_add(999) / 1_000;
+            format!("is due in {}", view::length(seconds))
+        }
         None => "is never due again".to_owned(),
     };
     print::data(&format!("schedule {} {next}", schedule.name))

@@ -116,13 +116,10 @@ impl Field {
         let wrong = |problem: String| Problem::new(&self.name, problem);
         let not = |what: &str| wrong(format!("is {value}, which is not {what}"));
         match self.kind {
-            Kind::Flag => match value {
-                Value::Bool(_) => Ok(value.clone()),
-                Value::String(word) if word == "true" || word == "false" => {
-                    Ok(Value::Bool(word == "true"))
-                }
-                _ => Err(not("true or false")),
-            },
+            Kind::Flag => {
+                let flag = value.as_bool().or_else(|| value.as_str()?.parse().ok());
+                flag.map(Value::Bool).ok_or_else(|| not("true or false"))
+            }
             Kind::Whole => {
                 let number = value.as_i64().or_else(|| value.as_str()?.parse().ok());
                 let number = number.ok_or_else(|| not("a whole number"))?;

@@ -240,13 +240,12 @@ impl Lane {
         match group.phase {
             Phase::Detecting { since_ms, .. } => self.detect(since_ms, view, &policy),
             Phase::Executing => counted(view, Sweep::Nothing, until),
-            Phase::Draining { until_ms } if view.now.0 >= until_ms => match view.n_unfinished {
-                Some(0) => Step::Finish,
-                Some(_) | None => {
-                    group.phase = Phase::Stopping;
-                    Step::Keep
-                }
-            },
+            Phase::Draining { until_ms }
+                if view.now.0 >= until_ms && view.n_unfinished != Some(0) =>
+            {
+                group.phase = Phase::Stopping;
+                Step::Keep
+            }
             Phase::Draining { until_ms } => counted(view, Sweep::Waiting, Timestamp(until_ms)),
             Phase::Stopping => counted(view, Sweep::All, view.now + Millis::from_secs(1)),
         }

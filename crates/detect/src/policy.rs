@@ -242,8 +242,8 @@ mod tests {
 
     use super::*;
 
-    fn map(value: Value) -> Map<String, Value> {
-        value.as_object().cloned().unwrap_or_default()
+    fn map(mut value: Value) -> Map<String, Value> {
+        value.as_object_mut().map(std::mem::take).unwrap_or_default()
     }
 
     #[test]

@@ -96,13 +96,14 @@ impl Sieve {
             self.n_proposed = self.n_proposed.saturating_add(1);
             match proposal {
                 Err(problem) => self.refuse(Refused::Malformed, &problem),
-                Ok(proposal) => match self.refusal(now, &proposal) {
-                    Some(reason) => self.refuse(reason, &proposal.key),
-                    None => {
+                Ok(proposal) => {
+                    if let Some(reason) = self.refusal(now, &proposal) {
+                        self.refuse(reason, &proposal.key);
+                    } else {
                         self.keys.insert(proposal.key.clone());
                         taken.push(proposal);
                     }
-                },
+                }
             }
         }
         taken.sort_by_key(|proposal| std::cmp::Reverse(proposal.priority));

@@ -18,7 +18,9 @@
 
 mod config;
 mod settings;
+mod set;
 mod submit;
+mod ahead;
 mod whereabouts;
 mod queue;
 mod round;

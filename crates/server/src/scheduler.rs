@@ -7,13 +7,14 @@ use decide::World;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
-use model::{Event, Fixed, JobId, Millis, Record, Tenant, TenantId, Timestamp};
+use model::{Fixed, JobId, Millis, Record, TenantId, Timestamp};
 use store::{
     Cancelled, Claimed, End, Ended, Refusal, Run, Session, Start, Store, Submitted, Usage,
 };
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::ahead::{Outcome, Taking};
 use crate::averages::{AskAgain, Samples};
 use crate::config::Config;
 use crate::counters::Counters;
@@ -39,6 +40,8 @@ const PAUSE: Millis = Millis(250);
 
 /// What others tell the owner of the world.
 pub(crate) enum Message {
+    /// Jobs to be taken in, of which is known what will become of them.
+    Submit(Box<Taking>),
     /// Jobs that wait now, new or changed.
     Waiting(Vec<Record>),
     /// Jobs that are final, or were forgotten.
@@ -59,6 +62,8 @@ pub(crate) enum Message {
 
 /// What the store answered.
 pub(crate) enum Answer {
+    /// The jobs that the world knew already, and who waits for this.
+    Submitted(Vec<JobId>, oneshot::Sender<Outcome>, Outcome),
     Claimed(Vec<Claiming>, Result<Vec<Claimed>, store::Error>),
     Started(Vec<Start>, Result<Vec<bool>, store::Error>),
     /// Progress and output: how many were taken, and how many refused.
@@ -225,8 +230,7 @@ impl Scheduler {
         while let Some(timer) = self.timers.due(now) {
             self.fire(timer, now);
         }
-        let is_paused = self.paused_until.is_some_and(|until| until > now);
-        if !is_paused {
+        if !self.is_paused() {
             self.paused_until = None;
             let is_time = self.world.wake_at().is_some_and(|at| at <= now);
             if self.is_dirty || is_time {
@@ -256,6 +260,7 @@ impl Scheduler {
     fn take(&mut self, message: Message) {
         self.is_dirty = true;
         match message {
+            Message::Submit(taking) => self.take_ahead(*taking),
             Message::Waiting(records) => records.iter().for_each(|record| self.told(record)),
             Message::Gone(jobs) => jobs.iter().for_each(|job| self.withdraw(job)),
             Message::Cancelling(jobs) => jobs.iter().for_each(|job| self.cancel(job)),
@@ -270,6 +275,7 @@ impl Scheduler {
     fn answered(&mut self, answer: Answer) {
         self.is_dirty = true;
         match answer {
+            Answer::Submitted(ahead, answer, outcome) => self.submitted(ahead, answer, outcome),
             Answer::Claimed(claims, answer) => self.claimed(claims, answer),
             Answer::Started(starts, answer) => self.started(starts, answer),
             Answer::Noted(answer) => self.noted(answer),
@@ -286,7 +292,6 @@ impl Scheduler {
             Answer::Used(answer) => self.used(answer),
             Answer::Forgotten(answer) => self.forgotten(answer),
             Answer::Left(answer) => drop(self.ok(answer)),
-            Answer::Written(answer) => drop(self.ok(answer)),
             Answer::Lead(lane, answer) => self.lead(lane, answer),
             Answer::Kept(lane, answer) => self.kept(&lane, answer),
             Answer::TakenIn(lane, run, answer) => self.taken_in(&lane, &run, answer),
@@ -295,7 +300,7 @@ impl Scheduler {
             Answer::LeadSchedules(answer) => self.schedules_led(answer),
             Answer::Recurred(answer) => self.recurred(*answer),
             Answer::Checked(job, answer) => self.checked(&job, answer),
-            Answer::RenewedAll(answer) => drop(self.ok(answer)),
+            Answer::Written(answer) | Answer::RenewedAll(answer) => drop(self.ok(answer)),
         }
     }
 
@@ -317,52 +322,15 @@ impl Scheduler {
         }
     }
 
+    /// Whether nothing is asked of the store for now.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.paused_until.is_some_and(|until| until > self.store.now())
+    }
+
     /// Nobody could renew: silence proves nothing until everybody had the time to.
     pub(crate) fn renew_later(&mut self) {
         self.leases_from = self.store.now() + self.config.lease;
         self.are_leases_old = true;
-    }
-
-    /// Takes in what an operator set.
-    pub(crate) fn set(&mut self, setting: Understood) {
-        match setting {
-            Understood::Event(Event::Tenant(tenant)) => self.set_tenant(tenant),
-            Understood::Event(event) => self.world.apply(event),
-            Understood::Budget(limit) => {
-                self.budget_limit = limit;
-                self.ask_usage();
-            }
-            Understood::Type(kind, defaults, words) => {
-                let name = kind.name.clone();
-                self.world.apply(Event::Type(kind.clone()));
-                self.set_words(kind, words);
-                self.types.send_modify(|types| {
-                    Arc::make_mut(types).insert(name, defaults);
-                });
-            }
-            Understood::Pool { pool, is_paused: true } => drop(self.closed.pools.insert(pool)),
-            Understood::Pool { pool, is_paused: false } => drop(self.closed.pools.remove(&pool)),
-            Understood::Worker { worker, is_draining: true } => {
-                self.closed.workers.insert(worker);
-            }
-            Understood::Worker { worker, is_draining: false } => {
-                self.closed.workers.remove(&worker);
-            }
-            Understood::Descriptor(kind, descriptor) => self.set_descriptor(&kind, *descriptor),
-            Understood::Published(published) => self.set_published(published),
-            Understood::Schedule(name, schedule) => {
-                self.set_schedule(name, schedule.map(|one| *one))
-            }
-        }
-        self.refresh_workers();
-    }
-
-    /// What was counted stays: only what can be set is.
-    fn set_tenant(&mut self, tenant: Tenant) {
-        let known = self.world.tenants().into_iter().find(|status| status.tenant.id == tenant.id);
-        let counted = known.map_or_else(|| Tenant::new(tenant.id.clone()), |status| status.tenant);
-        let Tenant { used, completed, lift, .. } = counted;
-        self.world.apply(Event::Tenant(Tenant { used, completed, lift, ..tenant }));
     }
 
     /// Asks the store without waiting for it.

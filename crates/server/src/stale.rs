@@ -53,7 +53,7 @@ impl Scheduler {
         let what = format!("gave up attempt {} of job {job}", record.counts.attempts);
         let who = self.detection.holder.clone();
         let kind = record.spec.kind.to_string();
-        self.write_down(Activity::new("stale", &who, &kind, what).because(&why));
+        self.write_down(&Activity::new("stale", &who, &kind, what).because(&why));
     }
 
     /// Why the attempt of a job is stale, if it is. Before this scheduler started, nobody listened.

@@ -16,6 +16,9 @@ pub struct Submission {
     pub idempotency: Option<Idempotency>,
     /// The jobs; at least one.
     pub jobs: Vec<NewJob>,
+    /// The number of the first that is new, if [`Store::number`](crate::Store::number) gave one
+    /// for each of them; the others follow it. Otherwise the store numbers them.
+    pub first: Option<JobId>,
 }
 
 /// A submission may come twice; it is taken in once.

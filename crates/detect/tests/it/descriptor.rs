@@ -15,8 +15,8 @@ fn descriptor() -> Descriptor {
         .policy("interval", "17m")
 }
 
-fn given(value: Value) -> Map<String, Value> {
-    value.as_object().cloned().unwrap_or_default()
+fn given(mut value: Value) -> Map<String, Value> {
+    value.as_object_mut().map(std::mem::take).unwrap_or_default()
 }
 
 fn refused(value: Value) -> String {

@@ -58,7 +58,7 @@ impl Scheduler {
         }
         let what = format!("run {run} does not wait for worker `{worker}` any more");
         let who = self.detection.holder.clone();
-        self.write_down(Activity::new("detection", &who, &about, what).because(&reason));
+        self.write_down(&Activity::new("detection", &who, &about, what).because(&reason));
     }
 
     /// A worker found something. What nobody asked for is not heard.
@@ -81,13 +81,15 @@ impl Scheduler {
             return;
         }
         if led.n_pages >= PAGES_MAX {
-            taken.iter().for_each(|one| sieve.refuse(Refused::TooMany, &one.key));
+            for one in &taken {
+                sieve.refuse(Refused::TooMany, &one.key);
+            }
             return;
         }
         led.n_pages += 1;
         let (tenant, lane) = (policy.tenant.clone(), name.clone());
         let jobs = taken.into_iter().map(|one| new_job(one, policy, &run)).collect();
-        let submission = Submission { tenant, idempotency: None, jobs };
+        let submission = Submission { tenant, idempotency: None, jobs, first: None };
         self.call(|store| {
             async move { Answer::TakenIn(lane, run, store.submit(submission).await) }.boxed()
         });

@@ -51,7 +51,12 @@ pub(crate) struct Published {
 
 impl Known {
     fn resolve(&mut self) -> Result<(), ::detect::Problem> {
-        let descriptor = self.descriptor.clone().unwrap_or_default();
+        let Some(descriptor) = &self.descriptor else {
+            // What is configured can be read once somebody says what there is to configure.
+            let (policy, shown) = Policy::resolve(&self.words.policy, &Map::new())?;
+            self.now = Resolved { policy, shown, ..Resolved::default() };
+            return Ok(());
+        };
         let (policy, shown) = Policy::resolve(&self.words.policy, &descriptor.policy)?;
         let admin = descriptor.admin_values(&self.words.admin)?;
         let worker = descriptor.worker_values(&self.words.worker)?;
@@ -172,12 +177,12 @@ impl Scheduler {
                 self.counters.add("descriptors_refused", 1);
                 let what = format!("its descriptor of `{kind}` was refused");
                 let activity = Activity::new("descriptor", &worker.to_string(), kind, what);
-                self.write_down(activity.because(&problem.to_string()));
+                self.write_down(&activity.because(&problem.to_string()));
                 return;
             }
         };
         let what = format!("described `{kind}`");
-        self.write_down(Activity::new("descriptor", &worker.to_string(), kind, what));
+        self.write_down(&Activity::new("descriptor", &worker.to_string(), kind, what));
         let (name, document) = (kind.to_owned(), Some(descriptor.to_text()));
         let setting = Setting { kind: SettingKind::Descriptor, name, document };
         self.call(|store| async move { Answer::Written(store.set(vec![setting]).await) }.boxed());
@@ -203,16 +208,16 @@ impl Scheduler {
     /// A worker published something. Only the one that the operator chose may.
     pub(crate) fn publish(&mut self, worker: &WorkerId, json: String) {
         let known = &self.detection.published;
-        let problem = if known.publisher != worker.to_string() {
-            Some("it is not the worker that the operator chose".to_owned())
-        } else {
-            check_context(&json).err()
-        };
         let who = worker.to_string();
+        let problem = if known.publisher == who {
+            check_context(&json).err()
+        } else {
+            Some("it is not the worker that the operator chose".to_owned())
+        };
         if let Some(problem) = problem {
             self.counters.add("publications_refused", 1);
             let what = "its publication was refused".to_owned();
-            self.write_down(Activity::new("context", &who, "", what).because(&problem));
+            self.write_down(&Activity::new("context", &who, "", what).because(&problem));
             return;
         }
         if json == known.json {
@@ -221,7 +226,7 @@ impl Scheduler {
         let published =
             Published { version: known.version + 1, json, publisher: known.publisher.clone() };
         let what = format!("published version {}", published.version);
-        self.write_down(Activity::new("context", &who, "", what));
+        self.write_down(&Activity::new("context", &who, "", what));
         let setting = published.setting();
         self.call(|store| async move { Answer::Written(store.set(vec![setting]).await) }.boxed());
         self.set_published(published);

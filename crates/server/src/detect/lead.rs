@@ -99,7 +99,7 @@ impl Scheduler {
         };
         self.detection.lanes.insert(name, led);
         let holder = self.detection.holder.clone();
-        self.write_down(Activity::new("lane", &holder, "", what));
+        self.write_down(&Activity::new("lane", &holder, "", what));
     }
 
     /// Another leads it now.

@@ -215,7 +215,7 @@ impl Scheduler {
         let is_running = group.is_some_and(|group| group.kind == kind);
         self.detection.is_dirty = true;
         let what = format!("asked for a run of `{kind}` now");
-        self.write_down(Activity::by_operator("detection", kind, what));
+        self.write_down(&Activity::by_operator("detection", kind, what));
         Ok(is_running)
     }
 
@@ -231,7 +231,7 @@ impl Scheduler {
         }
         self.detection.is_dirty = true;
         let what = format!("called off run {run} of `{kind}`");
-        self.write_down(Activity::by_operator("group", kind, what));
+        self.write_down(&Activity::by_operator("group", kind, what));
         Some(run)
     }
 }

@@ -76,7 +76,7 @@ pub(super) fn run_note(run: &Run) -> Note {
 
 impl Scheduler {
     /// Writes an activity down. Nobody waits for it.
-    pub(crate) fn write_down(&mut self, activity: Activity) {
+    pub(crate) fn write_down(&self, activity: &Activity) {
         let notes = vec![activity.note()];
         self.call(|store| async move { Answer::Written(store.note(notes).await) }.boxed());
     }

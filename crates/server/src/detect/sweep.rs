@@ -57,7 +57,7 @@ impl Scheduler {
             let why = if group.error.is_empty() { "its time was out" } else { &group.error };
             let who = self.detection.holder.clone();
             let activity = Activity::new("group", &who, &group.kind, what).because(why);
-            self.write_down(activity);
+            self.write_down(&activity);
         }
     }
 

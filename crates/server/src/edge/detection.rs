@@ -1,6 +1,6 @@
 //! The operators' door to work that workers find.
 
-use ::detect::{Field, Lane, Phase, Policy, Run};
+use ::detect::{Descriptor, Field, Lane, Phase, Policy, Run};
 use model::maxima::PAGE_MAX;
 use proto::v1::detection_server::Detection;
 use proto::{Invalid, v1};
@@ -243,7 +243,7 @@ fn described(kind: &str, now: &KindNow) -> v1::TypeResponse {
         admin: config(&descriptor.admin, &known.now.admin, &known.words.admin),
         worker: config(&descriptor.worker, &known.now.worker, &known.words.worker),
         detectors: now.detectors.clone(),
-        descriptor_json: known.descriptor.as_ref().map(|one| one.to_text()).unwrap_or_default(),
+        descriptor_json: known.descriptor.as_ref().map(Descriptor::to_text).unwrap_or_default(),
         display_name: descriptor.display_name,
         description: descriptor.description,
         ..v1::TypeResponse::default()

@@ -195,17 +195,17 @@ impl Scheduler {
             self.changed(record);
             self.told(record);
             let what = format!("submitted job {}", record.id);
-            self.write_down(Activity::new("schedule", &who, name, what));
+            self.write_down(&Activity::new("schedule", &who, name, what));
         }
         for (name, n_skipped) in &recurred.skipped {
             let what = format!("passed over {n_skipped} moments");
             let activity = Activity::new("schedule", &who, name, what);
-            self.write_down(activity.because("nobody was there to see them"));
+            self.write_down(&activity.because("nobody was there to see them"));
         }
         self.recurring.not_before = (!recurred.refused.is_empty()).then_some(now + AGAIN);
         for (name, problem) in &recurred.refused {
             let activity = Activity::new("schedule", &who, name, "was not taken in".to_owned());
-            self.write_down(activity.because(problem));
+            self.write_down(&activity.because(problem));
         }
     }
 }

@@ -78,7 +78,7 @@ impl Schedule {
             }
         };
         let every_ms = schedule.every_ms.map(|ms| i64::try_from(ms).unwrap_or(i64::MAX));
-        if every_ms.is_some() == !schedule.cron.is_empty() {
+        if every_ms.is_some() != schedule.cron.is_empty() {
             return Err(Invalid::new(
                 "cron",
                 "and `every_ms`: one of them is needed, and not both",

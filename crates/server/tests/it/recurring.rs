@@ -56,8 +56,11 @@ impl Site {
         let done = Some(from_ms + n_minutes * 60_000);
         self.until(&format!("{name} is dealt with"), async || {
             let request = v1::ListSchedulesRequest {};
-            let list = self.schedules().list_schedules(request).await.unwrap().into_inner();
-            let of = |status: &v1::ScheduleStatus| status.schedule.as_ref().unwrap().name == name;
+            let list = self.schedules().list_schedules(request).await.expect("it answers");
+            let list = list.into_inner();
+            let of = |status: &v1::ScheduleStatus| {
+                status.schedule.as_ref().is_some_and(|one| one.name == name)
+            };
             (list.schedules.into_iter().find(of)?.last_ms == done).then_some(())
         })
         .await;

@@ -40,9 +40,10 @@ async fn an_attempt_of_a_detected_type_without_progress_is_given_up() {
     worker.accept(&first).await;
     minutes(&site, &mut worker, &first, 50).await;
     progress(&worker, &first, 0.5).await;
+    worker.beat(having(&[&first])).await;
     minutes(&site, &mut worker, &first, 50).await;
     assert_eq!(site.record(id).await.state, State::Running, "it said something in between");
-    minutes(&site, &mut worker, &first, 12).await;
+    minutes(&site, &mut worker, &first, 14).await;
     // It follows its retry policy, and has one try left.
     let second = worker.offer().await;
     assert_eq!((second.job, second.attempt), (id, 2));
@@ -50,7 +51,7 @@ async fn an_attempt_of_a_detected_type_without_progress_is_given_up() {
     assert_eq!(pasts[0].ending, Ending::Stale);
     assert_eq!(pasts[0].error.as_deref(), Some("no progress for 1h"));
     worker.accept(&second).await;
-    minutes(&site, &mut worker, &second, 62).await;
+    minutes(&site, &mut worker, &second, 64).await;
     let record = site.record_when(id, |record| record.state.is_terminal()).await;
     assert_eq!((record.state, record.cause), (State::Failed, Some(Cause::Stale)));
     assert_eq!(site.counter("stale").await, 2);

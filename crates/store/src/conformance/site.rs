@@ -88,7 +88,7 @@ pub(super) fn new(spec: Spec) -> NewJob {
 
 pub(super) fn submission(jobs: Vec<NewJob>) -> Submission {
     let tenant = jobs.first().map_or_else(tenant, |job| job.spec.tenant.clone());
-    Submission { tenant, idempotency: None, jobs }
+    Submission { tenant, idempotency: None, jobs, first: None }
 }
 
 pub(super) fn worker(name: &str) -> WorkerId {
