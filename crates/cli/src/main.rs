@@ -1,6 +1,7 @@
 //! `maitre`: the binary. Wiring only: what is decided is decided elsewhere.
 
 mod settings;
+mod config;
 mod serve;
 mod work;
 mod client;
@@ -19,6 +20,7 @@ mod admin;
 mod types;
 mod detect;
 mod schedule;
+mod token;
 mod top;
 mod setting;
 mod decide;
@@ -67,6 +69,8 @@ enum Command {
     Serve(serve::Options),
     /// Run a worker.
     Work(work::Options),
+    /// Show the settings of a scheduler, and where each comes from.
+    Config(config::Options),
     /// Put a job into the queue.
     Submit(submit::Options),
     /// Run a command, show its output, and exit with its code.
@@ -94,7 +98,7 @@ enum Command {
     /// List jobs that took workers with them, or try them again.
     Poison(poison::Options),
     /// List the workers.
-    Workers(admin::ListOptions),
+    Workers(admin::WorkersOptions),
     /// Let a worker take no more work.
     Drain(admin::DrainOptions),
     /// Watch what waits and runs: queue, waits, slots, shares, reasons.
@@ -119,6 +123,8 @@ enum Command {
     Set(setting::SetOptions),
     /// List everything that is set.
     Settings(admin::ListOptions),
+    /// Make, revoke and list tokens: who may do what.
+    Token(token::Options),
     /// Copy everything that is kept, while the scheduler runs.
     Backup(backup::Options),
     /// Write the live world down, for `maitre decide`.
@@ -167,6 +173,7 @@ fn run(command: &Command, target: &Target) -> Result<(), Failure> {
         Command::Dev(options) => serve::dev(options),
         Command::Serve(options) => serve::serve(options),
         Command::Work(options) => work::run(options, target),
+        Command::Config(options) => config::run(options),
         Command::Submit(options) => wait(submit::submit(options, target)),
         Command::Run(options) => wait(submit::run(options, target)),
         Command::Jobs(options) => wait(job::list(options, target)),
@@ -193,6 +200,7 @@ fn run(command: &Command, target: &Target) -> Result<(), Failure> {
         Command::Policy(options) => wait(setting::policy(options, target)),
         Command::Set(options) => wait(setting::set(options, target)),
         Command::Settings(options) => wait(setting::list(options, target)),
+        Command::Token(options) => token::run(options, target),
         Command::Backup(options) => backup::run(options),
         Command::Snapshot => wait(setting::snapshot(target)),
         Command::Decide(options) => decide::run(options),

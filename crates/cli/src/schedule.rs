@@ -14,11 +14,11 @@ use crate::view;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  maitre schedule add nightly --cron '0 3 * * *' --zone Europe/Berlin -- ./backup.sh
+  maitre schedule add n --cron '0 3 * * *' --zone Asia/Tokyo -- ./backup.sh
   maitre schedule add probe --every 30s --catch-up none -- ./probe.sh
   maitre schedule list
-  maitre schedule pause nightly
-  maitre schedule remove nightly")]
+  maitre schedule pause n
+  maitre schedule remove n")]
 pub(crate) struct Options {
     #[command(subcommand)]
     what: What,

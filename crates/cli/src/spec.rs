@@ -83,6 +83,9 @@ pub(crate) struct JobOptions {
     /// Jobs of one type, tenant and key are expected to use what earlier ones used.
     #[arg(long, value_name = "KEY")]
     history_key: Option<String>,
+    /// Tell this address when the job is final: `https://a.example/done`.
+    #[arg(long, value_name = "URL")]
+    webhook: Option<String>,
     /// Environment of a command.
     #[arg(long = "env", short = 'e', value_name = "NAME=VALUE", requires = "command")]
     environment: Vec<String>,
@@ -145,6 +148,7 @@ impl JobOptions {
             group: self.group.clone().unwrap_or_default(),
             parent: self.parent.unwrap_or_default(),
             history_key: self.history_key.clone().unwrap_or_default(),
+            webhook: self.webhook.clone().unwrap_or_default(),
             ..v1::Spec::default()
         })
     }

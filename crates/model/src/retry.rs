@@ -73,8 +73,9 @@ fn doubled(first: Millis, times: u32, most: Millis) -> Millis {
     Millis(first.0.saturating_mul(1 << doublings).min(most.0).max(0))
 }
 
-/// Between half and all of `backoff · 2^(failures − 1)`, at most `backoff_max`.
-fn backoff(failures: u32, retry: &Retry, draw: u64) -> Millis {
+/// Between half and all of `backoff · 2^(failures − 1)`, at most `backoff_max`. `draw` is any
+/// number: it spreads those that failed together.
+pub fn backoff(failures: u32, retry: &Retry, draw: u64) -> Millis {
     let Millis(full) = doubled(retry.backoff, failures, retry.backoff_max);
     let half = full / 2;
     let spread = i64::try_from(draw % (half.unsigned_abs() + 1)).unwrap_or(0);

@@ -191,6 +191,7 @@ impl Scheduler {
                 Ended::Accepted { record, charged, run, released, cancelled, changed } => {
                     if let Some(run) = run {
                         self.learn(&run);
+                        self.pairs.ended(&run);
                     }
                     self.settle(&end, &record, charged);
                     for record in released.iter().chain(&changed) {
@@ -296,18 +297,14 @@ pub(crate) fn end_of(
     completion: Completion,
 ) -> End {
     End {
-        job: job.clone(),
-        attempt,
-        worker: worker.clone(),
-        ending: completion.ending,
         error: completion.error,
         result: completion.result,
         exit_code: completion.exit_code,
         measured: completion.measured,
         cost: completion.cost,
         fetched: completion.fetched,
-        has_started: false,
         draw: draw(job, attempt),
+        ..End::new(job.clone(), attempt, worker.clone(), completion.ending)
     }
 }
 

@@ -17,6 +17,9 @@
 //! is built from the store, and goes on as if nothing had been.
 
 mod config;
+mod limits;
+mod secret;
+mod tokens;
 mod settings;
 mod set;
 mod submit;
@@ -45,9 +48,15 @@ mod recover;
 mod timers;
 mod watch;
 mod counters;
+mod meters;
+mod webhook;
+mod health;
 mod task;
 mod edge;
 mod run;
 
-pub use config::{Config, ConfigError};
+pub use config::{Config, ConfigError, Webhooks};
+pub use limits::Limits;
 pub use run::{Error, Server, start};
+pub use secret::Secret;
+pub use tokens::{Grant, Scope, Token, scopes};

@@ -30,7 +30,7 @@ impl Scheduler {
         }
     }
 
-    fn pools(&self) -> Vec<v1::PoolLoad> {
+    pub(crate) fn pools(&self) -> Vec<v1::PoolLoad> {
         let mut pools: BTreeMap<Name, v1::PoolLoad> = BTreeMap::new();
         for (id, seat) in &self.fleet.seats {
             let worker = seat.worker(&self.closed);

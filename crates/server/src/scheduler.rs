@@ -23,8 +23,10 @@ use crate::dispatch::Outgoing;
 use crate::fleet::Fleet;
 use crate::fleet::inventory::Inventories;
 use crate::fleet::words::{Arrival, Heard, StreamId};
+use crate::health::Health;
 use crate::history::Histories;
 use crate::inbox::Envelope;
+use crate::meters::Pairs;
 use crate::recur::Recurring;
 use crate::round::Claiming;
 use crate::settings::{Closed, Types, Understood};
@@ -122,8 +124,11 @@ pub(crate) struct Scheduler {
     /// what they used.
     pub(crate) settled: BTreeMap<TenantId, (Fixed, u64)>,
     pub(crate) hub: Hub,
+    pub(crate) health: Health,
     pub(crate) changes: Vec<Change>,
     pub(crate) counters: Counters,
+    /// How long attempts waited and ran.
+    pub(crate) pairs: Pairs,
     pub(crate) started: Timestamp,
     /// Names in use when they were last counted.
     pub(crate) n_names_used: usize,
@@ -147,6 +152,7 @@ impl Scheduler {
     pub(crate) fn new(config: Arc<Config>, store: Arc<dyn Store>, world: World, hub: Hub) -> Self {
         let started = store.now();
         let mut timers = Timers::default();
+        let pairs = Pairs::new(config.metrics_pairs_max);
         timers.set(started + config.expire_every, Timer::Expire);
         timers.set(started + config.expire_every, Timer::Stale);
         for timer in [Timer::Averages, Timer::Rescore, Timer::Forget, Timer::Sweep, Timer::Leads] {
@@ -173,8 +179,10 @@ impl Scheduler {
             budget_limit: None,
             settled: BTreeMap::new(),
             hub,
+            health: Health::default(),
             changes: Vec::new(),
             counters: Counters::default(),
+            pairs,
             started,
             n_names_used: 0,
             is_logging: false,
@@ -215,6 +223,7 @@ impl Scheduler {
             }
             if stop.is_cancelled() {
                 self.let_leads_go();
+                self.flush_submissions();
                 self.flush_store();
                 self.flush_workers();
             } else {
@@ -230,6 +239,7 @@ impl Scheduler {
         while let Some(timer) = self.timers.due(now) {
             self.fire(timer, now);
         }
+        self.flush_submissions();
         if !self.is_paused() {
             self.paused_until = None;
             let is_time = self.world.wake_at().is_some_and(|at| at <= now);
@@ -312,6 +322,7 @@ impl Scheduler {
                 tracing::error!(%error, "the store failed");
                 self.counters.add("store_errors", 1);
                 let now = self.store.now();
+                self.health.failed(now);
                 self.paused_until = Some(now + PAUSE);
                 self.renew_later();
                 if matches!(error, store::Error::Broken { .. }) {

@@ -84,6 +84,9 @@ pub(crate) fn understand(setting: &Setting) -> Result<Understood, Invalid> {
             let schedule = document.map(Schedule::read).transpose()?.map(Box::new);
             Ok(Understood::Schedule(name.to_owned(), schedule))
         }
+        SettingKind::Token => {
+            Err(Invalid::new("kind", "is `token`, which the world knows nothing of"))
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use decide::TenantStatus;
+use decide::{TenantStatus, Wanted};
 use model::{Fixed, JobId, Record, Snapshot, Spec, Timestamp, WorkerId};
 use proto::v1;
 use proto::v1::server_message::Message;
@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use crate::detect::{Known, Published};
 use crate::explain::Explained;
 use crate::foresee::Rehearsal;
+use crate::meters::Measures;
 use crate::scheduler::Scheduler;
 
 /// A question, and where the answer goes.
@@ -34,6 +35,8 @@ pub(crate) enum Question {
     /// Ask a worker about a type; which.
     Describe(String, oneshot::Sender<Option<String>>),
     Published(oneshot::Sender<Published>),
+    Demand(oneshot::Sender<Vec<Wanted>>),
+    Measures(oneshot::Sender<Box<Measures>>),
     /// Tells a worker to drain; how many jobs it has.
     Drain {
         worker: WorkerId,
@@ -72,6 +75,8 @@ impl Scheduler {
                 drop(answer.send((self.world.tenants(), self.budget_limit)));
             }
             Question::Workers(answer) => drop(answer.send(self.workers())),
+            Question::Demand(answer) => drop(answer.send(self.world.wanted())),
+            Question::Measures(answer) => drop(answer.send(Box::new(self.measures()))),
             Question::Status(answer) => drop(answer.send(Box::new(self.status()))),
             Question::Kind(kind, answer) => drop(answer.send(self.kind_now(&kind))),
             Question::Detect(kind, answer) => drop(answer.send(self.detect_now(&kind))),

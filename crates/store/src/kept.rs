@@ -1,6 +1,9 @@
 //! What a store keeps beside the records of jobs.
 
-use model::{Ending, Fixed, Measured, Millis, Name, State, TenantId, Timestamp, WorkerId};
+use model::{
+    Cause, Ending, Fixed, JobId, Measured, Millis, Name, Record, State, TenantId, Timestamp,
+    WorkerId,
+};
 
 /// An attempt that ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,11 +53,13 @@ pub enum SettingKind {
     Context,
     /// A recurring job.
     Schedule,
+    /// A token; its name is a digest of it.
+    Token,
 }
 
 impl SettingKind {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Policy,
         Self::Budget,
         Self::Tenant,
@@ -65,6 +70,7 @@ impl SettingKind {
         Self::Descriptor,
         Self::Context,
         Self::Schedule,
+        Self::Token,
     ];
 
     /// Its permanent name.
@@ -80,6 +86,7 @@ impl SettingKind {
             Self::Descriptor => "descriptor",
             Self::Context => "context",
             Self::Schedule => "schedule",
+            Self::Token => "token",
         }
     }
 
@@ -175,4 +182,45 @@ pub struct Run {
     pub fetched: Option<(u32, u64)>,
     /// How many jobs waited for it.
     pub n_dependents: u32,
+}
+
+/// A job that asked for it is final, and somebody is to be told. Kept from the moment in which the
+/// job is final until it was told, or nobody listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// Never used twice, and the same each time it is told.
+    pub id: u64,
+    /// Where to tell.
+    pub url: String,
+    /// The job.
+    pub job: JobId,
+    /// Whose.
+    pub tenant: TenantId,
+    /// Its type.
+    pub kind: Name,
+    /// What it came to.
+    pub state: State,
+    /// Why it did not succeed.
+    pub cause: Option<Cause>,
+    /// When.
+    pub finished: Timestamp,
+    /// How often it was told, this time included.
+    pub tries: u32,
+}
+
+impl Notice {
+    /// What is to be told of a record; `None` if it is not final, or nobody asked for it.
+    pub fn of(id: u64, record: &Record) -> Option<Self> {
+        Some(Self {
+            id,
+            url: record.spec.webhook.clone()?,
+            job: record.id.clone(),
+            tenant: record.spec.tenant.clone(),
+            kind: record.spec.kind.clone(),
+            state: record.state,
+            cause: record.cause,
+            finished: record.finished?,
+            tries: 0,
+        })
+    }
 }

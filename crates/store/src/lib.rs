@@ -16,6 +16,7 @@
 mod error;
 mod request;
 mod kept;
+mod commits;
 mod options;
 mod clock;
 mod number;
@@ -29,11 +30,12 @@ pub mod conformance;
 use std::future::Future;
 use std::pin::Pin;
 
-use model::{JobId, Millis, Record, Timestamp, WorkerId};
+use model::{JobId, Millis, Record, Retry, Timestamp, WorkerId};
 
 pub use clock::{Clock, wall_clock};
+pub use commits::{Commits, Histogram};
 pub use error::{Error, Refusal};
-pub use kept::{Lead, Noted, Past, Run, Setting, SettingKind, Tally, Usage};
+pub use kept::{Lead, Noted, Notice, Past, Run, Setting, SettingKind, Tally, Usage};
 pub use memory::Memory;
 pub use options::Options;
 pub use request::{
@@ -163,8 +165,21 @@ pub trait Store: Send + Sync + 'static {
     /// What was written down, newest first, a page at a time.
     fn notes(&self, page: NotePage) -> Reply<'_, Vec<Noted>>;
 
-    /// Forgets what finished before a moment (jobs, attempts, logs, keys), and usage, runs and
-    /// notes that age from before it, at most `max` jobs at a time. Answers how many jobs are
+    /// What is to be told and is due, the longest due first, at most `max`. Each counts as told
+    /// once more and is due again after its wait, whatever becomes of this time: so whoever dies
+    /// in the middle loses nothing, and two who ask get different ones.
+    fn notices(&self, retry: Retry, max: usize) -> Reply<'_, Vec<Notice>>;
+
+    /// These need not be told any more. One that is not there is no error.
+    fn told(&self, notices: Vec<u64>) -> Reply<'_, ()>;
+
+    /// Forgets what finished before a moment (jobs, attempts, logs, keys, notices), and usage, runs
+    /// and notes that age from before it, at most `max` jobs at a time. Answers how many jobs are
     /// forgotten.
     fn forget(&self, before: Timestamp, max: usize) -> Reply<'_, usize>;
+
+    /// What its commits were like since it was opened. A store that does not count has none.
+    fn commits(&self) -> Commits {
+        Commits::default()
+    }
 }

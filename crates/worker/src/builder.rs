@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use proto::v1;
+use proto::{Bearer, v1};
 use tonic::transport::Endpoint;
 
 use crate::detection::{Detector, Scout};
@@ -31,6 +31,8 @@ pub struct Builder {
     leave_grace: Duration,
     stop_grace: Duration,
     inventory: Option<Arc<dyn Inventory>>,
+    bearer: Result<Bearer, proto::Invalid>,
+    ca_pem: Option<Vec<u8>>,
 }
 
 /// What a worker is, once it is put together.
@@ -45,6 +47,7 @@ pub(crate) struct Settings {
     pub(crate) leave_grace: Duration,
     pub(crate) stop_grace: Duration,
     pub(crate) inventory: Option<Arc<dyn Inventory>>,
+    pub(crate) bearer: Bearer,
 }
 
 /// How jobs of one type are done here.
@@ -73,7 +76,23 @@ impl Builder {
             leave_grace: LEAVE_GRACE,
             stop_grace: STOP_GRACE,
             inventory: None,
+            bearer: Ok(Bearer::default()),
+            ca_pem: None,
         }
+    }
+
+    /// The token that lets it in.
+    #[must_use]
+    pub fn token(mut self, token: &str) -> Self {
+        self.bearer = Bearer::new(Some(token));
+        self
+    }
+
+    /// Who vouches for the server, beside those that the system trusts: certificates, as PEM.
+    #[must_use]
+    pub fn ca_pem(mut self, pem: &[u8]) -> Self {
+        self.ca_pem = Some(pem.to_owned());
+        self
     }
 
     /// What it is called: the same after every restart, and unlike every other worker.
@@ -195,7 +214,7 @@ impl Builder {
         self.hello.instance = instance()?;
         self.hello.checked()?;
         let settings = Settings {
-            endpoint: endpoint(&self.address)?,
+            endpoint: endpoint(&self.address, self.ca_pem.as_deref())?,
             hello: self.hello,
             types: self.types,
             scouts: self.scouts,
@@ -203,6 +222,7 @@ impl Builder {
             leave_grace: self.leave_grace,
             stop_grace: self.stop_grace,
             inventory: self.inventory,
+            bearer: self.bearer?,
         };
         Ok(Worker::new(settings))
     }
@@ -237,10 +257,10 @@ fn instance() -> Result<String, Error> {
 }
 
 /// `host:port` means plain HTTP.
-fn endpoint(address: &str) -> Result<Endpoint, Error> {
+fn endpoint(address: &str, ca_pem: Option<&[u8]>) -> Result<Endpoint, Error> {
     let url =
         if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
-    let endpoint = Endpoint::from_shared(url)
+    let endpoint = proto::endpoint(&url, ca_pem)
         .map_err(|source| Error::Address { address: address.to_owned(), source })?;
     Ok(endpoint
         .connect_timeout(CONNECT_TIMEOUT)

@@ -104,7 +104,8 @@ async fn open(shared: &Shared) -> Result<Opened, End> {
         let source = std::error::Error::source(&error).map(ToString::to_string);
         End::Broken(source.unwrap_or_else(|| error.to_string()))
     })?;
-    let mut client = WorkerClient::new(channel)
+    let bearer = shared.settings.bearer.clone();
+    let mut client = WorkerClient::with_interceptor(channel, bearer)
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
     let attempts: Vec<Key> = attempts(shared).into_iter().collect();

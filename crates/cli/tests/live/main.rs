@@ -13,3 +13,4 @@ mod unprivileged;
 mod bulk;
 mod overview;
 mod janitor;
+mod doors;

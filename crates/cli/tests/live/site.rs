@@ -72,6 +72,10 @@ impl Site {
         self.scheduler = Some(child);
     }
 
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
     pub(crate) fn data(&self) -> PathBuf {
         self.dir.path().join("data")
     }
@@ -242,7 +246,9 @@ fn command() -> Command {
 }
 
 fn quiet(mut command: Command) -> Command {
-    for variable in ["MAITRE_CONFIG", "MAITRE_SERVER", "MAITRE_LOG", "MAITRE_TENANT"] {
+    for variable in
+        ["MAITRE_CONFIG", "MAITRE_SERVER", "MAITRE_LOG", "MAITRE_TENANT", "MAITRE_TOKEN"]
+    {
         command.env_remove(variable);
     }
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -18,3 +18,4 @@ mod foresight;
 mod detection;
 mod recurring;
 mod stale;
+mod doors;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use model::{JobId, Millis, Record, Timestamp, WorkerId};
+use model::{JobId, Millis, Record, Retry, Timestamp, WorkerId};
 use store::{
     Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Error, Filter, Lead, LogChunk, LogPage,
-    Memory, Note, NotePage, Noted, Past, Refusal, Reply, Report, Revived, Run, Session, Setting,
-    Start, Store, Submission, Submitted, Tally, Usage,
+    Memory, Note, NotePage, Noted, Notice, Past, Refusal, Reply, Report, Revived, Run, Session,
+    Setting, Start, Store, Submission, Submitted, Tally, Usage,
 };
 use tokio::sync::Semaphore;
 
@@ -128,6 +128,8 @@ impl Store for Faulty {
         leads(prefix: String) -> Vec<Lead>;
         note(notes: Vec<Note>) -> ();
         notes(page: NotePage) -> Vec<Noted>;
+        notices(retry: Retry, max: usize) -> Vec<Notice>;
+        told(notices: Vec<u64>) -> ();
         forget(before: Timestamp, max: usize) -> usize;
     }
 }

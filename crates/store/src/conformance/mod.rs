@@ -13,6 +13,7 @@ mod control;
 mod lease;
 mod lead;
 mod read;
+mod notice;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -97,5 +98,10 @@ pub fn cases() -> Vec<Case> {
         read::what_is_old_is_forgotten_a_step_at_a_time,
         read::histories_are_trimmed,
         read::ids_that_are_no_numbers_name_nothing,
+        notice::only_an_end_that_somebody_asked_for_is_told,
+        notice::a_notice_is_told_again_after_a_wait_until_it_is_done_with,
+        notice::notices_come_in_order_and_their_ids_are_never_used_twice,
+        notice::every_way_to_an_end_is_told,
+        notice::a_notice_outlives_its_job_but_not_forever,
     ]
 }

@@ -8,6 +8,7 @@ mod lease;
 mod read;
 mod forget;
 mod note;
+mod notice;
 mod store;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use model::{Fixed, JobId, Name, Record, State, TenantId, Timestamp, WorkerId};
 
 use crate::clock::Steady;
-use crate::{Lead, LogChunk, Options, Past, Run, SettingKind, number};
+use crate::{Lead, LogChunk, Notice, Options, Past, Run, SettingKind, number};
 
 /// A store in plain collections.
 pub struct Memory {
@@ -50,6 +51,9 @@ struct World {
     notes: BTreeMap<u64, note::Kept>,
     /// The number of the last note.
     n_notes: u64,
+    /// With the moments at which they are due.
+    notices: BTreeMap<u64, (Timestamp, Notice)>,
+    next_notice: u64,
 }
 
 struct Lease {
@@ -80,6 +84,8 @@ impl Memory {
             leads: BTreeMap::new(),
             notes: BTreeMap::new(),
             n_notes: 0,
+            notices: BTreeMap::new(),
+            next_notice: 1,
         };
         Self { clock, state: Mutex::new(state) }
     }

@@ -47,7 +47,7 @@ impl World {
         }
     }
 
-    pub(super) fn note(&mut self, note: Note, now: Timestamp) {
+    pub(super) fn write_down(&mut self, note: Note, now: Timestamp) {
         let Note { topic, kind, key, document, n_max, ages } = note;
         let is_same = |kept: &Kept| kept.topic == topic && kept.noted.key == key;
         if !key.is_empty() && self.notes.values().any(is_same) {

@@ -17,6 +17,7 @@ pub(super) fn forget(desk: &mut Desk, before: Timestamp, max: usize) -> Result<u
     desk.connection.prepare_cached(USAGE)?.execute([minute, ROWS_MAX])?;
     desk.connection.prepare_cached(RUNS)?.execute([before.0, ROWS_MAX])?;
     desk.connection.prepare_cached(NOTES)?.execute([before.0])?;
+    desk.connection.prepare_cached(NOTICES)?.execute([before.0, ROWS_MAX])?;
     trim(desk)?;
     sessions(&desk.connection, before)?;
     Ok(n_jobs)
@@ -25,6 +26,10 @@ pub(super) fn forget(desk: &mut Desk, before: Timestamp, max: usize) -> Result<u
 /// Minutes that are over by then.
 const USAGE: &str = "DELETE FROM usage WHERE (minute, tenant) IN \
     (SELECT minute, tenant FROM usage WHERE minute < ?1 ORDER BY minute LIMIT ?2)";
+
+/// Nobody asked for them in all this time.
+const NOTICES: &str = "DELETE FROM notices WHERE id IN \
+    (SELECT id FROM notices WHERE finished < ?1 ORDER BY finished LIMIT ?2)";
 
 /// Ids are in the order of time, so the oldest are first.
 const RUNS: &str = "DELETE FROM runs \

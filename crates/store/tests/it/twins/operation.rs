@@ -47,6 +47,8 @@ pub(super) enum Request {
     Note(Vec<Note>),
     Notes(NotePage),
     Forget(Millis, usize),
+    Notices(usize),
+    Told(Vec<u64>),
 }
 
 const LEASE: Millis = Millis(3_000);
@@ -106,6 +108,8 @@ impl Request {
             }
             Self::Note(notes) => shown(store.note(notes.clone()).await),
             Self::Notes(page) => shown(store.notes(page.clone()).await),
+            Self::Notices(max) => shown(store.notices(Retry::DEFAULT, *max).await),
+            Self::Told(notices) => shown(store.told(notices.clone()).await),
             Self::Forget(age, max) => shown(store.forget(store.now() - *age, *max).await),
         }
     }
@@ -168,6 +172,8 @@ fn rest() -> impl Strategy<Value = Request> {
             Request::Notes(NotePage { topic, kind, before: None, max })
         }),
         2 => (0..9_000_i64, 0..5_usize).prop_map(|(ms, max)| Request::Forget(Millis(ms), max)),
+        2 => (0..4_usize).prop_map(Request::Notices),
+        1 => prop::collection::vec(0..12_u64, 0..3).prop_map(Request::Told),
     ]
 }
 
@@ -234,6 +240,7 @@ fn spec() -> impl Strategy<Value = Spec> {
             retry: Retry { attempts_max, ..Retry::DEFAULT },
             labels: label.into_iter().collect(),
             history_key: format!("{attempts_max}"),
+            webhook: (priority > 0).then(|| "https://a.example".to_owned()),
             ..Spec::new(TenantId::new("ignored"), kind)
         }
     })
