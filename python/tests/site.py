@@ -43,7 +43,7 @@ class Site:
 
     def launch(self) -> None:
         """Starts the scheduler, at the address that it had before if it ran before."""
-        line = [_program(), "serve", "--listen", self.address, "--data-dir", "data"]
+        line = [program(), "serve", "--listen", self.address, "--data-dir", "data"]
         self._scheduler = subprocess.Popen(
             line, cwd=self.folder, env=_environment(), stderr=subprocess.PIPE, text=True
         )
@@ -58,7 +58,7 @@ class Site:
 
     def run(self, *arguments: str) -> str:
         """What a command says."""
-        line = [_program(), *arguments]
+        line = [program(), *arguments]
         done = subprocess.run(
             line, cwd=self.folder, env=_environment(), check=True, capture_output=True, text=True
         )
@@ -74,12 +74,12 @@ class Site:
         """Somebody who asks."""
         return Client(self.address, patience=PATIENCE)
 
-    def work(self, name: str, program: str) -> subprocess.Popen[bytes]:
+    def work(self, name: str, text: str) -> subprocess.Popen[bytes]:
         """Starts a worker in a process of its own: a program that has a `worker`."""
-        text = f"import pathlib, time\nfrom maitre import *\nname = {name!r}\n"
-        text += f"worker = Worker({self.address!r}, name=name, leave_grace=60, slots=2)\n"
-        text += f"{textwrap.dedent(program)}\nworker.run()\n"
-        return self.start([sys.executable, "-c", text])
+        whole = f"import pathlib, time\nfrom maitre import *\nname = {name!r}\n"
+        whole += f"worker = Worker({self.address!r}, name=name, leave_grace=60, slots=2)\n"
+        whole += f"{textwrap.dedent(text)}\nworker.run()\n"
+        return self.start([sys.executable, "-c", whole])
 
     def start(self, line: list[str]) -> subprocess.Popen[bytes]:
         """Starts a process that lives no longer than the test."""
@@ -119,10 +119,11 @@ def until(what: str, look: Callable[[], Value | None]) -> Value:
     raise AssertionError(f"never came: {what}")
 
 
-def _program() -> str:
-    program = os.environ.get("MAITRE_PROGRAM")
-    assert program, "MAITRE_PROGRAM must name the program `maitre`: use `cargo xtask python`"
-    return program
+def program() -> str:
+    """The `maitre` that is tested."""
+    path = os.environ.get("MAITRE_PROGRAM")
+    assert path, "MAITRE_PROGRAM must name the program `maitre`: use `cargo xtask python`"
+    return path
 
 
 def _environment() -> dict[str, str]:

@@ -7,20 +7,33 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.site import Site
+from tests.site import Site, program
 
-README = Path(__file__).parent.parent / "README.md"
+PACKAGE = Path(__file__).parent.parent
 
 
 def test_the_first_examples_do_what_they_say(here: Site) -> None:
-    worker, client, *_ = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-    here.start([sys.executable, "-c", _at(worker, here)])
-    line = [sys.executable, "-c", _at(client, here)]
-    said = subprocess.run(line, check=True, capture_output=True, text=True).stdout.splitlines()
+    worker, client, *_ = examples(PACKAGE, here)
+    here.start([sys.executable, "-c", worker])
+    said = run(client)
     assert "{'width': 320}" in said
     assert said[-2] == "job 2 is queued: no-worker-ever"
 
 
-def _at(example: str, here: Site) -> str:
-    assert "127.0.0.1:7070" in example
-    return example.replace("127.0.0.1:7070", here.address)
+def test_the_example_of_the_project_does_what_it_says(here: Site) -> None:
+    (client,) = examples(PACKAGE.parent, here)
+    here.start([program(), "--server", here.address, "work", "--exec", "--name", "w1"])
+    said = run(client)
+    assert said[:2] == ["succeeded", "job 2 is queued: no-worker-ever"]
+
+
+def examples(folder: Path, here: Site) -> list[str]:
+    """The Python in a README, as it would be here."""
+    found = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.DOTALL)
+    return [text.replace("127.0.0.1:7070", here.address) for text in found]
+
+
+def run(client: str) -> list[str]:
+    """What it says, line by line."""
+    line = [sys.executable, "-c", client]
+    return subprocess.run(line, check=True, capture_output=True, text=True).stdout.splitlines()
