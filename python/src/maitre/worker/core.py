@@ -89,9 +89,11 @@ class Core:
         self._over(None)
 
     def _over(self, error: MaitreError | None) -> None:
-        """Nothing more is to come."""
+        """Nothing more is to come. Whoever says so first has said it all: the loop may be gone."""
         with self.shared.lock:
-            self._error = self._error or error
+            if self.shared.is_over:
+                return
+            self._error = error
             self.shared.is_over = True
             self.shared.changed.notify_all()
         self.shared.loop.call_soon_threadsafe(self._end)

@@ -53,7 +53,7 @@ class Detection:
         self._page_bytes = 0
         self._n_seen = 0
         self._n_skipped = 0
-        self._stop = threading.Event()
+        self._stopped = threading.Event()
         self._on_stop: Callable[[], None] = lambda: None
         self._has_ended = False
         self.configuration: Configuration = shared.configuration(request.type)
@@ -83,7 +83,7 @@ class Detection:
     @property
     def cancelled(self) -> bool:
         """Whether nobody waits for it any more."""
-        return self._stop.is_set()
+        return self._stopped.is_set()
 
     def check(self) -> None:
         """Raises `Stopped` if nobody waits for it any more."""
@@ -122,17 +122,17 @@ class Detection:
             await asyncio.sleep(0.02)
         self.check()
 
-    def stop(self) -> None:
+    def _stop(self) -> None:
         """Nobody waits for it any more."""
-        self._stop.set()
+        self._stopped.set()
         self._on_stop()
         self._shared.changed.notify_all()
 
-    def on_stop(self, call: Callable[[], None]) -> None:
+    def _when_stopped(self, call: Callable[[], None]) -> None:
         """What to do when it is stopped."""
         self._on_stop = call
 
-    def end(self, end: wire.DetectionEnd.ValueType, error: str) -> None:
+    def _end(self, end: wire.DetectionEnd.ValueType, error: str) -> None:
         """It has looked to the end, or will not. The first word counts."""
         with self._shared.lock:
             if self._has_ended:
@@ -172,7 +172,7 @@ def asked(shared: Shared, request: wire.Detect) -> None:
         shared.outbox.page(_detected(request.run, end, problem))
         return
     detection = Detection(shared, request)
-    shared.detections.running[request.run] = (request.type, detection.stop)
+    shared.detections.running[request.run] = (request.type, detection._stop)
     if request.timeout_ms:
         moment = time.monotonic() + request.timeout_ms / 1000
         shared.timers.at(moment, lambda: _too_late(shared, request.run))
@@ -210,7 +210,7 @@ def _look(shared: Shared, detection: Detection, detector: Callable[..., Any]) ->
 
     is_async = inspect.iscoroutinefunction(detector) or inspect.isasyncgenfunction(detector)
     if not is_async:
-        detection.on_stop(is_stopped)
+        detection._when_stopped(is_stopped)
         name = f"maitre-detect-{detection.type}"
         look = _in_thread(detection, detector, over)
         threading.Thread(target=look, name=name, daemon=True).start()
@@ -223,7 +223,9 @@ def _look(shared: Shared, detection: Detection, detector: Callable[..., Any]) ->
             shared.loop.call_soon_threadsafe(task.cancel)
             is_stopped()
 
-        detection.on_stop(stop)
+        detection._when_stopped(stop)
+        if detection.cancelled:
+            stop()
         task.add_done_callback(lambda task: over(_error_of(task.result)))
 
     shared.loop.call_soon_threadsafe(start)
@@ -255,12 +257,12 @@ async def _await(detection: Detection, detector: Callable[..., Any]) -> None:
 
 def _over(detection: Detection, error: BaseException | None) -> None:
     if detection.cancelled:
-        detection.end(wire.DETECTION_END_STOPPED, "it was told to stop")
+        detection._end(wire.DETECTION_END_STOPPED, "it was told to stop")
     elif error is None:
-        detection.end(wire.DETECTION_END_COMPLETE, "")
+        detection._end(wire.DETECTION_END_COMPLETE, "")
     else:
         said = error.message if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
-        detection.end(wire.DETECTION_END_FAILED, clean(said))
+        detection._end(wire.DETECTION_END_FAILED, clean(said))
 
 
 def _error_of(call: Callable[[], Any]) -> BaseException | None:
