@@ -105,9 +105,12 @@ impl Settings {
     /// The same, and all of it goes together.
     pub(crate) fn checked(named: Option<&Path>, flags: Vec<Said>) -> Result<Self, Failure> {
         let settings = Self::read(named, flags)?;
-        settings.all.config.check().map_err(|error| Failure::Input {
-            error: format!("{}: {error}", settings.source(error.field)),
-            hint: Some(error.hint.to_owned()),
+        settings.all.config.check().map_err(|error| {
+            let hint = Some(error.hint.to_owned());
+            match settings.source(error.field) {
+                Source::Default => Failure::Input { error: error.to_string(), hint },
+                source => Failure::Input { error: format!("{source}: {error}"), hint },
+            }
         })?;
         Ok(settings)
     }
