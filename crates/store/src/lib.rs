@@ -155,8 +155,8 @@ pub trait Store: Send + Sync + 'static {
     /// These need not be told any more. One that is not there is no error.
     fn told(&self, notices: Vec<u64>) -> Reply<'_, ()>;
 
-    /// Forgets what finished before a moment (jobs, attempts, logs, keys, notices), usage and runs older
-    /// than a moment, at most `max` jobs at a time. Answers how many jobs are forgotten.
+    /// Forgets what finished before a moment (jobs, attempts, logs, keys, notices), usage and runs
+    /// older than a moment, at most `max` jobs at a time. Answers how many jobs are forgotten.
     fn forget(&self, before: Timestamp, max: usize) -> Reply<'_, usize>;
 
     /// What its commits were like since it was opened. A store that does not count has none.

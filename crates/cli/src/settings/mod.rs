@@ -107,10 +107,9 @@ impl Settings {
         let settings = Self::read(named, flags)?;
         settings.all.config.check().map_err(|error| {
             let hint = Some(error.hint.to_owned());
-            match settings.source(error.field) {
-                Source::Default => Failure::Input { error: error.to_string(), hint },
-                source => Failure::Input { error: format!("{source}: {error}"), hint },
-            }
+            let source = settings.sources.get(error.field);
+            let place = source.map(|source| format!("{source}: ")).unwrap_or_default();
+            Failure::Input { error: format!("{place}{error}"), hint }
         })?;
         Ok(settings)
     }
