@@ -201,6 +201,7 @@ impl Scheduler {
                 self.answered(answer);
             }
             if stop.is_cancelled() {
+                self.flush_submissions();
                 self.flush_store();
                 self.flush_workers();
             } else {
@@ -216,6 +217,7 @@ impl Scheduler {
         while let Some(timer) = self.timers.due(now) {
             self.fire(timer, now);
         }
+        self.flush_submissions();
         if !self.is_paused() {
             self.paused_until = None;
             let is_time = self.world.wake_at().is_some_and(|at| at <= now);

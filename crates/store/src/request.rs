@@ -199,6 +199,26 @@ pub struct End {
     pub draw: u64,
 }
 
+impl End {
+    /// An end that says nothing but how.
+    pub fn new(job: JobId, attempt: u32, worker: WorkerId, ending: Ending) -> Self {
+        Self {
+            job,
+            attempt,
+            worker,
+            ending,
+            error: None,
+            result: None,
+            exit_code: None,
+            measured: Measured::default(),
+            cost: None,
+            fetched: None,
+            has_started: false,
+            draw: 0,
+        }
+    }
+}
+
 /// What became of an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
