@@ -200,7 +200,8 @@ async fn keep_tokens(tokens: Tokens, store: Arc<dyn Store>, stop: CancellationTo
 }
 
 impl Server {
-    /// A token for a worker in this process; `None` if none is needed.
+    /// A token for a worker in this process, good as long as the process; `None` if the system has
+    /// no random numbers.
     pub fn worker_token(&self) -> Option<Secret> {
         self.tokens.own(Scope::Work)
     }
