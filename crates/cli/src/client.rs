@@ -6,7 +6,9 @@ use std::time::Duration;
 use anyhow::anyhow;
 use clap::Args;
 use proto::v1::admin_client::AdminClient;
+use proto::v1::detection_client::DetectionClient;
 use proto::v1::jobs_client::JobsClient;
+use proto::v1::schedules_client::SchedulesClient;
 use proto::{Bearer, Wire, v1};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
@@ -54,6 +56,18 @@ impl Target {
     /// A client for operators.
     pub(crate) async fn admin(&self) -> Result<Admin, Failure> {
         let client = AdminClient::with_interceptor(self.connect().await?, self.bearer()?);
+        Ok(client.max_decoding_message_size(MESSAGE_BYTES_MAX))
+    }
+
+    /// A client for work that workers find.
+    pub(crate) async fn detection(&self) -> Result<DetectionClient<Wire>, Failure> {
+        let client = DetectionClient::with_interceptor(self.connect().await?, self.bearer()?);
+        Ok(client.max_decoding_message_size(MESSAGE_BYTES_MAX))
+    }
+
+    /// A client for jobs that recur.
+    pub(crate) async fn schedules(&self) -> Result<SchedulesClient<Wire>, Failure> {
+        let client = SchedulesClient::with_interceptor(self.connect().await?, self.bearer()?);
         Ok(client.max_decoding_message_size(MESSAGE_BYTES_MAX))
     }
 
@@ -176,6 +190,8 @@ pub(crate) fn refused(status: &Status) -> Failure {
 fn hint(status: &Status) -> Option<&'static str> {
     let (message, code) = (status.message(), status.code());
     let hints = [
+        (Code::NotFound, "there is no type", "`maitre types` lists those that are known"),
+        (Code::NotFound, "schedule", "`maitre schedule list` lists those that are there"),
         (Code::NotFound, "worker", "`maitre workers` lists those that are there"),
         (Code::NotFound, "", "`maitre jobs` lists those that are there; old ones are forgotten"),
         (Code::AlreadyExists, "idempotency key", "another submission needs another key"),

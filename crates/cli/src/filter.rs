@@ -32,7 +32,8 @@ pub(crate) struct FilterOptions {
     /// On this worker now, or last.
     #[arg(long)]
     worker: Option<String>,
-    /// That ended for this reason: exhausted, permanent, poison, too-late, asked, dependency.
+    /// That ended for this reason: exhausted, permanent, stale, poison, too-late, asked,
+    /// dependency.
     #[arg(long)]
     cause: Option<String>,
 }

@@ -18,6 +18,8 @@ mod change;
 mod poison;
 mod admin;
 mod types;
+mod detect;
+mod schedule;
 mod token;
 mod top;
 mod setting;
@@ -103,8 +105,16 @@ enum Command {
     Top(top::Options),
     /// List the tenants, with what they have and use.
     Tenants(admin::ListOptions),
-    /// List the types of jobs: who takes them, and what they took.
-    Types(admin::ListOptions),
+    /// List the types of jobs; show, set and look back at one.
+    Types(types::Options),
+    /// Let workers look for work of a type now.
+    Detect(detect::Options),
+    /// List what happened: detections, groups, settings, leads.
+    Activity(detect::ActivityOptions),
+    /// Add, list, pause or remove jobs that recur.
+    Schedule(schedule::Options),
+    /// Show or publish what all workers are told.
+    Context(detect::ContextOptions),
     /// Show or set a tenant's slots in a pool.
     Quota(setting::QuotaOptions),
     /// Show or set the policy.
@@ -182,6 +192,10 @@ fn run(command: &Command, target: &Target) -> Result<(), Failure> {
         Command::Top(options) => wait(top::run(options, target)),
         Command::Tenants(options) => wait(admin::tenants(options, target)),
         Command::Types(options) => wait(types::run(options, target)),
+        Command::Detect(options) => wait(detect::detect(options, target)),
+        Command::Activity(options) => wait(detect::activity(options, target)),
+        Command::Schedule(options) => wait(schedule::run(options, target)),
+        Command::Context(options) => wait(detect::context(options, target)),
         Command::Quota(options) => wait(setting::quota(options, target)),
         Command::Policy(options) => wait(setting::policy(options, target)),
         Command::Set(options) => wait(setting::set(options, target)),

@@ -234,6 +234,9 @@ impl Scheduler {
         }
         self.changed(record);
         self.enqueue(record);
+        if record.state.is_terminal() {
+            self.group_job_ended(record);
+        }
     }
 
     fn evicted(&mut self, record: &Record, worker: &WorkerId, at: Timestamp) {

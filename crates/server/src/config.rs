@@ -19,6 +19,10 @@ pub struct Config {
     pub lease: Millis,
     /// How soon a worker tries to connect again, at first and at most.
     pub reconnect: (Millis, Millis),
+    /// An attempt whose worker was not heard of for so long is given up, whatever its lease.
+    pub stale_heartbeat: Millis,
+    /// So is an attempt of a type that workers find, if it said nothing for so long.
+    pub stale_progress: Millis,
     /// How often leases are looked at.
     pub expire_every: Millis,
     /// How often averages and usage are counted anew.
@@ -63,6 +67,8 @@ impl Default for Config {
             heartbeat: Millis::from_secs(2),
             lease: Millis::from_secs(10),
             reconnect: (Millis(200), Millis::from_secs(10)),
+            stale_heartbeat: Millis::from_secs(15 * 60),
+            stale_progress: Millis::from_secs(24 * 3600),
             expire_every: Millis::from_secs(1),
             averages_every: Millis::from_secs(30),
             usage_window: Millis::from_secs(24 * 3600),
@@ -207,6 +213,8 @@ impl Config {
         let lengths = [
             ("heartbeat", self.heartbeat),
             ("reconnect", self.reconnect.0),
+            ("stale_heartbeat", self.stale_heartbeat),
+            ("stale_progress", self.stale_progress),
             ("expire_every", self.expire_every),
             ("averages_every", self.averages_every),
             ("usage_window", self.usage_window),

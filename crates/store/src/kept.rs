@@ -47,13 +47,19 @@ pub enum SettingKind {
     Resource,
     /// A worker: whether it drains, whatever it says itself.
     Worker,
+    /// What workers say about a job type.
+    Descriptor,
+    /// What all workers are told about the world around them; its name is empty.
+    Context,
+    /// A recurring job.
+    Schedule,
     /// A token; its name is a digest of it.
     Token,
 }
 
 impl SettingKind {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::Policy,
         Self::Budget,
         Self::Tenant,
@@ -61,6 +67,9 @@ impl SettingKind {
         Self::Pool,
         Self::Resource,
         Self::Worker,
+        Self::Descriptor,
+        Self::Context,
+        Self::Schedule,
         Self::Token,
     ];
 
@@ -74,6 +83,9 @@ impl SettingKind {
             Self::Pool => "pool",
             Self::Resource => "resource",
             Self::Worker => "worker",
+            Self::Descriptor => "descriptor",
+            Self::Context => "context",
+            Self::Schedule => "schedule",
             Self::Token => "token",
         }
     }
@@ -93,6 +105,36 @@ pub struct Setting {
     pub name: String,
     /// What it says; `None` removes it.
     pub document: Option<String>,
+}
+
+/// Something named that one holder at a time leads, with what it keeps for the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lead {
+    /// What it is called.
+    pub name: String,
+    /// Who has it, or had it last.
+    pub holder: String,
+    /// Goes up by one whenever another takes it: what an earlier holder keeps is refused.
+    pub token: u64,
+    /// Until when it is its holder's alone.
+    pub until: Timestamp,
+    /// What was kept last; empty if nothing ever was.
+    pub document: String,
+}
+
+/// Something that happened, as it was written down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Noted {
+    /// Goes up with every note.
+    pub number: u64,
+    /// Of which kind.
+    pub kind: String,
+    /// What tells it from others of its topic; empty if nothing does.
+    pub key: String,
+    /// When.
+    pub at: Timestamp,
+    /// What, as JSON.
+    pub document: String,
 }
 
 /// Unfinished jobs of one type in one state.

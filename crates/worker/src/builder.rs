@@ -1,6 +1,6 @@
 //! How a worker is put together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,8 @@ use std::time::Duration;
 use proto::{Bearer, v1};
 use tonic::transport::Endpoint;
 
-use crate::{Error, Handler, Inventory, Worker};
+use crate::detection::{Detector, Scout};
+use crate::{Descriptor, Error, Handler, Inventory, Worker};
 
 /// How long attempts may go on when the worker leaves.
 const LEAVE_GRACE: Duration = Duration::from_secs(30);
@@ -25,6 +26,8 @@ pub struct Builder {
     address: String,
     hello: v1::Hello,
     types: BTreeMap<String, Type>,
+    scouts: BTreeMap<String, Scout>,
+    descriptors: BTreeMap<String, Descriptor>,
     leave_grace: Duration,
     stop_grace: Duration,
     inventory: Option<Arc<dyn Inventory>>,
@@ -39,6 +42,8 @@ pub(crate) struct Settings {
     /// All of the hello but the attempts.
     pub(crate) hello: v1::Hello,
     pub(crate) types: BTreeMap<String, Type>,
+    pub(crate) scouts: BTreeMap<String, Scout>,
+    pub(crate) descriptors: BTreeMap<String, Descriptor>,
     pub(crate) leave_grace: Duration,
     pub(crate) stop_grace: Duration,
     pub(crate) inventory: Option<Arc<dyn Inventory>>,
@@ -66,6 +71,8 @@ impl Builder {
             address: address.to_owned(),
             hello,
             types: BTreeMap::new(),
+            scouts: BTreeMap::new(),
+            descriptors: BTreeMap::new(),
             leave_grace: LEAVE_GRACE,
             stop_grace: STOP_GRACE,
             inventory: None,
@@ -114,6 +121,22 @@ impl Builder {
     pub fn type_(mut self, name: &str, execute_max: u32, handler: impl Handler) -> Self {
         let handler: Arc<dyn Handler> = Arc::new(handler);
         self.types.insert(name.to_owned(), Type { execute_max, handler });
+        self
+    }
+
+    /// It looks for work of this type when it is asked to, at most `detect_max` times at once. It
+    /// need not do jobs of it too.
+    #[must_use]
+    pub fn detect(mut self, name: &str, detect_max: u32, detector: impl Detector) -> Self {
+        let scout = Scout { detect_max: detect_max.max(1), detector: Arc::new(detector) };
+        self.scouts.insert(name.to_owned(), scout);
+        self
+    }
+
+    /// What it says about a type: how it is configured, and the policy that suits it.
+    #[must_use]
+    pub fn describe(mut self, name: &str, descriptor: Descriptor) -> Self {
+        self.descriptors.insert(name.to_owned(), descriptor);
         self
     }
 
@@ -177,16 +200,16 @@ impl Builder {
 
     /// Checks what was given.
     pub fn build(mut self) -> Result<Worker, Error> {
-        if self.types.is_empty() {
+        if self.types.is_empty() && self.scouts.is_empty() {
             // To the server, a list without types means any type.
             return Err(proto::Invalid::new("types", "is empty: there is nothing to do").into());
         }
-        let types = self.types.iter().map(|(name, kind)| v1::WorkerType {
-            name: name.clone(),
-            execute_max: kind.execute_max,
-            detect_max: 0,
-        });
-        self.hello.types = types.collect();
+        for (name, descriptor) in &self.descriptors {
+            descriptor.check().map_err(|problem| {
+                proto::Invalid::new(&format!("{name}.{}", problem.field), problem.problem)
+            })?;
+        }
+        self.hello.types = self.worker_types();
         self.hello.has_inventory = self.inventory.is_some();
         self.hello.instance = instance()?;
         self.hello.checked()?;
@@ -194,12 +217,34 @@ impl Builder {
             endpoint: endpoint(&self.address, self.ca_pem.as_deref())?,
             hello: self.hello,
             types: self.types,
+            scouts: self.scouts,
+            descriptors: self.descriptors,
             leave_grace: self.leave_grace,
             stop_grace: self.stop_grace,
             inventory: self.inventory,
             bearer: self.bearer?,
         };
         Ok(Worker::new(settings))
+    }
+}
+
+impl Builder {
+    /// What it does and what it looks for, as it says in its hello.
+    fn worker_types(&self) -> Vec<v1::WorkerType> {
+        let names: BTreeSet<&String> = self.types.keys().chain(self.scouts.keys()).collect();
+        let kind = |name: &String| {
+            let (does, looks) = (self.types.get(name), self.scouts.get(name));
+            let descriptor = self.descriptors.get(name).cloned().unwrap_or_default();
+            v1::WorkerType {
+                name: name.clone(),
+                execute_max: does.map_or(0, |kind| kind.execute_max),
+                detect_max: looks.map_or(0, |scout| scout.detect_max),
+                detects_only: does.is_none(),
+                display_name: descriptor.display_name,
+                description: descriptor.description,
+            }
+        };
+        names.into_iter().map(kind).collect()
     }
 }
 

@@ -57,6 +57,10 @@ entries! {
     lease = config.lease, "silence after which attempts are lost";
     reconnect = config.reconnect.0, "when a worker connects again, at first";
     reconnect_max = config.reconnect.1, "and at most";
+    stale_heartbeat = config.stale_heartbeat,
+        "an attempt whose worker is not heard of for so long is given up";
+    stale_progress = config.stale_progress,
+        "so is one of a type that workers find, if it says nothing";
     expire_every = config.expire_every, "how often leases are looked at";
     averages_every = config.averages_every, "how often averages are counted anew";
     usage_window = config.usage_window, "older usage of tenants is forgiven";

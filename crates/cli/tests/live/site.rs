@@ -119,6 +119,14 @@ impl Site {
         self.workers.push(child);
     }
 
+    /// Starts a worker that is another program; its place in the order of workers.
+    pub(crate) fn adopt(&mut self, mut command: Command) -> usize {
+        command.env("MAITRE_SERVER", &self.address).current_dir(self.dir.path());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        self.workers.push(command.spawn().expect("it starts"));
+        self.workers.len() - 1
+    }
+
     /// Another copy of the program, with nothing inherited that could change what it does.
     pub(crate) fn program(path: &str) -> Command {
         quiet(Command::new(path))

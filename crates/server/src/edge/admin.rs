@@ -213,7 +213,7 @@ impl Admin for Door {
 }
 
 impl Door {
-    async fn put_whole(&self, setting: Setting) -> Result<(), Status> {
+    pub(crate) async fn put_whole(&self, setting: Setting) -> Result<(), Status> {
         let door = self.clone();
         self.whole(async move { door.put(setting).await }).await
     }
@@ -275,7 +275,11 @@ const fn wire_kind(kind: SettingKind) -> Option<v1::SettingKind> {
         SettingKind::Type => Some(v1::SettingKind::Type),
         SettingKind::Resource => Some(v1::SettingKind::Resource),
         SettingKind::Pool => Some(v1::SettingKind::Pool),
-        SettingKind::Worker | SettingKind::Token => None,
+        SettingKind::Worker
+        | SettingKind::Token
+        | SettingKind::Descriptor
+        | SettingKind::Context
+        | SettingKind::Schedule => None,
     }
 }
 

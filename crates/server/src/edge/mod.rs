@@ -14,6 +14,8 @@ pub(crate) mod jobs;
 mod changes;
 mod follow;
 pub(crate) mod admin;
+mod detection;
+mod schedules;
 mod foresee;
 mod load;
 

@@ -6,7 +6,9 @@ use axum::http::HeaderValue;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use proto::v1::admin_server::AdminServer;
+use proto::v1::detection_server::DetectionServer;
 use proto::v1::jobs_server::JobsServer;
+use proto::v1::schedules_server::SchedulesServer;
 use proto::v1::worker_server::WorkerServer;
 use tonic::Status;
 use tonic::service::Routes;
@@ -24,6 +26,8 @@ pub(crate) async fn router(door: Door) -> (Router, HealthReporter) {
     health.set_serving::<JobsServer<Door>>().await;
     health.set_serving::<WorkerServer<Door>>().await;
     health.set_serving::<AdminServer<Door>>().await;
+    health.set_serving::<DetectionServer<Door>>().await;
+    health.set_serving::<SchedulesServer<Door>>().await;
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(proto::DESCRIPTORS)
         .build_v1()
@@ -38,6 +42,16 @@ pub(crate) async fn router(door: Door) -> (Router, HealthReporter) {
         )
         .add_service(
             JobsServer::new(door.clone())
+                .max_decoding_message_size(bytes_max)
+                .max_encoding_message_size(bytes_max),
+        )
+        .add_service(
+            DetectionServer::new(door.clone())
+                .max_decoding_message_size(bytes_max)
+                .max_encoding_message_size(bytes_max),
+        )
+        .add_service(
+            SchedulesServer::new(door.clone())
                 .max_decoding_message_size(bytes_max)
                 .max_encoding_message_size(bytes_max),
         )
@@ -62,6 +76,8 @@ pub(crate) async fn stop_serving(health: &HealthReporter) {
     health.set_not_serving::<JobsServer<Door>>().await;
     health.set_not_serving::<WorkerServer<Door>>().await;
     health.set_not_serving::<AdminServer<Door>>().await;
+    health.set_not_serving::<DetectionServer<Door>>().await;
+    health.set_not_serving::<SchedulesServer<Door>>().await;
 }
 
 /// There is no such path.

@@ -77,6 +77,7 @@ impl Scheduler {
         let welcome = self.welcome(protocol, generation, stale);
         self.send(stream, Message::Welcome(welcome));
         self.seat_in_world(&worker);
+        self.introduce(&worker);
         for job in self.jobs.of(&worker) {
             self.tell_to_stop(stream, &job);
         }
@@ -154,6 +155,8 @@ fn seat_of(arrival: Arrival, session: Session, learned: VecDeque<Name>, now: Tim
         is_well: true,
         foreign_slots: 0,
         slots_held: 0,
+        detects: arrival.detects,
+        runs_jobs: arrival.runs_jobs,
         detections: (0, 0),
         heard: now,
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use model::{JobId, Millis, Record};
 use proto::v1;
 use proto::v1::admin_client::AdminClient;
+use proto::v1::detection_client::DetectionClient;
 use proto::v1::jobs_client::JobsClient;
 use serde_json::Value;
 use server::Config;
@@ -32,6 +33,7 @@ pub(crate) struct Site {
     ca_pem: String,
     pub(crate) jobs: JobsClient<Channel>,
     pub(crate) admin: AdminClient<Channel>,
+    pub(crate) detection: DetectionClient<Channel>,
     running: Option<Running>,
 }
 
@@ -62,8 +64,27 @@ impl Site {
         let (url, running) = launch(&config, &store, || {}).await;
         let channel = connect(&url, ca_pem).await;
         let (jobs, admin) = (JobsClient::new(channel.clone()), AdminClient::new(channel.clone()));
-        let ca_pem = ca_pem.to_owned();
-        Self { time, store, config, channel, url, ca_pem, jobs, admin, running: Some(running) }
+        let detection = DetectionClient::new(channel.clone());
+        let (ca_pem, running) = (ca_pem.to_owned(), Some(running));
+        Self { time, store, config, channel, url, ca_pem, jobs, admin, detection, running }
+    }
+
+    /// Another scheduler beside this one, on the same store.
+    pub(crate) async fn another(&self) -> Self {
+        let (url, running) = launch(&self.config, &self.store, || {}).await;
+        let channel = connect(&url, &self.ca_pem).await;
+        Self {
+            time: self.time.clone(),
+            store: Arc::clone(&self.store),
+            config: self.config.clone(),
+            jobs: JobsClient::new(channel.clone()),
+            admin: AdminClient::new(channel.clone()),
+            detection: DetectionClient::new(channel.clone()),
+            channel,
+            url,
+            ca_pem: self.ca_pem.clone(),
+            running: Some(running),
+        }
     }
 
     pub(crate) async fn stop(&mut self) {
@@ -88,6 +109,7 @@ impl Site {
         let channel = connect(&url, &self.ca_pem).await;
         self.jobs = JobsClient::new(channel.clone());
         self.admin = AdminClient::new(channel.clone());
+        self.detection = DetectionClient::new(channel.clone());
         (self.url, self.channel, self.running) = (url, channel, Some(running));
     }
 

@@ -11,6 +11,7 @@ mod attempt;
 mod depend;
 mod control;
 mod lease;
+mod lead;
 mod read;
 mod notice;
 
@@ -82,6 +83,10 @@ pub fn cases() -> Vec<Case> {
         lease::a_worker_that_left_has_no_lease,
         lease::after_a_silence_all_that_work_get_a_fresh_lease,
         lease::what_a_worker_that_never_came_was_given_is_expired,
+        lead::one_holder_leads_until_its_time_is_over,
+        lead::what_a_holder_kept_comes_to_the_next_and_old_holders_change_nothing,
+        lead::a_flood_of_one_kind_pushes_out_no_other,
+        lead::a_note_of_a_key_is_written_once_and_only_some_age,
         read::unfinished_jobs_are_looked_at_by_id,
         read::lists_are_filtered_and_paged,
         read::unfinished_jobs_are_counted_by_type_and_state,

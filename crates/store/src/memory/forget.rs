@@ -26,6 +26,7 @@ impl World {
         self.runs.retain(|run| run.at >= before);
         self.notices.retain(|_, (_, notice)| notice.finished >= before);
         self.trim();
+        self.forget_notes(before);
         self.forget_workers(before);
         old.len()
     }

@@ -22,6 +22,8 @@ mod cancel;
 mod amend;
 mod revive;
 mod lease;
+mod lead;
+mod note;
 mod list;
 mod read;
 mod settings;

@@ -5,13 +5,13 @@ use std::sync::PoisonError;
 use model::{JobId, Millis, Record, Retry, Timestamp, WorkerId};
 
 use super::{
-    Lane, Sqlite, amend, cancel, claim, complete, forget, history, lease, list, log, notice, read,
-    revive, settings, start, submit,
+    Lane, Sqlite, amend, cancel, claim, complete, forget, history, lead, lease, list, log, note,
+    notice, read, revive, settings, start, submit,
 };
 use crate::{
-    Amend, Amended, Cancelled, Claim, Claimed, Commits, End, Ended, Filter, LogChunk, LogPage,
-    Notice, Past, Refusal, Reply, Report, Revived, Run, Session, Setting, Start, Store, Submission,
-    Submitted, Tally, Usage, number,
+    Amend, Amended, Cancelled, Claim, Claimed, Commits, End, Ended, Filter, Lead, LogChunk,
+    LogPage, Note, NotePage, Noted, Notice, Past, Refusal, Reply, Report, Revived, Run, Session,
+    Setting, Start, Store, Submission, Submitted, Tally, Usage, number,
 };
 
 impl Store for Sqlite {
@@ -131,6 +131,28 @@ impl Store for Sqlite {
         self.read(Lane::Many, "read history", move |connection| {
             history::runs(connection, since, max)
         })
+    }
+
+    fn lead(&self, name: String, holder: String, length: Millis) -> Reply<'_, Option<Lead>> {
+        self.write(("take a lead", 1), move |desk| lead::lead(desk, &name, &holder, length))
+    }
+
+    fn keep(&self, name: String, token: u64, document: String) -> Reply<'_, bool> {
+        self.write(("keep what a lead needs", 1), move |desk| {
+            lead::keep(desk, &name, token, &document)
+        })
+    }
+
+    fn leads(&self, prefix: String) -> Reply<'_, Vec<Lead>> {
+        self.read(Lane::One, "look at leads", move |connection| lead::leads(connection, &prefix))
+    }
+
+    fn note(&self, notes: Vec<Note>) -> Reply<'_, ()> {
+        self.write(("write notes", notes.len()), move |desk| note::note(desk, &notes))
+    }
+
+    fn notes(&self, page: NotePage) -> Reply<'_, Vec<Noted>> {
+        self.read(Lane::Many, "read notes", move |connection| note::notes(connection, &page))
     }
 
     fn notices(&self, retry: Retry, max: usize) -> Reply<'_, Vec<Notice>> {
