@@ -1,4 +1,5 @@
-//! The doors: gRPC and HTTP, on one port. Requests are checked here, and answers put into the words of the wire.
+//! The doors: gRPC and HTTP, on one port. Requests are checked here, and answers put into the words
+//! of the wire.
 
 pub(crate) mod listen;
 pub(crate) mod tls;
