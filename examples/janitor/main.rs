@@ -23,6 +23,9 @@ struct Options {
     /// The scheduler's address.
     #[arg(long, env = "MAITRE_SERVER", default_value = "127.0.0.1:7070")]
     server: String,
+    /// A token that lets it work, if the scheduler wants one.
+    #[arg(long, env = "MAITRE_TOKEN", hide_env_values = true)]
+    token: Option<String>,
     /// What this worker is called; unlike every other.
     #[arg(long)]
     name: String,
@@ -54,9 +57,12 @@ impl Place {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options::parse();
-    let Options { server, name, folder, journal } = options;
+    let Options { server, token, name, folder, journal } = options;
     let place = Arc::new(Place { name: name.clone(), folder, journal });
-    let builder = Worker::builder(&server).name(&name).slots(2).software("janitor/1");
+    let mut builder = Worker::builder(&server).name(&name).slots(2).software("janitor/1");
+    if let Some(token) = &token {
+        builder = builder.token(token);
+    }
     let worker = builder
         .describe("compress", compress::descriptor())
         .detect("compress", 1, with(&place, compress::look))
