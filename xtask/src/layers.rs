@@ -18,6 +18,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("server", &["model", "decide", "snapshot", "store", "proto"]),
     ("worker", &["model", "proto"]),
     ("faults", &["proto"]),
+    ("seeds", &["model", "store", "proto", "server", "faults"]),
     (
         "cli",
         &["model", "decide", "snapshot", "store", "proto", "server", "worker", "faults", "sim"],

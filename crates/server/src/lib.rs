@@ -44,6 +44,8 @@ mod counters;
 mod task;
 mod edge;
 mod run;
+mod steps;
 
 pub use config::{Config, ConfigError};
 pub use run::{Error, Server, start};
+pub use steps::{Steps, Words};
