@@ -108,6 +108,11 @@ impl Client {
         self.waits = Some(Waits { ask, sent_ms, answer });
     }
 
+    /// Its request arrives once more, somewhere else.
+    pub(crate) fn repeat(&mut self, ask: &Ask, scheduler: &Steps) {
+        self.abandoned.push(request(ask, scheduler));
+    }
+
     /// Its request got lost on the way.
     pub(crate) fn lose(&mut self, ask: Ask, at_ms: i64, notes: &mut Notes) {
         self.hear(ask, (at_ms, at_ms), Err(Status::unavailable("lost")), notes);
@@ -186,7 +191,7 @@ impl Client {
         v1::Spec {
             tenant: self.tenant.to_owned(),
             r#type: if chance.is_one_in(3) { "narrow" } else { "wide" }.to_owned(),
-            payload: payload(chance.between(10, 900), n_failures),
+            payload: payload(chance.between(10, 500), n_failures),
             slots: if chance.is_one_in(5) { 2 } else { 1 },
             resource: some(chance.is_one_in(4), "disk"),
             dedupe_key: some(is_deduped, &dedupe),

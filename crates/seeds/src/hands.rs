@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use faults::Mark;
+use faults::{Chance, Mark};
 use model::Ending;
 use proto::v1;
 use proto::v1::server_message::Message as Theirs;
@@ -28,6 +28,8 @@ pub(crate) struct Hands {
     clock: Clock,
     instance: u32,
     runs: BTreeMap<Token, Run>,
+    /// Every result that it ever had.
+    results: BTreeMap<Token, Ending>,
     over_at: Option<i64>,
     lease_ms: i64,
     heartbeat_ms: i64,
@@ -82,6 +84,7 @@ impl Hands {
             clock,
             instance: 1,
             runs: BTreeMap::new(),
+            results: BTreeMap::new(),
             over_at: None,
             lease_ms: 0,
             heartbeat_ms: 0,
@@ -181,10 +184,9 @@ impl Hands {
             Theirs::Stop(stop) => self.stopped(&stop),
             Theirs::CompleteAck(ack) => {
                 let token = token(ack.attempt);
-                if let Some(Run::Ended(ending)) = self.runs.get(&token) {
-                    let (job, attempt) = token;
-                    let (worker, ending, is_stale) = (self.name.clone(), *ending, ack.stale);
-                    notes.acks.push(Ack { worker, job, attempt, ending, is_stale });
+                if let Some(ending) = self.results.get(&token).copied() {
+                    let ((job, attempt), worker) = (token, self.name.clone());
+                    notes.acks.push(Ack { worker, job, attempt, ending, is_stale: ack.stale });
                     self.runs.remove(&token);
                 }
             }
@@ -275,10 +277,20 @@ impl Hands {
 
     /// Says how an attempt ended, if anybody listens; if not, it is said to whoever does next.
     fn report(&mut self, (job, attempt): Token, ending: Ending) {
+        self.results.insert((job, attempt), ending);
         if self.stream.as_ref().is_some_and(|stream| stream.is_welcome) {
             let attempt = Some(v1::AttemptRef { job, attempt });
             let ending = v1::Ending::from(ending).into();
             self.say(Ours::Complete(v1::Complete { attempt, ending, ..v1::Complete::default() }));
+        }
+    }
+
+    /// Says a result again that it had at some time, whatever became of it.
+    pub(crate) fn echo(&mut self, chance: &mut Chance) {
+        let results: Vec<(Token, Ending)> =
+            self.results.iter().map(|(token, ending)| (*token, *ending)).collect();
+        if let Some((token, ending)) = chance.pick(&results).copied() {
+            self.report(token, ending);
         }
     }
 

@@ -16,7 +16,7 @@ use crate::trace::Trace;
 use crate::wire::Fate;
 
 /// Things that happen while anything may go wrong.
-const STEPS: u32 = 600;
+const STEPS: u32 = 800;
 /// Rounds in which everybody does what there is to do, once nothing goes wrong any more. The longest
 /// wait that a scheduler may impose is half a minute.
 const ROUNDS_MAX: u32 = 4_000;
@@ -88,6 +88,9 @@ pub fn play(seed: u64, broken: Option<Broken>, reader: Reader) -> Played {
     };
     let mut site = Site::new(seed, broken, trace);
     let mut counts = Counts::default();
+    for seat in 0..site.schedulers.len() {
+        begin(&mut site, seat);
+    }
     for _ in 0..STEPS {
         step(&mut site, &mut counts);
     }
@@ -117,12 +120,12 @@ fn step(site: &mut Site, counts: &mut Counts) {
     let worker = index(site.chance.between(1, n(site.workers.len())) - 1);
     let client = index(site.chance.between(1, n(site.clients.len())) - 1);
     match site.chance.between(0, 99) {
-        0..=14 => call(site),
-        15..=28 => answer(site),
-        29..=44 => site.turn(seat),
-        45..=64 => site.act(worker),
-        65..=76 => word(site),
-        77..=84 => site.ask(client, Losses::Some),
+        0..=13 => call(site),
+        14..=27 => answer(site),
+        28..=42 => site.turn(seat),
+        43..=60 => site.act(worker),
+        61..=72 => word(site),
+        73..=84 => site.ask(client, Losses::Some),
         85 => site.see(client),
         86..=93 => pass(site),
         94 | 95 => begin(site, seat),
@@ -134,23 +137,26 @@ fn step(site: &mut Site, counts: &mut Counts) {
         }
         _ => {
             counts.harms += 1;
-            harm(site, worker);
+            harm(site, worker, seat);
         }
     }
 }
 
 /// The store does something that it was asked, or fails to.
 fn call(site: &mut Site) {
-    let asked = site.wire.asked();
-    let Some(number) = site.chance.pick(&asked).copied() else { return };
-    let fate = if site.chance.is_one_in(40) { Fate::Failed } else { Fate::Done };
-    site.wire.perform(number, fate);
+    for _ in 0..site.chance.between(1, 4) {
+        let asked = site.wire.asked();
+        let Some(number) = site.chance.pick(&asked).copied() else { return };
+        let fate = if site.chance.is_one_in(60) { Fate::Failed } else { Fate::Done };
+        site.wire.perform(number, fate);
+    }
 }
 
 /// Somebody gets the store's answer.
 fn answer(site: &mut Site) {
-    let done = site.wire.done();
-    if let Some(number) = site.chance.pick(&done).copied() {
+    for _ in 0..site.chance.between(1, 4) {
+        let done = site.wire.done();
+        let Some(number) = site.chance.pick(&done).copied() else { return };
         site.wire.answer(number);
     }
 }
@@ -180,12 +186,17 @@ fn begin(site: &mut Site, seat: usize) {
     site.start(seat, Millis(off - 20));
 }
 
-fn harm(site: &mut Site, worker: usize) {
-    match (site.workers[worker].health, site.chance.between(0, 5)) {
+fn harm(site: &mut Site, worker: usize, seat: usize) {
+    if let Some(life) = site.schedulers[seat].life().filter(|_| site.chance.is_one_in(3)) {
+        return site.wire.stall(life);
+    }
+    match (site.workers[worker].health, site.chance.between(0, 7)) {
         (Health::Well, 0) => site.kill(worker),
         (Health::Well, 1) => site.suspend(worker),
         (Health::Well, 2 | 3) => site.cut(worker),
-        (Health::Suspended | Health::Dead, 0..=2) => site.revive(worker),
+        (Health::Well, 4) => site.stick(worker),
+        (Health::Well, 5..=7) => site.workers[worker].echo(&mut site.chance),
+        (Health::Suspended | Health::Dead, 0..=5) => site.revive(worker),
         (Health::Well | Health::Suspended | Health::Dead, _) => {}
     }
 }
@@ -197,6 +208,7 @@ fn heal(site: &mut Site) {
         site.crash(seat);
     }
     for worker in 0..site.workers.len() {
+        site.cut(worker);
         let is_needed = worker == 0;
         if is_needed || site.chance.is_one_in(2) {
             site.revive(worker);

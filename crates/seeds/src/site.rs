@@ -54,6 +54,8 @@ pub(crate) struct Pipe {
     words: VecDeque<v1::WorkerMessage>,
     /// The worker is gone; what it said before may still arrive.
     is_cut: bool,
+    /// Nothing arrives for now.
+    pub(crate) is_stuck: bool,
 }
 
 impl Site {
@@ -167,7 +169,7 @@ impl Site {
         let words = steps.hello(number, hands.hello()).expect("a worker's hello is in order");
         hands.connect(number, words, now_ms);
         let (to, name) = (*life, hands.name.clone());
-        self.pipes.insert(number, Pipe { to, words: VecDeque::new(), is_cut: false });
+        self.pipes.insert(number, Pipe { to, words: VecDeque::new(), is_cut: false, is_stuck: false });
         self.wire.tell(|| format!("{name} connects to s{to} by stream {number}"));
     }
 
@@ -185,7 +187,8 @@ impl Site {
 
     /// The next word on a stream arrives, or its end.
     pub(crate) fn deliver(&mut self, stream: u64) {
-        let Some(pipe) = self.pipes.get_mut(&stream) else { return };
+        let pipe = self.pipes.get_mut(&stream).filter(|pipe| !pipe.is_stuck);
+        let Some(pipe) = pipe else { return };
         let (word, to) = (pipe.words.pop_front(), pipe.to);
         let is_over = word.is_none() && pipe.is_cut;
         let of_life = |seat: &&mut Seat| seat.life() == Some(to);
@@ -240,7 +243,19 @@ impl Site {
         if is_lost {
             one.lose(ask, now_ms, &mut self.notes);
         } else if let Some(scheduler) = self.chance.pick(&up) {
+            let twin = self.chance.pick(&up).filter(|_| losses == Losses::Some);
+            if let Some(twin) = twin.filter(|_| self.chance.is_one_in(3)) {
+                one.repeat(&ask, twin);
+            }
             one.ask(ask, scheduler, now_ms);
+        }
+    }
+
+    /// What a worker says gets stuck on its way, or goes on.
+    pub(crate) fn stick(&mut self, worker: usize) {
+        let stream = self.workers[worker].stream.as_ref();
+        if let Some(pipe) = stream.and_then(|stream| self.pipes.get_mut(&stream.number)) {
+            pipe.is_stuck = !pipe.is_stuck;
         }
     }
 

@@ -27,6 +27,8 @@ struct Calls {
     n_asked: u64,
     under_way: BTreeMap<u64, Call>,
     alive: BTreeSet<Life>,
+    /// Those whose line is slow: nothing that they ask is done.
+    stalled: BTreeSet<Life>,
 }
 
 struct Call {
@@ -88,11 +90,23 @@ impl Wire {
         let dropped: Vec<Call> = {
             let mut calls = self.calls();
             calls.alive.remove(&life);
+            calls.stalled.remove(&life);
             let of_life: Vec<u64> = calls.of(life);
             of_life.iter().filter_map(|number| calls.under_way.remove(number)).collect()
         };
         // Whoever waited for them is told, which may lead to further calls: not under the lock.
         drop(dropped);
+    }
+
+    /// A scheduler's line gets stuck, or goes on.
+    pub(crate) fn stall(&self, life: Life) {
+        let is_stuck = {
+            let mut calls = self.calls();
+            let was_stuck = calls.stalled.remove(&life);
+            was_stuck || !calls.stalled.insert(life)
+        };
+        let how = if is_stuck { "goes on" } else { "is stuck" };
+        self.tell(|| format!("the line of s{life} {how}"));
     }
 
     /// A scheduler asks. The dead are not heard: their call is dropped.
@@ -110,6 +124,7 @@ impl Wire {
         let calls = self.calls();
         let mut writers = BTreeSet::new();
         let is_next = |(number, call): (&u64, &Call)| match (&call.stage, call.order) {
+            (Stage::Asked(_), _) if calls.stalled.contains(&call.from) => None,
             (Stage::Done(_), _) => None,
             (Stage::Asked(_), Order::Read) => Some(*number),
             (Stage::Asked(_), Order::Write) => writers.insert(call.from).then_some(*number),

@@ -196,6 +196,7 @@ impl Scheduler {
             let is_stale = matches!(answer, Ended::Stale);
             let live = self.jobs.live(&end.job).filter(|live| live.number == end.attempt);
             let is_given_up = live.is_some_and(|live| live.is_given_up);
+            let is_accepted = matches!(answer, Ended::Accepted { .. });
             match answer {
                 Ended::Accepted { record, charged, run, released, cancelled, changed } => {
                     if let Some(run) = run {
@@ -216,7 +217,10 @@ impl Scheduler {
                     self.refetch.insert(end.job.clone());
                 }
             }
-            self.acknowledge(&end.worker, &end.job, end.attempt, is_stale || is_given_up);
+            // Who gave it up wrongly knows nothing of what its worker says: it will be said again.
+            if is_accepted || !is_given_up {
+                self.acknowledge(&end.worker, &end.job, end.attempt, is_stale || is_given_up);
+            }
         }
     }
 
