@@ -30,11 +30,7 @@ fn add(found: &mut Vec<Violation>, rule: &'static str, what: String) {
 }
 
 /// Nothing runs under a token once the store has given a newer one, or has taken this one for lost.
-fn runs(
-    attempts: &BTreeMap<(u64, u32), &Attempt>,
-    marks: &[Mark],
-    found: &mut Vec<Violation>,
-) {
+fn runs(attempts: &BTreeMap<(u64, u32), &Attempt>, marks: &[Mark], found: &mut Vec<Violation>) {
     let mut spans: BTreeMap<(u64, u32), (i64, i64)> = BTreeMap::new();
     for mark in marks {
         let span = spans.entry((mark.job, mark.attempt)).or_insert((mark.at_ms, mark.at_ms));
@@ -45,13 +41,15 @@ fn runs(
     {
         if job == next_job && last_ms > first_ms {
             let late_ms = last_ms - first_ms;
-            let what = format!("attempt {number} of job {job} ran {late_ms} ms into attempt {next}");
+            let what =
+                format!("attempt {number} of job {job} ran {late_ms} ms into attempt {next}");
             add(found, "old-token", what);
         }
     }
     for ((job, number), (_, last_ms)) in &spans {
         let ended_ms = attempts.get(&(*job, *number)).filter(|one| one.ending == "lost");
-        let late_ms = ended_ms.and_then(|one| one.ended_ms).map_or(0, |ended_ms| last_ms - ended_ms);
+        let late_ms =
+            ended_ms.and_then(|one| one.ended_ms).map_or(0, |ended_ms| last_ms - ended_ms);
         if late_ms > 0 {
             let what = format!("attempt {number} of job {job} ran {late_ms} ms after it was lost");
             add(found, "after-lease", what);
@@ -60,11 +58,7 @@ fn runs(
 }
 
 /// A result that a worker was told is kept is kept, as it was told; one that was too late is not.
-fn acks(
-    attempts: &BTreeMap<(u64, u32), &Attempt>,
-    notes: &Notes,
-    found: &mut Vec<Violation>,
-) {
+fn acks(attempts: &BTreeMap<(u64, u32), &Attempt>, notes: &Notes, found: &mut Vec<Violation>) {
     for ack in &notes.acks {
         let kept = attempts.get(&(ack.job, ack.attempt));
         let is_kept =

@@ -67,7 +67,11 @@ pub(crate) struct Stream {
 type Token = (u64, u32);
 
 enum Run {
-    Runs { slots: u32, ends_at: i64, ending: Ending },
+    Runs {
+        slots: u32,
+        ends_at: i64,
+        ending: Ending,
+    },
     /// The worker's word, until it is acknowledged.
     Ended(Ending),
 }
@@ -299,7 +303,10 @@ impl Hands {
     }
 
     fn attempts(&self) -> Vec<v1::AttemptRef> {
-        self.runs.keys().map(|(job, attempt)| v1::AttemptRef { job: *job, attempt: *attempt }).collect()
+        self.runs
+            .keys()
+            .map(|(job, attempt)| v1::AttemptRef { job: *job, attempt: *attempt })
+            .collect()
     }
 
     fn slots_used(&self) -> u32 {

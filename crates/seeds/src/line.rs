@@ -6,8 +6,8 @@ use futures_util::FutureExt as _;
 use model::{JobId, Millis, Record, Timestamp, WorkerId};
 use store::{
     Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Error, Filter, Idempotency, LogChunk,
-    LogPage, Past, Refusal, Reply, Report, Revived, Run, Session, Setting, Start, Store, Submission,
-    Submitted, Tally, Usage,
+    LogPage, Past, Refusal, Reply, Report, Revived, Run, Session, Setting, Start, Store,
+    Submission, Submitted, Tally, Usage,
 };
 use tokio::sync::oneshot;
 
@@ -137,8 +137,11 @@ impl Store for Line {
         let from = self.from;
         self.ask(("complete", Order::Write), move |wire| {
             let asked = ends.clone();
-            let ends =
-                if wire.is_broken(Broken::Token) { without_token(&wire.memory, ends) } else { ends };
+            let ends = if wire.is_broken(Broken::Token) {
+                without_token(&wire.memory, ends)
+            } else {
+                ends
+            };
             let answers = at_once(wire.memory.complete(ends));
             for (end, answer) in asked.iter().zip(&answers) {
                 Self::tell(wire, from, || ended(end, answer));

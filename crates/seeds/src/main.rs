@@ -69,6 +69,9 @@ fn verdict(played: &Played) -> ExitCode {
     for violation in &played.violations {
         println!("seed {seed}: {violation}");
     }
-    println!("seed {seed}: {} wrong; `cargo xtask seeds --seed {seed}` tells what happened", played.violations.len());
+    println!(
+        "seed {seed}: {} wrong; `cargo xtask seeds --seed {seed}` tells what happened",
+        played.violations.len()
+    );
     ExitCode::FAILURE
 }

@@ -263,7 +263,8 @@ fn keys(site: &mut Site) -> Vec<(String, Vec<u64>)> {
     keys.dedup();
     let mut answers = Vec::new();
     for key in keys {
-        let Some(asked) = site.clients.iter().find_map(|client| client.submitted(&key)).cloned() else {
+        let Some(asked) = site.clients.iter().find_map(|client| client.submitted(&key)).cloned()
+        else {
             continue;
         };
         let Some(steps) = site.schedulers[0].steps() else { continue };

@@ -169,7 +169,8 @@ impl Site {
         let words = steps.hello(number, hands.hello()).expect("a worker's hello is in order");
         hands.connect(number, words, now_ms);
         let (to, name) = (*life, hands.name.clone());
-        self.pipes.insert(number, Pipe { to, words: VecDeque::new(), is_cut: false, is_stuck: false });
+        self.pipes
+            .insert(number, Pipe { to, words: VecDeque::new(), is_cut: false, is_stuck: false });
         self.wire.tell(|| format!("{name} connects to s{to} by stream {number}"));
     }
 

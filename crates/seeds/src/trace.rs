@@ -22,7 +22,8 @@ impl Trace {
     /// Everything that was said.
     pub(crate) fn lines(&self) -> Vec<String> {
         let lines = self.0.as_ref();
-        lines.map(|lines| lines.lock().unwrap_or_else(PoisonError::into_inner).clone())
+        lines
+            .map(|lines| lines.lock().unwrap_or_else(PoisonError::into_inner).clone())
             .unwrap_or_default()
     }
 }

@@ -54,8 +54,8 @@ type Word = (u8, u8, u8);
 struct State {
     clock: u8,
     jobs: [Job; JOBS],
-    /// The fence at which each scheduler saw each job queued.
-    seen: [[Option<u8>; JOBS]; SCHEDULERS],
+    /// The job that each scheduler saw queued last, and at which fence. Who is who does not matter.
+    seen: [Option<(u8, u8)>; SCHEDULERS],
     lease_until: [u8; WORKERS],
     runs: [Option<(u8, u8)>; WORKERS],
     /// The last worker died, for good.
@@ -86,6 +86,7 @@ fn next(state: &State, broken: Broken) -> Vec<State> {
     let mut may = |change: &dyn Fn(&mut State)| {
         let mut after = state.clone();
         change(&mut after);
+        tidy_up(&mut after);
         if after != *state {
             all.push(after);
         }
@@ -104,9 +105,11 @@ fn next(state: &State, broken: Broken) -> Vec<State> {
     for (job, (one, number)) in state.jobs.iter().zip(0_u8..).enumerate() {
         for scheduler in 0..SCHEDULERS {
             if !one.is_over() && !one.is_held() {
-                may(&|after| after.seen[scheduler][job] = Some(one.fence));
+                may(&|after| after.seen[scheduler] = Some((number, one.fence)));
             }
-            let Some(fence) = state.seen[scheduler][job] else { continue };
+            let Some((_, fence)) = state.seen[scheduler].filter(|seen| seen.0 == number) else {
+                continue;
+            };
             for holder in 0_u8..2 {
                 may(&|after| claim(after, (scheduler, number, holder), fence, broken));
             }
@@ -151,6 +154,15 @@ fn next(state: &State, broken: Broken) -> Vec<State> {
     all
 }
 
+/// Forgets what can make no difference any more.
+fn tidy_up(after: &mut State) {
+    let jobs = after.jobs;
+    let is_open = |word: &Word| !jobs[index(word.0)].is_over();
+    after.offers.retain(is_open);
+    after.results.retain(is_open);
+    after.seen.sort_unstable();
+}
+
 fn is_alive(state: &State, worker: u8) -> bool {
     !state.is_dead || index(worker) + 1 < WORKERS
 }
@@ -163,7 +175,7 @@ fn has(state: &State, word: Word) -> bool {
 }
 
 fn claim(after: &mut State, (scheduler, job, holder): (usize, u8, u8), fence: u8, broken: Broken) {
-    after.seen[scheduler][index(job)] = None;
+    after.seen[scheduler] = None;
     let one = &mut after.jobs[index(job)];
     let is_as_seen = one.fence == fence && !one.is_done;
     if is_as_seen || broken == Broken::Guard {
