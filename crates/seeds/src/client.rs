@@ -210,22 +210,22 @@ pub(crate) fn request(ask: &Ask, scheduler: &Steps) -> BoxFuture<'static, Result
     match ask {
         Ask::Submit(request) => {
             let answer = scheduler.submit(request.clone());
-            answer.map(|answer| answer.map(Told::of_submission)).boxed()
+            answer.map(|answer| answer.map(|response| Told::of_submission(&response))).boxed()
         }
         Ask::Cancel(job) => {
             let answer = scheduler.cancel(vec![model::JobId::number(*job)]);
-            answer.map(|answer| answer.map(Told::of_change)).boxed()
+            answer.map(|answer| answer.map(|response| Told::of_change(&response))).boxed()
         }
     }
 }
 
 impl Told {
-    fn of_submission(response: v1::SubmitResponse) -> Self {
+    fn of_submission(response: &v1::SubmitResponse) -> Self {
         let ids = response.jobs.iter().map(|job| job.id).collect();
         Self { ids, changed: true, note: String::new() }
     }
 
-    fn of_change(response: v1::ChangeResponse) -> Self {
+    fn of_change(response: &v1::ChangeResponse) -> Self {
         let Some(change) = response.changes.first() else { return Self::default() };
         let state = change.state().known().map(|state| state.name().to_owned());
         let note = if change.changed { String::new() } else { state.unwrap_or_default() };

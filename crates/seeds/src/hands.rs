@@ -141,7 +141,7 @@ impl Hands {
             self.runs.retain(|_, run| matches!(run, Run::Ended(_)));
         }
         self.work((now_ms, at), notes);
-        let batch = self.stream.as_mut().map(|stream| stream.words.next());
+        let batch = self.stream.as_mut().map(|stream| stream.words.read());
         match batch {
             Some(Ok(Some(batch))) => {
                 for message in batch.messages.into_iter().filter_map(|message| message.message) {
@@ -163,10 +163,10 @@ impl Hands {
         for (token, run) in &mut self.runs {
             let Run::Runs { ends_at, ending, .. } = run else { continue };
             let is_over = *ends_at <= at;
-            let what = match *ending {
-                _ if !is_over => "tick",
-                Ending::Succeeded => "end",
-                _ => "fail",
+            let what = match (is_over, *ending == Ending::Succeeded) {
+                (false, _) => "tick",
+                (true, true) => "end",
+                (true, false) => "fail",
             };
             notes.marks.push(mark(what, *token, &self.name, now_ms));
             if is_over {

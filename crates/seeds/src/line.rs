@@ -12,7 +12,7 @@ use store::{
 use tokio::sync::oneshot;
 
 use crate::broken::{Broken, unguarded, without_token};
-use crate::wire::{Fate, Life, Order, Wire};
+use crate::wire::{Answer, Fate, Life, Order, Wire};
 
 /// The store, as one life of a scheduler reaches it.
 pub(crate) struct Line {
@@ -40,8 +40,8 @@ impl Line {
                     Fate::Done => Ok(work(wire)),
                     Fate::Failed => Err(unavailable()),
                 };
-                let answer = move || drop(answer.send(outcome));
-                Box::new(answer) as Box<dyn FnOnce() + Send>
+                let answer: Answer = Box::new(move || drop(answer.send(outcome)));
+                answer
             });
             self.wire.put(self.from, what, order, work);
             answered.await.unwrap_or_else(|_| Err(unavailable()))

@@ -97,7 +97,7 @@ pub struct Words(Told);
 
 impl Words {
     /// The next batch. `None`: there is none yet. The error says that the stream is over.
-    pub fn next(&mut self) -> Result<Option<v1::ServerBatch>, Status> {
+    pub fn read(&mut self) -> Result<Option<v1::ServerBatch>, Status> {
         match self.0.try_recv() {
             Ok(batch) => batch.map(Some),
             Err(TryRecvError::Empty) => Ok(None),
