@@ -1,5 +1,5 @@
-//! What must hold of every play. Most of it must hold of any history, and is checked by the code that
-//! checks histories of real processes; here is what only holds where every clock is known.
+//! What must hold of every play. Most of it must hold of any history, and is checked by the code
+//! that checks histories of real processes; here is what only holds where every clock is known.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
-//! A worker: takes what it is offered, does it by a clock of its own, and stops when its lease may be
-//! over.
+//! A worker: takes what it is offered, does it by a clock of its own, and stops when its lease may
+//! be over.
 //!
-//! **Invariant:** the lease counts from when the acknowledged heartbeat was sent, and nine tenths of
-//! it are believed: the rules of the worker's own code.
+//! **Invariant:** the lease counts from when the acknowledged heartbeat was sent, and nine tenths
+//! of it are believed: the rules of the worker's own code.
 
 use std::collections::{BTreeMap, VecDeque};
 

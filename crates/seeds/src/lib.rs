@@ -14,11 +14,11 @@
 //! store in memory with the transitions that all stores share. Played are the loop that waits, the
 //! network, and the workers, which keep their leases by the rules of the worker's own code.
 //!
-//! **Invariant:** nothing here reads a clock or draws from anything but the seed: the same seed gives
-//! the same history, line by line.
+//! **Invariant:** nothing here reads a clock or draws from anything but the seed: the same seed
+//! gives the same history, line by line.
 //!
-//! **Invariant:** the checker sees what clients were told, what workers wrote down and what the store
-//! has in the end, and nothing of how it came about.
+//! **Invariant:** the checker sees what clients were told, what workers wrote down and what the
+//! store has in the end, and nothing of how it came about.
 
 mod broken;
 mod trace;

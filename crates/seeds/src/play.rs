@@ -17,8 +17,8 @@ use crate::wire::Fate;
 
 /// Things that happen while anything may go wrong.
 const STEPS: u32 = 800;
-/// Rounds in which everybody does what there is to do, once nothing goes wrong any more. The longest
-/// wait that a scheduler may impose is half a minute.
+/// Rounds in which everybody does what there is to do, once nothing goes wrong any more. The
+/// longest wait that a scheduler may impose is half a minute.
 const ROUNDS_MAX: u32 = 4_000;
 /// What passes between two of them.
 const ROUND_MS: u64 = 20;

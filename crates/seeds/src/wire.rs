@@ -1,5 +1,5 @@
-//! Between schedulers and the store: calls that were asked, are done at some moment, and answered at
-//! some later one. Which and when, others choose.
+//! Between schedulers and the store: calls that were asked, are done at some moment, and answered
+//! at some later one. Which and when, others choose.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};

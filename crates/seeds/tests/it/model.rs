@@ -1,7 +1,7 @@
-//! A small model of claims, leases and tokens, of which every state is looked at: two schedulers, two
-//! workers (one may die), two jobs of two attempts each, messages that get lost, come late and, if they
-//! are results, come twice. An offer that was not read before a later sign of life was acknowledged
-//! is lost: streams keep their order.
+//! A small model of claims, leases and tokens, of which every state is looked at: two schedulers,
+//! two workers (one may die), two jobs of two attempts each, messages that get lost, come late and,
+//! if they are results, come twice. An offer that was not read before a later sign of life was
+//! acknowledged is lost: streams keep their order.
 //!
 //! A job's fence goes up by one with each claim and each expiry, so it says everything: even is
 //! queued, odd is held under token `fence / 2 + 1`.
