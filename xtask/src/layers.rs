@@ -19,6 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("server", &["model", "decide", "snapshot", "store", "proto", "detect"]),
     ("worker", &["model", "proto", "detect"]),
     ("faults", &["proto"]),
+    ("seeds", &["model", "store", "proto", "server", "faults"]),
     (
         "cli",
         &["model", "decide", "snapshot", "store", "proto", "server", "worker", "faults", "sim"],

@@ -26,7 +26,9 @@ usage: cargo xtask <command>
   layers          each crate depends only on the crates it may depend on
   tidy            the habits that no linter checks
   python          the Python package, against the `maitre` that was built
-  docs [--check]  write the generated pages, or fail when they are stale";
+  docs [--check]  write the generated pages, or fail when they are stale
+  seeds [--seeds N] [--from S] [--seed S] [--break WHAT]
+                  schedulers on a store in memory, in orders that seeds draw";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -39,12 +41,19 @@ fn main() -> ExitCode {
         ["python"] => python::run(&root),
         ["docs"] => docs::write(&root),
         ["docs", "--check"] => docs::check(&root),
+        ["seeds", rest @ ..] => seeds(&root, rest),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
         }
     };
     exit_code(&outcome)
+}
+
+/// Plays seeds, optimised as far as tests are.
+fn seeds(root: &Path, rest: &[&str]) -> Result<()> {
+    let line = ["cargo", "run", "--quiet", "--package", "seeds", "--"];
+    shell::run(root, &[&line, rest].concat())
 }
 
 fn exit_code(outcome: &Result<()>) -> ExitCode {

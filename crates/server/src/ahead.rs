@@ -72,7 +72,8 @@ impl Scheduler {
                 ahead.iter().filter(|job| !is_there(job)).for_each(|job| self.withdraw(job));
                 for record in jobs.iter().chain(changed) {
                     self.changed(record);
-                    if !ahead.contains(&record.id) {
+                    // One whose claim was refused before it was there is told like any other.
+                    if !self.jobs.knows(&record.id) {
                         self.told(record);
                     }
                 }

@@ -32,6 +32,8 @@ pub(crate) struct Live {
     pub(crate) is_start_told: bool,
     /// Its end is on the way to the store.
     pub(crate) is_ending: bool,
+    /// That end is not its worker's word: whatever the worker says, it is too late.
+    pub(crate) is_given_up: bool,
     /// It was told to stop.
     pub(crate) stop: Option<v1::StopReason>,
     pub(crate) run_timeout: Option<Millis>,
@@ -58,6 +60,7 @@ impl Live {
             is_started: current.started.is_some(),
             is_start_told: current.started.is_some(),
             is_ending: false,
+            is_given_up: false,
             stop: record.cancelling.then_some(v1::StopReason::Cancelled),
             run_timeout: record.spec.run_timeout,
             silence_timeout: record.spec.silence_timeout,
@@ -174,7 +177,11 @@ impl Scheduler {
             cost: None,
             fetched: None,
         };
+        let is_first = !live.is_ending;
         self.finish(&worker, job, completion);
+        if let Some(live) = self.jobs.live_mut(job).filter(|_| is_first) {
+            live.is_given_up = true;
+        }
     }
 
     /// The store knows how they ended, or refused to hear it.
@@ -187,6 +194,9 @@ impl Scheduler {
         };
         for (end, answer) in ends.into_iter().zip(answers) {
             let is_stale = matches!(answer, Ended::Stale);
+            let live = self.jobs.live(&end.job).filter(|live| live.number == end.attempt);
+            let is_given_up = live.is_some_and(|live| live.is_given_up);
+            let is_accepted = matches!(answer, Ended::Accepted { .. });
             match answer {
                 Ended::Accepted { record, charged, run, released, cancelled, changed } => {
                     if let Some(run) = run {
@@ -208,7 +218,10 @@ impl Scheduler {
                     self.refetch.insert(end.job.clone());
                 }
             }
-            self.acknowledge(&end.worker, &end.job, end.attempt, is_stale);
+            // Who gave it up wrongly knows nothing of what its worker says: it will be said again.
+            if is_accepted || !is_given_up {
+                self.acknowledge(&end.worker, &end.job, end.attempt, is_stale || is_given_up);
+            }
         }
     }
 

@@ -119,12 +119,14 @@ impl Scheduler {
 
     /// Their attempts are lost. One that never was on its worker's stream is only refused: it
     /// did its worker no harm.
+    ///
+    /// This may be old news: one that is not known here, or not any more, is read again first.
     pub(crate) fn expired(&mut self, answer: Result<Vec<Record>, store::Error>) {
         for record in self.ok(answer).into_iter().flatten() {
             let job = record.id.clone();
-            self.adopt(&record);
             let number = record.counts.attempts;
             let Some(live) = self.jobs.live(&job).filter(|live| live.number == number) else {
+                self.refetch.insert(job);
                 continue;
             };
             let was_given = live.is_offered || live.is_started;

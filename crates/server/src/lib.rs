@@ -54,9 +54,11 @@ mod health;
 mod task;
 mod edge;
 mod run;
+mod steps;
 
 pub use config::{Config, ConfigError, Webhooks};
 pub use limits::Limits;
 pub use run::{Error, Server, start};
 pub use secret::Secret;
+pub use steps::{Steps, Words};
 pub use tokens::{Grant, Scope, Token, scopes};

@@ -113,7 +113,8 @@ impl Scheduler {
     /// Takes in an attempt that the store knows and this scheduler does not.
     pub(crate) fn adopt(&mut self, record: &Record) {
         let job = record.id.clone();
-        if self.jobs.is_placed(&job) {
+        let is_old = self.jobs.seen(&job).is_some_and(|seen| seen.fence > record.fence);
+        if self.jobs.is_placed(&job) || is_old {
             return;
         }
         let Some(attempt) = attempt_of(record, self.store.now()) else { return };

@@ -126,14 +126,14 @@ pub async fn start(config: Config, store: Arc<dyn Store>) -> Result<Server, Erro
 }
 
 /// What a scheduler is made of, before it runs.
-struct Built {
-    scheduler: Scheduler,
-    messages: mpsc::Receiver<Envelope>,
-    door: Door,
+pub(crate) struct Built {
+    pub(crate) scheduler: Scheduler,
+    pub(crate) messages: mpsc::Receiver<Envelope>,
+    pub(crate) door: Door,
     tolls: Tolls,
 }
 
-async fn build(
+pub(crate) async fn build(
     config: &Arc<Config>,
     store: &Arc<dyn Store>,
     health: Health,

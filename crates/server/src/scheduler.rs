@@ -217,10 +217,7 @@ impl Scheduler {
                 () = tokio::time::sleep(wake) => {}
                 () = stop.cancelled(), if !stop.is_cancelled() => {}
             }
-            // Whatever is there already belongs to the same turn.
-            while let Some(Some(answer)) = self.calls.next().now_or_never() {
-                self.answered(answer);
-            }
+            self.hear_answers();
             if stop.is_cancelled() {
                 self.let_leads_go();
                 self.flush_submissions();
@@ -233,8 +230,16 @@ impl Scheduler {
         self.fatal.map_or(Ok(()), Err)
     }
 
+    /// Whatever the store has answered already belongs to the same turn. What was not asked of it
+    /// yet is asked.
+    pub(crate) fn hear_answers(&mut self) {
+        while let Some(Some(answer)) = self.calls.next().now_or_never() {
+            self.answered(answer);
+        }
+    }
+
     /// Does what the time and the messages ask for, once.
-    fn turn(&mut self) {
+    pub(crate) fn turn(&mut self) {
         let now = self.store.now();
         while let Some(timer) = self.timers.due(now) {
             self.fire(timer, now);
@@ -267,7 +272,7 @@ impl Scheduler {
         std::time::Duration::from_millis(wait)
     }
 
-    fn take(&mut self, message: Message) {
+    pub(crate) fn take(&mut self, message: Message) {
         self.is_dirty = true;
         match message {
             Message::Submit(taking) => self.take_ahead(*taking),

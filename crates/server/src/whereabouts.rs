@@ -35,6 +35,11 @@ impl Jobs {
         self.all.len()
     }
 
+    /// Whether the job is somewhere.
+    pub(crate) fn knows(&self, job: &JobId) -> bool {
+        self.all.contains_key(job)
+    }
+
     /// How the job was seen when it came to wait; `None` if it does not.
     pub(crate) fn seen(&self, job: &JobId) -> Option<&Seen> {
         match self.all.get(job)? {

@@ -183,7 +183,10 @@ impl Jobs for Door {
 }
 
 impl Door {
-    async fn take_in(&self, request: v1::SubmitRequest) -> Result<v1::SubmitResponse, Status> {
+    pub(crate) async fn take_in(
+        &self,
+        request: v1::SubmitRequest,
+    ) -> Result<v1::SubmitResponse, Status> {
         let types = self.types.borrow().clone();
         let submission =
             submission(request, &types).map_err(|invalid| answer::invalid(&invalid))?;

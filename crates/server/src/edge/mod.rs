@@ -11,7 +11,7 @@ mod http;
 mod tokens;
 pub(crate) mod worker;
 pub(crate) mod jobs;
-mod changes;
+pub(crate) mod changes;
 mod follow;
 pub(crate) mod admin;
 mod detection;

@@ -24,6 +24,9 @@ const OUTBOX_MAX: usize = 1_024;
 /// Who does not say hello within this is shown the door.
 const HELLO_WAIT: Duration = Duration::from_secs(5);
 
+/// What a worker's stream brings it.
+pub(crate) type Told = mpsc::Receiver<Result<v1::ServerBatch, Status>>;
+
 static STREAMS: AtomicU64 = AtomicU64::new(1);
 
 #[tonic::async_trait]
@@ -36,28 +39,8 @@ impl Worker for Door {
     ) -> Result<Response<Self::SessionStream>, Status> {
         let mut incoming = request.into_inner();
         let (hello, rest) = hello(&mut incoming).await?;
-        let protocol = common_protocol(&hello)?;
-        let (outbox, outgoing) = mpsc::channel(OUTBOX_MAX);
         let stream = StreamId(STREAMS.fetch_add(1, Ordering::Relaxed));
-        proto::text("hello.software", &hello.software, NAME_BYTES_MAX)
-            .map_err(|invalid| answer::invalid(&invalid))?;
-        let worker =
-            hello.checked().map_err(|invalid| answer::invalid(&invalid.inside("hello")))?;
-        let detecting = hello.types.iter().filter(|kind| kind.detect_max > 0);
-        let detects = detecting.map(|kind| (Name::new(&kind.name), kind.detect_max)).collect();
-        let runs_jobs = hello.runs_jobs();
-        let arrival = Arrival {
-            stream,
-            worker,
-            instance: hello.instance,
-            software: hello.software,
-            protocol,
-            attempts: hello.attempts,
-            has_inventory: hello.has_inventory,
-            detects,
-            runs_jobs,
-            outbox,
-        };
+        let (arrival, outgoing) = arrival(stream, hello)?;
         // Weak: when the owner of the world lets go of a worker, its stream ends.
         let weak = arrival.outbox.downgrade();
         self.tell(Message::Hello(Box::new(arrival))).await?;
@@ -101,7 +84,32 @@ impl Door {
     }
 }
 
-fn checked(message: v1::WorkerMessage) -> Result<Option<Heard>, Status> {
+/// A worker that came, and what it will be told.
+pub(crate) fn arrival(stream: StreamId, hello: v1::Hello) -> Result<(Arrival, Told), Status> {
+    let protocol = common_protocol(&hello)?;
+    let (outbox, outgoing) = mpsc::channel(OUTBOX_MAX);
+    proto::text("hello.software", &hello.software, NAME_BYTES_MAX)
+        .map_err(|invalid| answer::invalid(&invalid))?;
+    let worker = hello.checked().map_err(|invalid| answer::invalid(&invalid.inside("hello")))?;
+    let detecting = hello.types.iter().filter(|kind| kind.detect_max > 0);
+    let detects = detecting.map(|kind| (Name::new(&kind.name), kind.detect_max)).collect();
+    let runs_jobs = hello.runs_jobs();
+    let arrival = Arrival {
+        stream,
+        worker,
+        instance: hello.instance,
+        software: hello.software,
+        protocol,
+        attempts: hello.attempts,
+        has_inventory: hello.has_inventory,
+        detects,
+        runs_jobs,
+        outbox,
+    };
+    Ok((arrival, outgoing))
+}
+
+pub(crate) fn checked(message: v1::WorkerMessage) -> Result<Option<Heard>, Status> {
     heard(message).map_err(|invalid| answer::invalid(&invalid))
 }
 

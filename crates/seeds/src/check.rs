@@ -1,0 +1,133 @@
+//! What must hold of every play. Most of it must hold of any history, and is checked by the code
+//! that checks histories of real processes; here is what only holds where every clock is known.
+
+use std::collections::BTreeMap;
+
+use faults::{Attempt, Mark, Scope, Violation};
+use model::Ask;
+
+use crate::history::{Left, label, number};
+use crate::notes::Notes;
+use crate::site::NARROW_MAX;
+
+/// Everything that is wrong; nothing, if all is as it must be.
+pub(crate) fn check(left: &Left, notes: &Notes) -> Vec<Violation> {
+    let mut found = faults::check(&left.history, Scope::Everything);
+    let attempts: BTreeMap<(u64, u32), &Attempt> =
+        left.history.attempts.iter().map(|one| ((one.job, one.number), one)).collect();
+    runs(&attempts, &notes.marks, &mut found);
+    acks(&attempts, notes, &mut found);
+    finals(left, notes, &mut found);
+    keys(left, &mut found);
+    if left.is_alone {
+        shared(left, &mut found);
+    }
+    found
+}
+
+fn add(found: &mut Vec<Violation>, rule: &'static str, what: String) {
+    found.push(Violation { rule, what });
+}
+
+/// Nothing runs under a token once the store has given a newer one, or has taken this one for lost.
+fn runs(attempts: &BTreeMap<(u64, u32), &Attempt>, marks: &[Mark], found: &mut Vec<Violation>) {
+    let mut spans: BTreeMap<(u64, u32), (i64, i64)> = BTreeMap::new();
+    for mark in marks {
+        let span = spans.entry((mark.job, mark.attempt)).or_insert((mark.at_ms, mark.at_ms));
+        span.1 = span.1.max(mark.at_ms);
+    }
+    for (((job, number), (_, last_ms)), ((next_job, next), (first_ms, _))) in
+        spans.iter().zip(spans.iter().skip(1))
+    {
+        if job == next_job && last_ms > first_ms {
+            let late_ms = last_ms - first_ms;
+            let what =
+                format!("attempt {number} of job {job} ran {late_ms} ms into attempt {next}");
+            add(found, "old-token", what);
+        }
+    }
+    for ((job, number), (_, last_ms)) in &spans {
+        let ended_ms = attempts.get(&(*job, *number)).filter(|one| one.ending == "lost");
+        let late_ms =
+            ended_ms.and_then(|one| one.ended_ms).map_or(0, |ended_ms| last_ms - ended_ms);
+        if late_ms > 0 {
+            let what = format!("attempt {number} of job {job} ran {late_ms} ms after it was lost");
+            add(found, "after-lease", what);
+        }
+    }
+}
+
+/// A result that a worker was told is kept is kept, as it was told; one that was too late is not.
+fn acks(attempts: &BTreeMap<(u64, u32), &Attempt>, notes: &Notes, found: &mut Vec<Violation>) {
+    for ack in &notes.acks {
+        let kept = attempts.get(&(ack.job, ack.attempt));
+        let is_kept =
+            kept.is_some_and(|one| one.worker == ack.worker && one.ending == ack.ending.name());
+        if is_kept == ack.is_stale {
+            let (job, number, ending) = (ack.job, ack.attempt, ack.ending.name());
+            let told = if ack.is_stale { "too late" } else { "kept" };
+            let is = kept.map_or("unknown", |one| one.ending.as_str());
+            let what = format!("result {ending} of attempt {number} of job {job} was said {told}");
+            add(found, "result-differs", format!("{what}, and the attempt is {is}"));
+        }
+    }
+}
+
+/// What was final stays as it was.
+fn finals(left: &Left, notes: &Notes, found: &mut Vec<Violation>) {
+    for (job, state) in &notes.finals {
+        let record = left.records.iter().find(|record| number(record) == *job);
+        if record.is_none_or(|record| record.state != *state) {
+            let is = record.map_or("gone", |record| record.state.name());
+            let what = format!("job {job} was {}, and is {is}", state.name());
+            add(found, "not-final-after-all", what);
+        }
+    }
+}
+
+/// No submission is taken in twice.
+fn keys(left: &Left, found: &mut Vec<Violation>) {
+    for said in &left.history.said {
+        let n_asked = said.asked.len();
+        let n_kept = left.records.iter().filter(|record| label(record) == said.key).count();
+        if n_asked > 0 && n_kept > n_asked {
+            let key = &said.key;
+            add(found, "taken-twice", format!("key {key} is for {n_asked} jobs and has {n_kept}"));
+            return;
+        }
+    }
+}
+
+/// One job at a time holds a resource, and no type runs more often than it may.
+fn shared(left: &Left, found: &mut Vec<Violation>) {
+    let mut uses: BTreeMap<String, (u32, Vec<(i64, i32)>)> = BTreeMap::new();
+    for record in &left.records {
+        let mut under = Vec::new();
+        if let Some(Ask::Named(name)) = &record.spec.resource {
+            under.push((format!("resource {name}"), 1));
+        }
+        if record.spec.kind.to_string() == "narrow" {
+            under.push(("type narrow".to_owned(), NARROW_MAX));
+        }
+        let attempts = left.history.attempts.iter().filter(|one| one.job == number(record));
+        for attempt in attempts {
+            for (name, max) in &under {
+                let (_, changes) = uses.entry(name.clone()).or_insert((*max, Vec::new()));
+                changes.push((attempt.claimed_ms, 1));
+                changes.extend(attempt.ended_ms.map(|ended_ms| (ended_ms, -1)));
+            }
+        }
+    }
+    for (name, (max, mut changes)) in uses {
+        // At one moment, what ends comes before what begins.
+        changes.sort_unstable();
+        let mut n_held = 0;
+        for (at_ms, change) in changes {
+            n_held += change;
+            if i64::from(n_held) > i64::from(max) {
+                add(found, "limit", format!("{name} has {n_held} of {max} at {at_ms}"));
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! A client: submits jobs under keys and asks again until it knows, calls some off, and writes down
+//! what it was told.
+
+use std::collections::VecDeque;
+
+use faults::{Asked, Chance, Op, Outcome, Said};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use proto::v1;
+use server::Steps;
+use tonic::{Code, Status};
+
+use crate::hands::{FOR_EVER, payload};
+use crate::notes::Notes;
+
+/// Submissions of one client.
+const SUBMISSIONS_MAX: u32 = 4;
+/// After so long it does not wait any more.
+const PATIENCE_MS: i64 = 1_500;
+
+/// Somebody who has jobs done.
+pub(crate) struct Client {
+    number: u32,
+    tenant: &'static str,
+    n_keys: u32,
+    waits: Option<Waits>,
+    /// What it does not know, and has to ask again.
+    again: VecDeque<Ask>,
+    submitted: Vec<v1::SubmitRequest>,
+    /// Its own jobs, as far as it knows.
+    pub(crate) jobs: Vec<u64>,
+    /// Requests that go on though nobody waits for them.
+    abandoned: Vec<BoxFuture<'static, Result<Told, Status>>>,
+}
+
+/// What it asks.
+#[derive(Clone)]
+pub(crate) enum Ask {
+    Submit(v1::SubmitRequest),
+    Cancel(u64),
+}
+
+struct Waits {
+    ask: Ask,
+    sent_ms: i64,
+    answer: BoxFuture<'static, Result<Told, Status>>,
+}
+
+/// What it is told.
+#[derive(Default)]
+pub(crate) struct Told {
+    ids: Vec<u64>,
+    changed: bool,
+    note: String,
+}
+
+impl Client {
+    pub(crate) fn new(number: u32, tenant: &'static str) -> Self {
+        Self {
+            number,
+            tenant,
+            n_keys: 0,
+            waits: None,
+            again: VecDeque::new(),
+            submitted: Vec::new(),
+            jobs: Vec::new(),
+            abandoned: Vec::new(),
+        }
+    }
+
+    /// Whether it knows everything that it wants to know.
+    pub(crate) fn is_content(&self) -> bool {
+        self.waits.is_none() && self.again.is_empty()
+    }
+
+    pub(crate) const fn waits(&self) -> bool {
+        self.waits.is_some()
+    }
+
+    /// What it wants next.
+    pub(crate) fn next(&mut self, chance: &mut Chance) -> Option<Ask> {
+        if let Some(ask) = self.again.pop_front() {
+            return Some(ask);
+        }
+        if chance.is_one_in(4) {
+            return chance.pick(&self.jobs).copied().map(Ask::Cancel);
+        }
+        if self.n_keys == SUBMISSIONS_MAX {
+            return None;
+        }
+        self.n_keys += 1;
+        let key = format!("c{}k{}", self.number, self.n_keys);
+        let n_jobs = chance.between(1, 3);
+        let jobs = (0..n_jobs).map(|index| self.spec(&key, index, chance)).collect();
+        let request = v1::SubmitRequest { jobs, idempotency_key: key, array: 0 };
+        self.submitted.push(request.clone());
+        Some(Ask::Submit(request))
+    }
+
+    /// What it submitted under a key.
+    pub(crate) fn submitted(&self, key: &str) -> Option<&v1::SubmitRequest> {
+        self.submitted.iter().find(|request| request.idempotency_key == key)
+    }
+
+    /// Asks a scheduler.
+    pub(crate) fn ask(&mut self, ask: Ask, scheduler: &Steps, sent_ms: i64) {
+        let answer = request(&ask, scheduler);
+        self.waits = Some(Waits { ask, sent_ms, answer });
+    }
+
+    /// Its request arrives once more, somewhere else.
+    pub(crate) fn repeat(&mut self, ask: &Ask, scheduler: &Steps) {
+        self.abandoned.push(request(ask, scheduler));
+    }
+
+    /// Its request got lost on the way.
+    pub(crate) fn lose(&mut self, ask: Ask, at_ms: i64, notes: &mut Notes) {
+        self.hear(ask, (at_ms, at_ms), Err(Status::unavailable("lost")), notes);
+    }
+
+    /// Looks whether there is an answer. The answer may get lost.
+    pub(crate) fn look(&mut self, now_ms: i64, is_lost: bool, notes: &mut Notes) {
+        self.abandoned.retain_mut(|answer| answer.as_mut().now_or_never().is_none());
+        let Some(mut waits) = self.waits.take() else { return };
+        let sent_ms = waits.sent_ms;
+        match waits.answer.as_mut().now_or_never() {
+            Some(answer) => {
+                let answer = if is_lost { Err(Status::unavailable("lost")) } else { answer };
+                self.hear(waits.ask, (sent_ms, now_ms), answer, notes);
+            }
+            None if now_ms - sent_ms > PATIENCE_MS => {
+                self.abandoned.push(waits.answer);
+                self.hear(waits.ask, (sent_ms, now_ms), Err(Status::unavailable("late")), notes);
+            }
+            None => self.waits = Some(waits),
+        }
+    }
+
+    /// Writes down what it was told, and what it has to ask again.
+    fn hear(
+        &mut self,
+        ask: Ask,
+        (sent_ms, at_ms): (i64, i64),
+        answer: Result<Told, Status>,
+        notes: &mut Notes,
+    ) {
+        let (outcome, told) = match answer {
+            Ok(told) => (Outcome::Ok, told),
+            Err(status) if status.code() == Code::Unavailable => {
+                self.again.push_back(ask.clone());
+                (Outcome::Unknown, Told::default())
+            }
+            Err(_) => (Outcome::Fail, Told::default()),
+        };
+        let client = self.number;
+        let said = Said {
+            client,
+            op: Op::Cancel,
+            key: String::new(),
+            sent_ms,
+            at_ms,
+            outcome,
+            ids: told.ids,
+            changed: told.changed,
+            asked: Vec::new(),
+            note: told.note,
+        };
+        notes.said.push(match ask {
+            Ask::Submit(request) => {
+                self.jobs.extend(&said.ids);
+                let asked = request.jobs.iter().map(asked).collect();
+                Said { op: Op::Submit, key: request.idempotency_key, asked, ..said }
+            }
+            Ask::Cancel(_) => said,
+        });
+    }
+
+    fn spec(&self, key: &str, index: u64, chance: &mut Chance) -> v1::Spec {
+        let n_failures = match chance.between(0, 9) {
+            0 => FOR_EVER,
+            1 | 2 => 1,
+            _ => 0,
+        };
+        let some = |is_so: bool, text: &str| if is_so { text.to_owned() } else { String::new() };
+        let dedupe = format!("d{}", chance.between(1, 2));
+        // One that stands for another waits for whatever the other waits for.
+        let is_deduped = chance.is_one_in(5);
+        let waits = !is_deduped && chance.is_one_in(3);
+        let after = chance.pick(&self.jobs).copied().filter(|_| waits);
+        let previous = u32::try_from(index).ok().and_then(|index| index.checked_sub(1));
+        v1::Spec {
+            tenant: self.tenant.to_owned(),
+            r#type: if chance.is_one_in(3) { "narrow" } else { "wide" }.to_owned(),
+            payload: payload(chance.between(10, 500), n_failures),
+            slots: if chance.is_one_in(5) { 2 } else { 1 },
+            resource: some(chance.is_one_in(4), "disk"),
+            dedupe_key: some(is_deduped, &dedupe),
+            after: after.into_iter().collect(),
+            after_indexes: previous.filter(|_| waits).into_iter().collect(),
+            run_if_failed: chance.is_one_in(2),
+            retry: Some(v1::Retry { attempts_max: 2, backoff_ms: 40, backoff_ms_max: 100 }),
+            labels: [("key".to_owned(), key.to_owned())].into(),
+            ..v1::Spec::default()
+        }
+    }
+}
+
+/// Asks, in one's own words for both kinds of answer.
+pub(crate) fn request(ask: &Ask, scheduler: &Steps) -> BoxFuture<'static, Result<Told, Status>> {
+    match ask {
+        Ask::Submit(request) => {
+            let answer = scheduler.submit(request.clone());
+            answer.map(|answer| answer.map(|response| Told::of_submission(&response))).boxed()
+        }
+        Ask::Cancel(job) => {
+            let answer = scheduler.cancel(vec![model::JobId::number(*job)]);
+            answer.map(|answer| answer.map(|response| Told::of_change(&response))).boxed()
+        }
+    }
+}
+
+impl Told {
+    fn of_submission(response: &v1::SubmitResponse) -> Self {
+        let ids = response.jobs.iter().map(|job| job.id).collect();
+        Self { ids, changed: true, note: String::new() }
+    }
+
+    fn of_change(response: &v1::ChangeResponse) -> Self {
+        let Some(change) = response.changes.first() else { return Self::default() };
+        let state = change.state().known().map(|state| state.name().to_owned());
+        let note = if change.changed { String::new() } else { state.unwrap_or_default() };
+        Self { ids: vec![change.id], changed: change.changed, note }
+    }
+
+    /// The jobs of a submission.
+    pub(crate) fn ids(&self) -> &[u64] {
+        &self.ids
+    }
+}
+
+fn asked(spec: &v1::Spec) -> Asked {
+    let places = spec.after_indexes.iter().filter_map(|at| usize::try_from(*at).ok());
+    Asked {
+        tenant: spec.tenant.clone(),
+        after: spec.after.clone(),
+        after_indexes: places.collect(),
+        run_if_failed: spec.run_if_failed,
+    }
+}

@@ -1,0 +1,128 @@
+//! What is left of a play, for the checker: the store's records, and notes.
+
+use std::collections::BTreeMap;
+
+use faults::{Attempt, History, Job, Key, Limits};
+use model::{Patience, Record, Timestamp};
+use store::{Filter, Store as _};
+
+use crate::line::at_once;
+use crate::site::{JOBS_MAX, QUOTA, Site};
+
+/// More jobs than any play has.
+const MANY: usize = 10_000;
+
+/// Everything that a checker may look at, but for the notes of workers and clients.
+pub(crate) struct Left {
+    pub(crate) history: History,
+    /// The store's records, by id.
+    pub(crate) records: Vec<Record>,
+    /// One scheduler at a time: limits that schedulers count by themselves hold.
+    pub(crate) is_alone: bool,
+}
+
+/// What is left; `keys` is what was answered to each submission in the end.
+pub(crate) fn left(site: &Site, keys: Vec<(String, Vec<u64>)>) -> Left {
+    let memory = &site.wire.memory;
+    let filter = Filter { max: MANY, ..Filter::default() };
+    let mut records = at_once(memory.jobs(filter));
+    records.sort_by_key(number);
+    let mut history = History {
+        jobs: records.iter().map(job).collect(),
+        said: site.notes.said.clone(),
+        marks: site.notes.marks.clone(),
+        limits: limits(site),
+        ..History::default()
+    };
+    for record in &records {
+        let past = at_once(memory.attempts(record.id.clone()));
+        history.attempts.extend(past.into_iter().map(|past| Attempt {
+            job: number(record),
+            number: past.number,
+            worker: past.worker.to_string(),
+            claimed_ms: past.claimed.0,
+            ended_ms: Some(past.ended.0),
+            ending: past.ending.name().to_owned(),
+            error: past.error.unwrap_or_default(),
+        }));
+        history.attempts.extend(current(record));
+    }
+    let usage = at_once(memory.usage(Timestamp(0)));
+    history.n_completed = usage.iter().map(|usage| usage.completed).sum();
+    history.keys = kept(&records, keys, &history);
+    Left { history, records, is_alone: site.is_alone() }
+}
+
+/// Keys that were answered, and keys that were not and are labels of jobs all the same.
+fn kept(records: &[Record], answered: Vec<(String, Vec<u64>)>, history: &History) -> Vec<Key> {
+    let mut tenants: BTreeMap<&str, &str> = BTreeMap::new();
+    for said in &history.said {
+        if let Some(asked) = said.asked.first() {
+            tenants.insert(&said.key, &asked.tenant);
+        }
+    }
+    let mut keys: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for record in records {
+        keys.entry(label(record).to_owned()).or_default().push(number(record));
+    }
+    keys.extend(answered);
+    let tenant = |key: &str| tenants.get(key).copied().unwrap_or_default().to_owned();
+    keys.into_iter().map(|(key, ids)| Key { tenant: tenant(&key), key, ids }).collect()
+}
+
+/// The key under which a job was submitted.
+pub(crate) fn label(record: &Record) -> &str {
+    record.spec.labels.get("key").map_or("", String::as_str)
+}
+
+pub(crate) fn number(record: &Record) -> u64 {
+    record.id.as_number().unwrap_or_default()
+}
+
+fn limits(site: &Site) -> Limits {
+    let losses_max = Patience::DEFAULT.losses_max;
+    if !site.is_alone() {
+        return Limits { losses_max, ..Limits::default() };
+    }
+    let slots = site.workers.iter().map(|worker| (worker.name.clone(), worker.slots));
+    let of = |tenant: &str, max: u32| [(tenant.to_owned(), max)].into();
+    Limits {
+        tenant_slots: of("a", QUOTA),
+        tenant_jobs: of("b", JOBS_MAX),
+        worker_slots: slots.collect(),
+        losses_max,
+    }
+}
+
+fn job(record: &Record) -> Job {
+    Job {
+        id: number(record),
+        tenant: record.spec.tenant.to_string(),
+        kind: record.spec.kind.to_string(),
+        state: record.state.name().to_owned(),
+        cause: record.cause.map(|cause| cause.name().to_owned()),
+        dedupe: record.spec.dedupe_key.clone(),
+        slots: record.spec.slots,
+        attempts_max: record.spec.retry.attempts_max,
+        backoff_ms: record.spec.retry.backoff.0,
+        n_attempts: record.counts.attempts,
+        n_failures: record.counts.failures,
+        n_losses: record.counts.losses,
+        n_refusals: record.counts.refusals,
+        created_ms: record.created.0,
+        finished_ms: record.finished.map(|at| at.0),
+    }
+}
+
+fn current(record: &Record) -> Option<Attempt> {
+    let current = record.current.as_ref()?;
+    Some(Attempt {
+        job: number(record),
+        number: record.counts.attempts,
+        worker: current.worker.to_string(),
+        claimed_ms: current.claimed.0,
+        ended_ms: None,
+        ending: String::new(),
+        error: String::new(),
+    })
+}

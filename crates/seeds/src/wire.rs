@@ -1,0 +1,187 @@
+//! Between schedulers and the store: calls that were asked, are done at some moment, and answered
+//! at some later one. Which and when, others choose.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use store::Memory;
+use store::conformance::Time;
+
+use crate::broken::Broken;
+use crate::trace::Trace;
+
+/// One life of a scheduler: another after every start.
+pub(crate) type Life = u64;
+
+/// The store, and all calls under way.
+pub(crate) struct Wire {
+    pub(crate) memory: Memory,
+    pub(crate) time: Time,
+    pub(crate) broken: Option<Broken>,
+    pub(crate) trace: Trace,
+    calls: Mutex<Calls>,
+}
+
+#[derive(Default)]
+struct Calls {
+    n_asked: u64,
+    under_way: BTreeMap<u64, Call>,
+    alive: BTreeSet<Life>,
+    /// Those whose line is slow: nothing that they ask is done.
+    stalled: BTreeSet<Life>,
+}
+
+struct Call {
+    from: Life,
+    what: &'static str,
+    order: Order,
+    stage: Stage,
+}
+
+/// Which calls of one scheduler may overtake others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Done in the order in which they were asked, as by every writer.
+    Write,
+    /// Done at any moment.
+    Read,
+}
+
+enum Stage {
+    Asked(Work),
+    Done(Answer),
+}
+
+/// Does what was asked, or fails, and says how to tell.
+pub(crate) type Work = Box<dyn FnOnce(&Wire, Fate) -> Answer + Send>;
+/// Tells who asked.
+pub(crate) type Answer = Box<dyn FnOnce() + Send>;
+
+/// What becomes of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It is done.
+    Done,
+    /// It changes nothing, and fails.
+    Failed,
+}
+
+impl Wire {
+    pub(crate) fn new(memory: Memory, time: Time, broken: Option<Broken>, trace: Trace) -> Self {
+        Self { memory, time, broken, trace, calls: Mutex::default() }
+    }
+
+    /// Says something, with the time.
+    pub(crate) fn tell(&self, words: impl FnOnce() -> String) {
+        self.trace.tell(|| format!("{:>7} {}", self.time.now().0 - START_MS, words()));
+    }
+
+    pub(crate) fn is_broken(&self, broken: Broken) -> bool {
+        self.broken == Some(broken)
+    }
+
+    /// A scheduler begins to live.
+    pub(crate) fn begin(&self, life: Life) {
+        self.calls().alive.insert(life);
+    }
+
+    /// A scheduler is dead: nothing that it asked is answered any more.
+    pub(crate) fn end(&self, life: Life) {
+        let dropped: Vec<Call> = {
+            let mut calls = self.calls();
+            calls.alive.remove(&life);
+            calls.stalled.remove(&life);
+            let of_life: Vec<u64> = calls.of(life);
+            of_life.iter().filter_map(|number| calls.under_way.remove(number)).collect()
+        };
+        // Whoever waited for them is told, which may lead to further calls: not under the lock.
+        drop(dropped);
+    }
+
+    /// A scheduler's line gets stuck, or goes on.
+    pub(crate) fn stall(&self, life: Life) {
+        let is_stuck = {
+            let mut calls = self.calls();
+            let was_stuck = calls.stalled.remove(&life);
+            was_stuck || !calls.stalled.insert(life)
+        };
+        let how = if is_stuck { "goes on" } else { "is stuck" };
+        self.tell(|| format!("the line of s{life} {how}"));
+    }
+
+    /// A scheduler asks. The dead are not heard: their call is dropped.
+    pub(crate) fn put(&self, from: Life, what: &'static str, order: Order, work: Work) {
+        let mut calls = self.calls();
+        if calls.alive.contains(&from) {
+            calls.n_asked += 1;
+            let (number, stage) = (calls.n_asked, Stage::Asked(work));
+            calls.under_way.insert(number, Call { from, what, order, stage });
+        }
+    }
+
+    /// Calls that may be done now.
+    pub(crate) fn asked(&self) -> Vec<u64> {
+        let calls = self.calls();
+        let mut writers = BTreeSet::new();
+        let is_next = |(number, call): (&u64, &Call)| match (&call.stage, call.order) {
+            (Stage::Asked(_), _) if calls.stalled.contains(&call.from) => None,
+            (Stage::Done(_), _) => None,
+            (Stage::Asked(_), Order::Read) => Some(*number),
+            (Stage::Asked(_), Order::Write) => writers.insert(call.from).then_some(*number),
+        };
+        calls.under_way.iter().filter_map(is_next).collect()
+    }
+
+    /// Calls of one scheduler that may be done now, the first of them.
+    pub(crate) fn asked_by(&self, life: Life) -> Option<u64> {
+        let asked = self.asked();
+        let calls = self.calls();
+        asked.into_iter().find(|number| calls.under_way[number].from == life)
+    }
+
+    /// Calls that are done and not answered.
+    pub(crate) fn done(&self) -> Vec<u64> {
+        let calls = self.calls();
+        let is_done = |(_, call): &(&u64, &Call)| matches!(call.stage, Stage::Done(_));
+        calls.under_way.iter().filter(is_done).map(|(number, _)| *number).collect()
+    }
+
+    /// Does what was asked.
+    pub(crate) fn perform(&self, number: u64, fate: Fate) {
+        let Some(Call { from, what, order, stage }) = self.calls().under_way.remove(&number) else {
+            return;
+        };
+        let stage = match stage {
+            Stage::Asked(work) => {
+                if fate == Fate::Failed {
+                    self.tell(|| format!("store    {what} of s{from} fails"));
+                }
+                Stage::Done(work(self, fate))
+            }
+            Stage::Done(answer) => Stage::Done(answer),
+        };
+        self.calls().under_way.insert(number, Call { from, what, order, stage });
+    }
+
+    /// Tells whoever asked.
+    pub(crate) fn answer(&self, number: u64) {
+        let call = self.calls().under_way.remove(&number);
+        if let Some(Call { stage: Stage::Done(answer), .. }) = call {
+            answer();
+        }
+    }
+
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Calls {
+    fn of(&self, life: Life) -> Vec<u64> {
+        let of_life = self.under_way.iter().filter(|(_, call)| call.from == life);
+        of_life.map(|(number, _)| *number).collect()
+    }
+}
+
+/// What the clock shows when a play begins.
+const START_MS: i64 = 1_800_000_000_123;
