@@ -17,7 +17,7 @@ Examples:
   maitre config
   maitre config --changed --config /etc/maitre.toml
   maitre config --set lease=30s --json")]
-pub(crate) struct Options {
+pub(crate) struct ConfigOptions {
     #[command(flatten)]
     serve: serve::Options,
     /// Only what is not as it is by default.
@@ -29,7 +29,7 @@ pub(crate) struct Options {
 }
 
 /// Shows every setting, its value and where that comes from.
-pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+pub(crate) fn run(options: &ConfigOptions) -> Result<(), Failure> {
     let settings = Settings::checked(options.serve.config.as_deref(), options.serve.flags()?)?;
     let is_wanted = |key: &str| !options.changed || settings.source(key) != Source::Default;
     let wanted = ENTRIES.iter().filter(|entry| is_wanted(entry.key));

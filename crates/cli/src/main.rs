@@ -70,7 +70,7 @@ enum Command {
     /// Run a worker.
     Work(work::Options),
     /// Show the settings of a scheduler, and where each comes from.
-    Config(config::Options),
+    Config(config::ConfigOptions),
     /// Put a job into the queue.
     Submit(submit::Options),
     /// Run a command, show its output, and exit with its code.

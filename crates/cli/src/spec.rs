@@ -14,8 +14,8 @@ pub(crate) const EXEC: &str = "exec";
 /// What to submit.
 #[derive(Args, Clone)]
 pub(crate) struct JobOptions {
-    /// Whose it is.
-    #[arg(long, env = "MAITRE_TENANT", default_value = "default")]
+    /// Whose it is; otherwise the token's, or `default`.
+    #[arg(long, env = "MAITRE_TENANT", default_value = "", hide_default_value = true)]
     tenant: String,
     /// Its type; a command after `--` is of type `exec`.
     #[arg(long = "type", value_name = "TYPE")]

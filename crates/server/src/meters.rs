@@ -2,6 +2,7 @@
 //! somebody asks, never on the way of a job.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -47,11 +48,11 @@ impl Pairs {
     pub(crate) fn ended(&mut self, run: &Run) {
         let size = |length: Millis| length.0.max(0).unsigned_abs();
         let key = (run.tenant.clone(), run.kind.clone());
-        let is_known = self.known.contains_key(&key) || self.known.len() < self.max;
-        let lengths = if is_known {
-            self.known.entry(key).or_default()
-        } else {
-            self.others.get_or_insert_default()
+        let has_room = self.known.len() < self.max;
+        let lengths = match self.known.entry(key) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) if has_room => place.insert(Lengths::default()),
+            Entry::Vacant(_) => self.others.get_or_insert_default(),
         };
         lengths.wait.add(size(run.wait));
         lengths.run.add(size(run.duration));

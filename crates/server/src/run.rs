@@ -86,9 +86,10 @@ pub async fn start(config: Config, store: Arc<dyn Store>) -> Result<Server, Erro
     let address = listener.local_addr().map_err(listen)?;
     let config = Arc::new(config);
     let (stop, health) = (CancellationToken::new(), Health::default());
-    let inside = Arc::new(OnceLock::new());
+    let (inside, is_built) = (Arc::new(OnceLock::new()), CancellationToken::new());
     let front = Front {
         inside: Arc::clone(&inside),
+        built: is_built.clone(),
         health: health.clone(),
         store: Arc::clone(&store),
         stop: stop.clone(),
@@ -97,9 +98,13 @@ pub async fn start(config: Config, store: Arc<dyn Store>) -> Result<Server, Erro
     let requests_max = config.limits.requests_max;
     let doors = serve(front.router(), connections, (requests_max, stop.clone()));
     let doors = task::spawn("doors", doors);
-    let built = build(&config, &store, health, &tokens).await.inspect_err(|_| stop.cancel())?;
+    let built = build(&config, &store, health, &tokens).await.inspect_err(|_| {
+        is_built.cancel();
+        stop.cancel();
+    })?;
     let (router, reporter) = router(built.door).await;
     let _ = inside.set(router);
+    is_built.cancel();
     let stopped = stop.clone();
     task::spawn("health", async move {
         stopped.cancelled().await;
@@ -200,7 +205,8 @@ async fn keep_tokens(tokens: Tokens, store: Arc<dyn Store>, stop: CancellationTo
 }
 
 impl Server {
-    /// A token for a worker in this process; `None` if none is needed.
+    /// A token for a worker in this process, good as long as the process; `None` if the system has
+    /// no random numbers.
     pub fn worker_token(&self) -> Option<Secret> {
         self.tokens.own(Scope::Work)
     }

@@ -105,9 +105,11 @@ impl Settings {
     /// The same, and all of it goes together.
     pub(crate) fn checked(named: Option<&Path>, flags: Vec<Said>) -> Result<Self, Failure> {
         let settings = Self::read(named, flags)?;
-        settings.all.config.check().map_err(|error| Failure::Input {
-            error: format!("{}: {error}", settings.source(error.field)),
-            hint: Some(error.hint.to_owned()),
+        settings.all.config.check().map_err(|error| {
+            let hint = Some(error.hint.to_owned());
+            let source = settings.sources.get(error.field);
+            let place = source.map(|source| format!("{source}: ")).unwrap_or_default();
+            Failure::Input { error: format!("{place}{error}"), hint }
         })?;
         Ok(settings)
     }

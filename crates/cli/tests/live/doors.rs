@@ -60,7 +60,7 @@ fn from_the_first_token_on_everybody_shows_one() {
     let run = run.env("MAITRE_TOKEN", acme.trim()).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&run.stdout), "hello\n", "{run:?}");
     let jobs: Value = serde_json::from_str(&with(&["jobs", "--json"], &site)).unwrap();
-    assert_eq!(jobs[0]["tenant"], "acme", "{jobs}");
+    assert_eq!(jobs["jobs"][0]["tenant"], "acme", "{jobs}");
     let list = with(&["token", "list"], &site);
     assert!(list.contains("root") && list.contains("acme") && !list.contains(&admin), "{list}");
     with(&["token", "revoke", "acme"], &site);

@@ -20,6 +20,8 @@ use crate::health::Health;
 pub(crate) struct Front {
     /// Everything else, once the world is built.
     pub(crate) inside: Arc<OnceLock<Router>>,
+    /// Cancelled once there is something inside, or never will be.
+    pub(crate) built: CancellationToken,
     pub(crate) health: Health,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) stop: CancellationToken,
@@ -54,10 +56,15 @@ async fn readyz(State(front): State<Front>) -> Response {
     }
 }
 
+/// Whoever comes before the world is built waits for it: a worker that were sent away would come
+/// back late, and its lease runs.
 async fn pass(State(front): State<Front>, request: Request) -> Response {
+    if front.inside.get().is_none() {
+        front.built.cancelled().await;
+    }
     if let Some(inside) = front.inside.get() {
         let response = inside.clone().oneshot(request).await;
         return response.unwrap_or_else(|never| match never {});
     }
-    turned_away(&request, &Status::unavailable("the scheduler reads what it knows; try again"))
+    turned_away(&request, &Status::unavailable("the scheduler could not start"))
 }

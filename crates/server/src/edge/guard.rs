@@ -160,6 +160,7 @@ pub(crate) fn turned_away(request: &HttpRequest, status: &Status) -> HttpRespons
     let codes = [
         (Code::Unauthenticated, StatusCode::UNAUTHORIZED),
         (Code::PermissionDenied, StatusCode::FORBIDDEN),
+        (Code::Unimplemented, StatusCode::NOT_FOUND),
     ];
     let code = codes.into_iter().find(|(code, _)| *code == status.code());
     let code = code.map_or(StatusCode::SERVICE_UNAVAILABLE, |(_, code)| code);

@@ -10,10 +10,11 @@ use proto::v1::detection_server::DetectionServer;
 use proto::v1::jobs_server::JobsServer;
 use proto::v1::schedules_server::SchedulesServer;
 use proto::v1::worker_server::WorkerServer;
+use tonic::Status;
 use tonic::service::Routes;
 use tonic_health::server::HealthReporter;
 
-use super::guard::{Guard, guard};
+use super::guard::{Guard, guard, turned_away};
 use super::{Door, http};
 
 /// What tonic says of a message that is too large.
@@ -64,6 +65,7 @@ pub(crate) async fn router(door: Door) -> (Router, HealthReporter) {
         .into_axum_router()
         .layer(from_fn_with_state(bytes_max, name_the_limit))
         .merge(http::router(door))
+        .fallback(nothing)
         .layer(from_fn_with_state(gate, guard))
         .with_state(());
     (router, health)
@@ -76,6 +78,12 @@ pub(crate) async fn stop_serving(health: &HealthReporter) {
     health.set_not_serving::<AdminServer<Door>>().await;
     health.set_not_serving::<DetectionServer<Door>>().await;
     health.set_not_serving::<SchedulesServer<Door>>().await;
+}
+
+/// There is no such path.
+async fn nothing(request: Request) -> Response {
+    let path = request.uri().path().to_owned();
+    turned_away(&request, &Status::unimplemented(format!("there is no `{path}` here")))
 }
 
 /// A message that is too large is a limit like any other: the answer names it.

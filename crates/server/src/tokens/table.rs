@@ -46,7 +46,8 @@ impl Tokens {
         table.is_on = true;
     }
 
-    /// A token for somebody in this process; `None` as long as nobody needs one.
+    /// A token for somebody in this process, whether or not one is needed yet; `None` if the system
+    /// has no random numbers.
     pub(crate) fn own(&self, scope: Scope) -> Option<Secret> {
         let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let grant = Grant { tenant: None, scopes: vec![scope] };

@@ -198,7 +198,11 @@ impl Sheet<'_> {
         let mut metric = self.begin(name, help, MetricType::Gauge)?;
         for (labels, n) in rows {
             let n = i64::try_from(*n).unwrap_or(i64::MAX);
-            metric.encode_family(labels)?.encode_gauge(&n)?;
+            if labels.is_empty() {
+                metric.encode_gauge(&n)?;
+            } else {
+                metric.encode_family(labels)?.encode_gauge(&n)?;
+            }
         }
         Ok(())
     }

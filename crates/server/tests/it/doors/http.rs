@@ -135,6 +135,8 @@ async fn what_is_about_all_tenants_needs_a_token_for_all() {
         assert_eq!(site.get(path, None).await.0, 200);
     }
     assert_eq!(site.get("/nothing", None).await.0, 401);
+    assert_eq!(site.get("/nothing", Some(&read)).await.0, 403, "what nobody knows is for admins");
+    assert_eq!(site.get("/nothing", Some(&admin.secret)).await.0, 404);
 }
 
 #[tokio::test]
