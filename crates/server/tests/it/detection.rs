@@ -47,10 +47,12 @@ impl Puppet {
     /// Describes every type that it is asked about, until it is told to look.
     async fn detect(&mut self) -> v1::Detect {
         loop {
-            match self.next().await.expect("the stream goes on") {
-                Theirs::Describe(describe) => self.describe(&describe.r#type, DESCRIPTOR).await,
-                Theirs::Detect(detect) => return detect,
-                _ => {}
+            let next = self.next().await.expect("the stream goes on");
+            if let Theirs::Describe(describe) = &next {
+                self.describe(&describe.r#type, DESCRIPTOR).await;
+            }
+            if let Theirs::Detect(detect) = next {
+                return detect;
             }
         }
     }
@@ -432,10 +434,10 @@ async fn a_policy_is_set_field_by_field_and_counts_at_once() {
     assert_eq!(value(&kind, "interval"), ("2m", "set"));
     assert_eq!((kind.admin[0].value.as_str(), kind.admin[0].is_set), ("0.5", true));
     let configured = loop {
-        if let Theirs::Configured(configured) = worker.next().await.unwrap() {
-            if configured.admin.contains("0.5") {
-                break configured;
-            }
+        if let Theirs::Configured(configured) = worker.next().await.unwrap()
+            && configured.admin.contains("0.5")
+        {
+            break configured;
         }
     };
     assert_eq!(configured.worker, r#"{"pause":"1s"}"#);
