@@ -223,7 +223,7 @@ pub struct Aging {
 pub struct Shortest {
     /// A job ages as if it had become ready later by so many times its predicted length …
     pub length: i64,
-    /// … which counts as so many times shorter if a person waits for it. Eight steps of priority
+    /// … which counts as so many times shorter if a person waits for it. Sixteen steps of priority
     /// make it count half.
     pub on_demand: i64,
     /// Nobody loses patience before this.
@@ -244,7 +244,7 @@ pub const ASKED_SPAN: Millis = Millis::from_secs(1_200);
 pub const ASKED_SHARE: Fixed = Fixed::thousandths(850);
 
 /// How often rare work comes is counted over this time.
-pub const RARE_SPAN: Millis = Millis::from_secs(600);
+pub const RARE_SPAN: Millis = Millis::from_secs(1_200);
 
 /// Keeping slots that can run rare work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
