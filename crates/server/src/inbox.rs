@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use model::Record;
+use store::NewJob;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::fleet::words::Heard;
@@ -49,12 +50,17 @@ impl Inbox {
 
 fn n_bytes(message: &Message) -> usize {
     let brought: usize = match message {
+        Message::Submit(taking) => taking.submission.jobs.iter().map(bytes_of_job).sum(),
         Message::Waiting(records) => records.iter().map(bytes_of_record).sum(),
         Message::Heard(_, heard) => heard.iter().map(bytes_of_word).sum(),
         Message::Gone(jobs) | Message::Cancelling(jobs) => 16 * jobs.len(),
         Message::Set(_) | Message::Hello(_) | Message::Parted(_) | Message::Ask(_) => 0,
     };
     OVERHEAD + brought
+}
+
+fn bytes_of_job(job: &NewJob) -> usize {
+    OVERHEAD + job.spec.payload.len()
 }
 
 fn bytes_of_record(record: &Record) -> usize {

@@ -9,9 +9,10 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use model::{Event, Fixed, JobId, Millis, Record, Tenant, TenantId, Timestamp};
 use store::{Cancelled, Claimed, End, Ended, Run, Session, Start, Store, Usage};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::ahead::{Outcome, Taking};
 use crate::averages::{AskAgain, Samples};
 use crate::config::Config;
 use crate::counters::Counters;
@@ -35,6 +36,8 @@ const PAUSE: Millis = Millis(250);
 
 /// What others tell the owner of the world.
 pub(crate) enum Message {
+    /// Jobs to be taken in, of which is known what will become of them.
+    Submit(Box<Taking>),
     /// Jobs that wait now, new or changed.
     Waiting(Vec<Record>),
     /// Jobs that are final, or were forgotten.
@@ -55,6 +58,8 @@ pub(crate) enum Message {
 
 /// What the store answered.
 pub(crate) enum Answer {
+    /// The jobs that the world knew already, and who waits for this.
+    Submitted(Vec<JobId>, oneshot::Sender<Outcome>, Outcome),
     Claimed(Vec<Claiming>, Result<Vec<Claimed>, store::Error>),
     Started(Vec<Start>, Result<Vec<bool>, store::Error>),
     /// Progress and output: how many were taken, and how many refused.
@@ -203,8 +208,7 @@ impl Scheduler {
         while let Some(timer) = self.timers.due(now) {
             self.fire(timer, now);
         }
-        let is_paused = self.paused_until.is_some_and(|until| until > now);
-        if !is_paused {
+        if !self.is_paused() {
             self.paused_until = None;
             let is_time = self.world.wake_at().is_some_and(|at| at <= now);
             if self.is_dirty || is_time {
@@ -228,6 +232,7 @@ impl Scheduler {
     fn take(&mut self, message: Message) {
         self.is_dirty = true;
         match message {
+            Message::Submit(taking) => self.take_ahead(*taking),
             Message::Waiting(records) => records.iter().for_each(|record| self.told(record)),
             Message::Gone(jobs) => jobs.iter().for_each(|job| self.withdraw(job)),
             Message::Cancelling(jobs) => jobs.iter().for_each(|job| self.cancel(job)),
@@ -242,6 +247,7 @@ impl Scheduler {
     fn answered(&mut self, answer: Answer) {
         self.is_dirty = true;
         match answer {
+            Answer::Submitted(ahead, answer, outcome) => self.submitted(ahead, answer, outcome),
             Answer::Claimed(claims, answer) => self.claimed(claims, answer),
             Answer::Started(starts, answer) => self.started(starts, answer),
             Answer::Noted(answer) => self.noted(answer),
@@ -278,6 +284,11 @@ impl Scheduler {
                 None
             }
         }
+    }
+
+    /// Whether nothing is asked of the store for now.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.paused_until.is_some_and(|until| until > self.store.now())
     }
 
     /// Nobody could renew: silence proves nothing until everybody had the time to.

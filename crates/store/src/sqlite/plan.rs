@@ -26,15 +26,29 @@ impl Place {
     }
 }
 
-/// Finds out what becomes of each job, in order. New ones are numbered from `next_job` on.
+/// Gives new jobs their numbers, from `first` on.
+pub(super) fn number(places: &mut [Place], first: i64) {
+    let number = |id: i64| if id < 0 { first + !id } else { id };
+    for place in places {
+        match place {
+            Place::Over { id } | Place::Same { id } => *id = number(*id),
+            Place::New { id, blockers } => {
+                *id = number(*id);
+                *blockers = blockers.iter().map(|id| number(*id)).collect();
+            }
+        }
+    }
+}
+
+/// Finds out what becomes of each job, in order. New ones have no numbers yet: the first of them
+/// is −1, the second −2, and so on.
 pub(super) fn plan(
     connection: &Connection,
     tenant: &TenantId,
     jobs: &[NewJob],
-    next_job: i64,
 ) -> Result<Result<Vec<Place>, Refusal>> {
     let tenant = tenant.to_string();
-    let mut next_job = next_job;
+    let mut n_new: i64 = 0;
     let mut taken: HashMap<(&Name, &str), i64> = HashMap::new();
     let mut places: Vec<Place> = Vec::with_capacity(jobs.len());
     for (index, job) in jobs.iter().enumerate() {
@@ -53,8 +67,8 @@ pub(super) fn plan(
             Ok(waits) => waits,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let id = next_job;
-        next_job += 1;
+        let id = !n_new;
+        n_new += 1;
         if waits.has_failed && job.spec.if_failed == IfFailed::Cancel {
             places.push(Place::Over { id });
             continue;

@@ -6,7 +6,7 @@ use model::{Cause, Record, State, TenantId, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, Result, params};
 
 use super::fault::unreadable;
-use super::plan::{Place, plan};
+use super::plan::{self, Place, plan};
 use super::row;
 use super::writer::Desk;
 use crate::{Idempotency, NewJob, Refusal, Repeat, Submission, Submitted, number, transition};
@@ -15,7 +15,7 @@ pub(super) fn submit(
     desk: &mut Desk,
     submission: Submission,
 ) -> Result<Result<Submitted, Refusal>> {
-    let Submission { tenant, idempotency, mut jobs } = submission;
+    let Submission { tenant, idempotency, mut jobs, first } = submission;
     for job in &mut jobs {
         job.spec.tenant = tenant.clone();
     }
@@ -25,7 +25,7 @@ pub(super) fn submit(
     {
         return Ok(before);
     }
-    let places = match plan(&desk.connection, &tenant, &jobs, desk.next_job)? {
+    let mut places = match plan(&desk.connection, &tenant, &jobs)? {
         Ok(places) => places,
         Err(refusal) => return Ok(Err(refusal)),
     };
@@ -33,6 +33,10 @@ pub(super) fn submit(
     if let Some(refusal) = full(desk, &tenant, n_new) {
         return Ok(Err(refusal));
     }
+    let is_same = |place: &&Place| matches!(place, Place::Same { .. });
+    let n_numbers = places.len() - places.iter().filter(is_same).count();
+    let first = first.as_ref().and_then(number::of);
+    plan::number(&mut places, first.unwrap_or_else(|| desk.numbers.take(n_numbers)));
     if let Some(idempotency) = &idempotency {
         remember(&desk.connection, &tenant_name, idempotency, &places)?;
     }
@@ -134,7 +138,6 @@ fn write(desk: &mut Desk, jobs: Vec<NewJob>, places: &[Place]) -> Result<Submitt
             Place::New { id, .. } | Place::Over { id } => {
                 row::insert_spec(&mut insert_spec, *id, &job.spec)?;
                 draft.records.insert(*id, begin(job, place, now));
-                desk.next_job = *id + 1;
             }
         }
         if let Place::New { blockers, .. } = place {
@@ -152,11 +155,13 @@ fn write(desk: &mut Desk, jobs: Vec<NewJob>, places: &[Place]) -> Result<Submitt
     };
     let changed = draft.fences.iter().filter_map(before).collect();
     let mut records = draft.records;
-    let jobs: Vec<Record> = if is_new.iter().all(|is_new| *is_new) {
-        places.iter().filter_map(|place| records.remove(&place.id())).collect()
+    // A record is large: it is moved once, if nobody else is answered with it.
+    let mut jobs: Vec<Record> = Vec::with_capacity(places.len());
+    if is_new.iter().all(|is_new| *is_new) {
+        jobs.extend(places.iter().filter_map(|place| records.remove(&place.id())));
     } else {
-        places.iter().filter_map(|place| records.get(&place.id()).cloned()).collect()
-    };
+        jobs.extend(places.iter().filter_map(|place| records.get(&place.id()).cloned()));
+    }
     Ok(Submitted { jobs, is_new, changed })
 }
 
