@@ -5,7 +5,8 @@
 //! are needed, or if it takes only what the wide job leaves.
 //!
 //! Waiting has an end: an attempt of unknown length is waited for only so long. Then the slots
-//! beside it are anybody's, whatever wide jobs come.
+//! beside it are anybody's, whatever wide jobs come. One that outran its prediction by far is
+//! expected to take so much longer that everybody can use the slots beside it.
 
 use model::{JobId, Millis, Timestamp};
 
@@ -21,6 +22,9 @@ pub(crate) struct Reservation {
     pub(crate) job: JobId,
     /// When the wide job is expected to start.
     pub(crate) until: Timestamp,
+    /// How long jobs of unknown length count, where they may borrow slots: the wide job waits for
+    /// an attempt that outran its prediction, and nobody knows for how long.
+    pub(crate) unknown: Option<Millis>,
     /// What it will leave then.
     pub(crate) slots_left: u32,
     pub(crate) amounts_left: Vec<(NameIx, u64)>,
@@ -42,7 +46,8 @@ impl Reservation {
     /// Whether a job of this predicted length is done before the wide job starts. Once that is
     /// due at any moment, nobody is: who would be late then could be followed by others for ever.
     fn outlasts(&self, estimate: Option<Millis>, now: Timestamp) -> bool {
-        now < self.until && estimate.is_some_and(|estimate| now + estimate <= self.until)
+        let length = estimate.or(self.unknown);
+        now < self.until && length.is_some_and(|length| now + length <= self.until)
     }
 
     fn has_left(&self, class: &ClassKey) -> bool {
@@ -151,10 +156,13 @@ impl World {
                 && amounts.iter().zip(&class.amounts).all(|((_, free), (_, need))| free >= need);
             if all_at_once && has_room {
                 let left = amounts.iter().zip(&class.amounts);
+                let mut last = ends[..=at].iter().filter(|(other, _)| other == end);
+                let is_late = last.any(|(_, running)| self.is_late(running));
                 return Some(Reservation {
                     worker,
                     job: waiting.id.clone(),
                     until: *end,
+                    unknown: is_late.then_some(Millis(self.policy.reserve_wait_max.0 / 2)),
                     slots_left: slots - class.slots,
                     amounts_left: left
                         .map(|((name, free), (_, need))| (*name, free - need))
@@ -180,5 +188,10 @@ impl World {
             length = length.max(LATE_MIN.0).saturating_mul(2);
         }
         Some(running.started + Millis(length))
+    }
+
+    /// Whether an attempt has outrun its prediction.
+    fn is_late(&self, running: &Running) -> bool {
+        running.estimate.is_some_and(|estimate| estimate < self.now.since(running.started))
     }
 }

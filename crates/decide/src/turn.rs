@@ -168,8 +168,10 @@ impl World {
             let Some(job) = self.oldest(line, scope) else { continue };
             let Waiting { standing, id, .. } = &self.queue.jobs[job];
             if standing.ready < before {
-                let (ready, level) = (standing.ready, self.level(lane.key()));
+                let ready = standing.ready;
                 let is_calm = !self.is_desperate(ready);
+                // Of those who have waited for far too long the oldest goes, whatever the shares.
+                let level = self.level(lane.key()).map(|level| if is_calm { level } else { 0 });
                 let rank = Rank { turn, is_calm, is_patient: false, level, key: 0, ready, id };
                 look.compare(rank, Pick { line: *ix, job });
                 first = first.min(ready);

@@ -97,8 +97,8 @@ pub struct Policy {
     pub guard: Option<Guard>,
     /// Whether slots are kept for a wide job until all of them are free.
     pub reserve: bool,
-    /// An attempt that is late by this much, or that has run for so long and nobody predicted it,
-    /// is not waited for any longer: no slot is kept beside it.
+    /// An attempt that has run for so long and nobody predicted it is not waited for any longer: no
+    /// slot is kept beside it.
     pub reserve_wait_max: Millis,
 }
 

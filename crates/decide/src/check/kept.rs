@@ -146,7 +146,13 @@ fn is_awaited(ledger: &Ledger<'_>, other: &Job, job: &Job, worker: &Worker) -> b
         room.holds(other).then_some((moment, room))
     });
     start.is_some_and(|(start, room)| {
-        let end = job.estimate.map(|estimate| before.now + estimate);
+        // Beside what is late, a job of unknown length counts half of what anybody is waited for.
+        let is_late = |run: &Attempt| {
+            run.estimate.is_some_and(|estimate| run.started + estimate < before.now)
+        };
+        let lends = ends.iter().any(|(end, run)| *end == start && is_late(run));
+        let unknown = lends.then_some(Millis(before.policy.reserve_wait_max.0 / 2));
+        let end = job.estimate.or(unknown).map(|length| before.now + length);
         let is_done = before.now < start && end.is_some_and(|end| end <= start);
         !is_done && !fits_beside(job, other, &room)
     })

@@ -141,8 +141,9 @@ fn an_attempt_that_outruns_its_prediction_is_expected_to_take_twice_as_long() {
     assert!(beside_late(101, 100).is_empty());
     assert_eq!(beside_late(201, 199), ["2"]);
     assert!(beside_late(201, 200).is_empty());
-    // It will be over some day: what cannot be done by then waits.
-    assert_eq!(reason(&beside(Some(100), 100_000, |_| ()), "1"), Some(Reason::Reserved));
+    // A job of unknown length counts half an hour there.
+    assert_eq!(reason(&beside(Some(100), 1_601, |_| ()), "1"), Some(Reason::Reserved));
+    assert_eq!(jobs_placed(&beside(Some(100), 3_201, |_| ())), ["1"]);
 }
 
 #[test]
