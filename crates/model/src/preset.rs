@@ -123,7 +123,7 @@ impl Shortest {
         length: 400,
         on_demand: 5,
         patience_min: Millis::from_secs(210),
-        patience_drain: Fixed::thousandths(750),
+        patience_drain: Fixed::thousandths(800),
         patience_crowd: Fixed::thousandths(1_400),
     };
 }
