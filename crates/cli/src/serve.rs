@@ -12,7 +12,8 @@ use store::{Options as StoreOptions, Sqlite, Store};
 use tokio_util::sync::CancellationToken;
 
 use crate::print::{self, Failure};
-use crate::settings::{self, Length};
+use crate::settings::{All, Said, Settings};
+use crate::spec::pairs;
 use crate::work;
 
 /// The database, in the data directory.
@@ -24,28 +25,34 @@ pub(crate) const MEMORY: &str = ":memory:";
 
 /// Options of `maitre serve`.
 #[derive(Args, Clone)]
+#[command(after_help = "\
+Every setting can be given in a file, as a variable (`MAITRE_LEASE` for `lease`)
+and as a flag (`--set lease=30s`): `maitre config` lists them, with their values.")]
 pub(crate) struct Options {
     /// Settings; `maitre.toml` in the working directory is read if it is there.
     #[arg(long, env = "MAITRE_CONFIG", value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Where to listen; only addresses of this machine are allowed.
-    #[arg(long, env = "MAITRE_LISTEN", value_name = "ADDRESS")]
-    listen: Option<SocketAddr>,
+    /// Where to listen; others can connect only with tokens and TLS.
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
     /// Where jobs are kept; `:memory:` forgets them at the end.
-    #[arg(long, env = "MAITRE_DATA_DIR", value_name = "DIR")]
-    data_dir: Option<PathBuf>,
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<String>,
     /// Workers give a sign of life this often.
-    #[arg(long, env = "MAITRE_HEARTBEAT", value_name = "LENGTH")]
-    heartbeat: Option<Length>,
+    #[arg(long, value_name = "LENGTH")]
+    heartbeat: Option<String>,
     /// A worker that gives none for so long has lost its attempts.
-    #[arg(long, env = "MAITRE_LEASE", value_name = "LENGTH")]
-    lease: Option<Length>,
+    #[arg(long, value_name = "LENGTH")]
+    lease: Option<String>,
     /// Finished jobs are kept for so long.
-    #[arg(long, env = "MAITRE_RETENTION", value_name = "LENGTH")]
-    retention: Option<Length>,
+    #[arg(long, value_name = "LENGTH")]
+    retention: Option<String>,
     /// Unfinished jobs that one tenant may have.
-    #[arg(long, env = "MAITRE_TENANT_JOBS_MAX", value_name = "N")]
-    tenant_jobs_max: Option<u64>,
+    #[arg(long, value_name = "N")]
+    tenant_jobs_max: Option<String>,
+    /// Any setting; `maitre config` lists them. May be given several times.
+    #[arg(long = "set", value_name = "SETTING=VALUE")]
+    set: Vec<String>,
 }
 
 /// Options of `maitre dev`.
@@ -59,8 +66,7 @@ pub(crate) struct DevOptions {
 
 /// Runs a scheduler until it is told to stop.
 pub(crate) fn serve(options: &Options) -> Result<(), Failure> {
-    let file = settings::read(options.config.as_deref())?;
-    let (config, data_dir) = options.over(&file);
+    let All { config, data_dir } = options.settings()?.all;
     run(config, &data_dir, |server, stop| async move {
         print::note(&format!("maitre listens on {}", server.address));
         ended(server.run(stop.cancelled_owned()).await)
@@ -69,12 +75,14 @@ pub(crate) fn serve(options: &Options) -> Result<(), Failure> {
 
 /// Runs a scheduler and a worker that runs any command, until it is told to stop.
 pub(crate) fn dev(options: &DevOptions) -> Result<(), Failure> {
-    let file = settings::read(options.serve.config.as_deref())?;
-    let (config, data_dir) = options.serve.over(&file);
-    let section = options.work.over(file.worker)?;
+    let settings = options.serve.settings()?;
+    let All { config, data_dir } = settings.all;
+    let section = options.work.over(settings.worker)?;
+    let tls_cert = config.tls_cert.clone();
     run(config, &data_dir.clone(), |server, stop| async move {
         let address = server.address;
-        let (worker, name) = work::exec_worker(&format!("http://{address}"), section)?;
+        let door = own_door(&server, tls_cert.as_deref())?;
+        let (worker, name) = work::exec_worker(&door, section)?;
         print::note(&welcome(address, &data_dir, &name));
         let working = CancellationToken::new();
         let work = tokio::spawn(report(worker.run(working.clone())));
@@ -85,6 +93,17 @@ pub(crate) fn dev(options: &DevOptions) -> Result<(), Failure> {
             let _ = work.await;
         };
         ended(server.run(leave).await)
+    })
+}
+
+/// How a worker in this process comes to its scheduler.
+fn own_door(server: &Server, tls_cert: Option<&Path>) -> Result<work::Door, Failure> {
+    let scheme = if tls_cert.is_some() { "https" } else { "http" };
+    let ca_pem = tls_cert.map(fs::read_to_string).transpose();
+    Ok(work::Door {
+        url: format!("{scheme}://{}", server.address),
+        token: server.worker_token().map(|token| token.reveal().to_owned()),
+        ca_pem: ca_pem.context("could not read the certificate")?,
     })
 }
 
@@ -100,7 +119,16 @@ fn ended(outcome: Result<(), server::Error>) -> Result<(), Failure> {
 }
 
 fn failed(error: server::Error) -> Failure {
-    Failure::Other(error.into())
+    match error {
+        server::Error::Config(error) => {
+            let hint = Some(error.hint.to_owned());
+            Failure::Input { error: error.to_string(), hint }
+        }
+        error @ (server::Error::Listen { .. }
+        | server::Error::Store(_)
+        | server::Error::Serve(_)
+        | server::Error::Ended(_)) => Failure::Other(error.into()),
+    }
 }
 
 fn welcome(address: SocketAddr, data_dir: &Path, worker: &str) -> String {
@@ -118,20 +146,26 @@ fn welcome(address: SocketAddr, data_dir: &Path, worker: &str) -> String {
 }
 
 impl Options {
-    /// What the file says, unless a flag or the environment says otherwise.
-    fn over(&self, file: &settings::File) -> (Config, PathBuf) {
-        let mut config = file.config();
-        let set = |field: &mut model::Millis, given: Option<Length>| {
-            if let Some(length) = given {
-                *field = length.millis();
-            }
+    /// What the flags say.
+    pub(crate) fn flags(&self) -> Result<Vec<Said>, Failure> {
+        let own = [
+            ("--listen", "listen", &self.listen),
+            ("--data-dir", "data_dir", &self.data_dir),
+            ("--heartbeat", "heartbeat", &self.heartbeat),
+            ("--lease", "lease", &self.lease),
+            ("--retention", "retention", &self.retention),
+            ("--tenant-jobs-max", "tenant_jobs_max", &self.tenant_jobs_max),
+        ];
+        let said = |(flag, key, text): (&str, &str, &Option<String>)| {
+            text.as_ref().map(|text| Said::by_flag(flag, key, text))
         };
-        set(&mut config.heartbeat, self.heartbeat);
-        set(&mut config.lease, self.lease);
-        set(&mut config.retention, self.retention);
-        config.listen = self.listen.unwrap_or(config.listen);
-        config.tenant_jobs_max = self.tenant_jobs_max.unwrap_or(config.tenant_jobs_max);
-        (config, self.data_dir.clone().unwrap_or_else(|| file.data_dir()))
+        let set = pairs("--set", &self.set)?;
+        let set = set.into_iter().map(|(key, text)| Said::by_flag("--set", &key, &text));
+        Ok(own.into_iter().filter_map(said).chain(set).collect())
+    }
+
+    fn settings(&self) -> Result<Settings, Failure> {
+        Settings::checked(self.config.as_deref(), self.flags()?)
     }
 }
 
@@ -141,15 +175,11 @@ fn run<F: Future<Output = Result<(), Failure>>>(
     data_dir: &Path,
     body: impl FnOnce(Server, CancellationToken) -> F,
 ) -> Result<(), Failure> {
-    config.check().map_err(|error| Failure::Input {
-        error: error.to_string(),
-        hint: Some(error.hint.to_owned()),
-    })?;
     logging();
     let options = StoreOptions {
-        log_bytes_max: config.log_bytes_max,
-        jobs_max: config.jobs_max,
-        tenant_jobs_max: config.tenant_jobs_max,
+        log_bytes_max: config.limits.log_bytes_max,
+        jobs_max: config.limits.jobs_max,
+        tenant_jobs_max: config.limits.tenant_jobs_max,
         patience: config.patience,
         ..StoreOptions::default()
     };
@@ -174,7 +204,10 @@ fn run<F: Future<Output = Result<(), Failure>>>(
 }
 
 /// The store in `data_dir`, and the lock that says whose it is.
-fn open(data_dir: &Path, options: StoreOptions) -> Result<(Sqlite, Option<File>), Failure> {
+pub(crate) fn open(
+    data_dir: &Path,
+    options: StoreOptions,
+) -> Result<(Sqlite, Option<File>), Failure> {
     let unusable = |error: store::Error| Failure::Other(anyhow!(error).context("open the store"));
     if data_dir == Path::new(MEMORY) {
         return Ok((Sqlite::in_memory(options).map_err(unusable)?, None));
@@ -232,6 +265,10 @@ pub(crate) fn logging() {
         .with_default_directive(tracing::Level::WARN.into())
         .with_env_var("MAITRE_LOG")
         .from_env_lossy();
+    // What passes on the wire is not for logs: there are tokens in it.
+    let quiet = ["h2=info", "hyper=info", "hyper_util=info", "rustls=info", "tower=info"];
+    let quiet = quiet.iter().filter_map(|directive| directive.parse().ok());
+    let filter = quiet.fold(filter, tracing_subscriber::EnvFilter::add_directive);
     // In a test, somebody else may have set it up.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)

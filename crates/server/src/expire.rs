@@ -53,6 +53,17 @@ impl Scheduler {
                 self.is_dirty |= self.world.n_queued() > 0;
                 self.timers.set(now + SWEEP_EVERY, Timer::Sweep);
             }
+            Timer::Leads => {
+                self.renew_leads();
+                self.lead_schedules();
+                self.timers.set(now + self.renew_leads_every(), Timer::Leads);
+            }
+            Timer::Stale => {
+                self.look_for_stale(now);
+                self.timers.set(now + self.stale_every(), Timer::Stale);
+            }
+            Timer::Schedules => self.recurring.is_dirty = true,
+            Timer::Lane(_) => self.detection.is_dirty = true,
         }
     }
 

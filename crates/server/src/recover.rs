@@ -33,6 +33,9 @@ pub(crate) async fn recover(
     let world = World::new(Preset::Balanced.policy(), seed);
     let mut scheduler = Scheduler::new(Arc::clone(&config), Arc::clone(&store), world, hub);
     for setting in store.settings().await? {
+        if setting.kind == SettingKind::Token {
+            continue;
+        }
         let is_policy = setting.kind == SettingKind::Policy;
         match understand(&setting) {
             Ok(understood) => scheduler.set(understood),

@@ -81,7 +81,10 @@ impl Scheduler {
         };
         for (claim, answer) in claiming.into_iter().zip(answers) {
             match answer {
-                Claimed::Won(record) => self.won(*record),
+                Claimed::Won(record) => {
+                    self.counters.add("claims_won", 1);
+                    self.won(*record);
+                }
                 Claimed::Lost(record) => {
                     self.counters.add("claims_lost", 1);
                     self.take_back(&claim.job);

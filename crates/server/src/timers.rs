@@ -25,6 +25,14 @@ pub(crate) enum Timer {
     Forget,
     /// Rules that look at the time may have changed their minds.
     Sweep,
+    /// What this scheduler leads is prolonged.
+    Leads,
+    /// Attempts that nobody heard of are looked for.
+    Stale,
+    /// A recurring job may be due.
+    Schedules,
+    /// A lane may have something to do.
+    Lane(String),
 }
 
 /// Timers by their moment.

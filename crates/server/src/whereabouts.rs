@@ -144,6 +144,11 @@ impl Jobs {
         slots.fold(0, u32::saturating_add)
     }
 
+    /// The jobs that workers have.
+    pub(crate) fn live_jobs(&self) -> impl Iterator<Item = &JobId> {
+        self.of_worker.values().flatten()
+    }
+
     /// The workers that have jobs.
     pub(crate) fn workers(&self) -> impl Iterator<Item = &WorkerId> {
         self.of_worker.keys()

@@ -12,3 +12,5 @@ mod lists;
 mod unprivileged;
 mod bulk;
 mod overview;
+mod janitor;
+mod doors;

@@ -176,10 +176,10 @@ fn a_flag_goes_before_the_environment_and_that_before_the_file() {
     let mut serve = site.command(&["serve"]);
     let told = serve.env("MAITRE_LEASE", "60s").env("MAITRE_JOBS_MAX", "many").output().unwrap();
     let told = String::from_utf8(told.stderr).unwrap();
-    assert!(told.contains("the environment") && told.contains("many"), "{told}");
+    assert!(told.contains("MAITRE_JOBS_MAX") && told.contains("many"), "{told}");
     std::fs::write(site.path("maitre.toml"), "leese = \"5s\"\n").unwrap();
     let told = site.refused(&["serve"]);
-    assert!(told.contains("line 1") && told.contains("leese"), "{told}");
+    assert!(told.contains("maitre.toml:1") && told.contains("did you mean `lease`"), "{told}");
 }
 
 #[test]

@@ -7,8 +7,8 @@ use rusqlite::{Connection, OptionalExtension as _, Result, params};
 
 use super::fault::unreadable;
 use super::plan::{self, Place, plan};
-use super::row;
 use super::writer::Desk;
+use super::{notice, row};
 use crate::{Idempotency, NewJob, Refusal, Repeat, Submission, Submitted, number, transition};
 
 pub(super) fn submit(
@@ -191,6 +191,7 @@ fn insert(desk: &mut Desk, draft: &Draft, places: &[Place]) -> Result<()> {
             None if record.state.is_terminal() => {
                 let mut insert = desk.connection.prepare_cached(row::INSERT_FINISHED)?;
                 row::insert_finished(&mut insert, *id, record)?;
+                notice::note(&desk.connection, *id, record)?;
             }
             None => {
                 row::insert_job(&mut insert_job, *id, record)?;

@@ -103,6 +103,9 @@ impl Twins {
         same(&memory.runs(since, 9).await.unwrap(), &sqlite.runs(since, 9).await.unwrap(), "runs");
         let settings = (memory.settings().await.unwrap(), sqlite.settings().await.unwrap());
         same(&settings.0, &settings.1, "settings");
+        let retry = model::Retry::DEFAULT;
+        let notices = (memory.notices(retry, 99).await, sqlite.notices(retry, 99).await);
+        same(&notices.0.unwrap(), &notices.1.unwrap(), "notices");
         for number in 0..60 {
             let id = JobId::number(number);
             let job = memory.job(id.clone()).await.unwrap();
