@@ -331,6 +331,7 @@ impl World {
             sharer.workspaces_used += u32::from(holds == Some(AskIx::Any));
         });
         self.in_flight += cost;
+        self.occupied.add(slots, running.estimate);
         if let Some(kind) = kind {
             self.kind(kind).n_running += 1;
         }
@@ -355,6 +356,7 @@ impl World {
             sharer.workspaces_used -= u32::from(holds == Some(AskIx::Any));
         });
         self.in_flight -= cost;
+        self.occupied.subtract(slots, running.estimate);
         if let Some(kind) = kind {
             self.kind(kind).n_running -= 1;
         }

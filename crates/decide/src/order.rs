@@ -189,15 +189,18 @@ fn weigh(policy: &Policy, rule: Rule, points: i64) -> i64 {
     }
 }
 
-/// What is left of 65536 after zero to seven of the eight steps of priority that make a half.
-const STEPS: [i64; 8] = [65_536, 60_097, 55_109, 50_535, 46_341, 42_495, 38_968, 35_734];
+/// What is left of 65536 after zero to fifteen of the sixteen steps of priority that make a half.
+const STEPS: [i64; 16] = [
+    65_536, 62_757, 60_097, 57_549, 55_109, 52_772, 50_535, 48_393, 46_341, 44_376, 42_495, 40_693,
+    38_968, 37_316, 35_734, 34_219,
+];
 
-/// A length as it counts at a priority: half for every eight steps up, double for eight down.
+/// A length as it counts at a priority: half for sixteen steps up, double for sixteen down.
 fn scaled_by_priority(length: i64, priority: i32) -> i64 {
     let priority = priority.clamp(-PRIORITY_SCORED_MAX, PRIORITY_SCORED_MAX);
-    let step = usize::try_from(priority.rem_euclid(8)).expect("it is zero to seven");
+    let step = usize::try_from(priority.rem_euclid(16)).expect("it is zero to fifteen");
     let scaled = length * STEPS[step] / STEPS[0];
-    match priority.div_euclid(8) {
+    match priority.div_euclid(16) {
         halves @ 0.. => scaled >> halves,
         doubles => scaled << -doubles,
     }

@@ -20,6 +20,8 @@ pub(crate) struct WhoseTurn<'a> {
 pub(crate) struct Rank<'a> {
     /// `None` where it is anybody's turn.
     pub(crate) turn: Option<WhoseTurn<'a>>,
+    /// Whether it has not waited for far too long: then shares do not count.
+    pub(crate) is_calm: bool,
     /// What its tenant has had for its weight, if it competes by that.
     pub(crate) level: Option<i128>,
     /// Whether it has not waited for too long.
@@ -32,7 +34,7 @@ pub(crate) struct Rank<'a> {
 impl<'a> Rank<'a> {
     /// The same, without the share of its tenant.
     fn beside(&self) -> impl Ord + use<'a> {
-        (self.turn, self.is_patient, self.key, self.ready, self.id)
+        (self.turn, self.is_calm, self.is_patient, self.key, self.ready, self.id)
     }
 }
 
@@ -49,7 +51,7 @@ impl<'a> Shared<'a> {
     pub(crate) fn rank(self, key: &'a OrderKey) -> Rank<'a> {
         let OrderKey { major, ready, id } = key;
         let (turn, level, key) = (self.turn, self.level, major - self.offset);
-        Rank { turn, is_patient: true, level, key, ready: *ready, id }
+        Rank { turn, is_calm: true, is_patient: true, level, key, ready: *ready, id }
     }
 }
 

@@ -4,13 +4,14 @@
 //! A job that comes after the wide one may still use the free slots if it will be done before they
 //! are needed, or if it takes only what the wide job leaves.
 //!
-//! Waiting has an end: an attempt that is late, or of unknown length, is waited for only so long.
-//! Then the slots beside it are anybody's, whatever wide jobs come.
+//! Waiting has an end: an attempt of unknown length is waited for only so long. Then the slots
+//! beside it are anybody's, whatever wide jobs come. One that outran its prediction by far is
+//! expected to take so much longer that everybody can use the slots beside it.
 
 use model::{JobId, Millis, Timestamp};
 
 use crate::catalogue::ClassKey;
-use crate::table::{JobIx, NameIx, WorkerIx};
+use crate::table::{ClassIx, JobIx, NameIx, WorkerIx};
 use crate::waiting::Waiting;
 use crate::world::{Running, World};
 
@@ -21,6 +22,9 @@ pub(crate) struct Reservation {
     pub(crate) job: JobId,
     /// When the wide job is expected to start.
     pub(crate) until: Timestamp,
+    /// How long jobs of unknown length count, where they may borrow slots: the wide job waits for
+    /// an attempt that outran its prediction, and nobody knows for how long.
+    pub(crate) unknown: Option<Millis>,
     /// What it will leave then.
     pub(crate) slots_left: u32,
     pub(crate) amounts_left: Vec<(NameIx, u64)>,
@@ -30,6 +34,8 @@ pub(crate) struct Reservation {
 const LOOKED_AT_MAX: usize = 256;
 /// At most so many wide jobs have a worker kept for them in one round.
 const RESERVATIONS_MAX: usize = 64;
+/// A prediction that is outrun is doubled from here on.
+const LATE_MIN: Millis = Millis::from_secs(1);
 
 impl Reservation {
     /// Whether a job can run beside it without delaying the wide job.
@@ -40,7 +46,8 @@ impl Reservation {
     /// Whether a job of this predicted length is done before the wide job starts. Once that is
     /// due at any moment, nobody is: who would be late then could be followed by others for ever.
     fn outlasts(&self, estimate: Option<Millis>, now: Timestamp) -> bool {
-        now < self.until && estimate.is_some_and(|estimate| now + estimate <= self.until)
+        let length = estimate.or(self.unknown);
+        now < self.until && length.is_some_and(|length| now + length <= self.until)
     }
 
     fn has_left(&self, class: &ClassKey) -> bool {
@@ -86,6 +93,15 @@ impl World {
         let before = self.reservations.len();
         self.reservations.retain(|own| own.job != *id);
         self.is_unkept |= self.reservations.len() < before;
+    }
+
+    /// Whether every worker for this class is kept already. Who waits there does so behind a wide
+    /// job that goes first; behind it the shortest go on, or a drained worker would serve them
+    /// as they came.
+    pub(crate) fn has_only_kept(&self, class: ClassIx) -> bool {
+        let is_kept = |ix: WorkerIx| self.reservations.iter().any(|own| own.worker == ix);
+        let fit = self.fleet.catalogue.classes[class].key.fit;
+        !self.reservations.is_empty() && self.fleet.matching(fit).all(is_kept)
     }
 
     /// Keeps the worker, of `pool` if given, that will have room for the job first, if any will.
@@ -140,10 +156,13 @@ impl World {
                 && amounts.iter().zip(&class.amounts).all(|((_, free), (_, need))| free >= need);
             if all_at_once && has_room {
                 let left = amounts.iter().zip(&class.amounts);
+                let mut last = ends[..=at].iter().filter(|(other, _)| other == end);
+                let is_late = last.any(|(_, running)| self.is_late(running));
                 return Some(Reservation {
                     worker,
                     job: waiting.id.clone(),
                     until: *end,
+                    unknown: is_late.then_some(Millis(self.policy.reserve_wait_max.0 / 2)),
                     slots_left: slots - class.slots,
                     amounts_left: left
                         .map(|((name, free), (_, need))| (*name, free - need))
@@ -155,16 +174,24 @@ impl World {
     }
 
     /// When an attempt is expected to end; `None` if it is not waited for any longer. One that
-    /// nobody predicted is expected to run for as long again as it has; one that overran its
-    /// prediction is expected to end now.
+    /// nobody predicted is expected to run for as long again as it has. One that outran its
+    /// prediction is expected to take twice as long as predicted, and twice that once it outruns
+    /// that: who is late is seldom about to end, and meanwhile short jobs can use the free slots.
     fn predicted_end(&self, running: &Running) -> Option<Timestamp> {
-        let wait_max = self.policy.reserve_wait_max;
-        let Some(estimate) = running.estimate else {
-            let elapsed = self.now.since(running.started);
-            return (elapsed < wait_max).then(|| self.now + elapsed);
+        let elapsed = self.now.since(running.started);
+        let Some(Millis(estimate)) = running.estimate else {
+            let is_awaited = elapsed < self.policy.reserve_wait_max;
+            return is_awaited.then(|| self.now + elapsed);
         };
-        let end = running.started + estimate;
-        let is_late = end < self.now;
-        (!is_late || self.now.since(end) < wait_max).then(|| end.max(self.now))
+        let mut length = estimate;
+        while length < elapsed.0 {
+            length = length.max(LATE_MIN.0).saturating_mul(2);
+        }
+        Some(running.started + Millis(length))
+    }
+
+    /// Whether an attempt has outrun its prediction.
+    fn is_late(&self, running: &Running) -> bool {
+        running.estimate.is_some_and(|estimate| estimate < self.now.since(running.started))
     }
 }

@@ -105,8 +105,11 @@ impl World {
     /// The first job of a line that no worker with room is kept from.
     fn another(&mut self, line_ix: LineIx, scope: Scope) -> Option<JobIx> {
         let line = &self.queue.lines[line_ix];
-        let until = self.reservations.iter().map(|own| own.until).max();
-        let is_short = until.is_some_and(|until| self.now + line.length_min <= until);
+        let is_short = self.reservations.iter().any(|own| {
+            let length =
+                own.unknown.map_or(line.length_min, |unknown| unknown.min(line.length_min));
+            self.now + length <= own.until
+        });
         let class = &self.fleet.catalogue.classes[line.key.class].key;
         let is_open =
             |ix: WorkerIx| !self.would_be_guarded(ix, class, line.ready_min, line.scored_min);

@@ -29,6 +29,8 @@ pub(crate) struct Sharer {
     /// Slots of all its attempts, and the sum of when each of those slots was taken.
     pub(crate) slots_used: i64,
     pub(crate) slots_taken_at: i128,
+    /// When slots were last taken, and how many of them.
+    taken_last: (Timestamp, i64),
     /// Waiting work of known length, in slot-milliseconds, and slots asked for by the rest.
     pub(crate) backlog: Backlog,
     /// Whether jobs of it waited when the last decision began.
@@ -115,10 +117,14 @@ impl Sharer {
         i128::from(self.tenant.weight.in_thousandths().max(1))
     }
 
-    /// How much it will have had soon for its weight, if nothing ends. So each job that starts
-    /// counts at once, and who has been behind is not given all that is free.
+    /// How much it has had for its weight, in steps: between tenants at one step the shortest job
+    /// goes first. What started just now counts as a step for each slot, so that who has been
+    /// behind is not given all that is free.
     pub(crate) fn level(&self, now: Timestamp) -> i128 {
-        self.account(now + SOON) * LEVEL_UNIT / self.share()
+        let (taken_at, slots) = self.taken_last;
+        let taken_now = if taken_at == now { slots } else { 0 };
+        let account = self.account(now) + i128::from(taken_now) * LEVEL_STEP;
+        (account * 1_000).div_euclid(self.share() * LEVEL_STEP)
     }
 
     /// Adds slot-milliseconds to its account.
@@ -156,9 +162,25 @@ impl Sharer {
     pub(crate) fn start(&mut self, pool: NameIx, slots: u32, cost: Fixed, at: Timestamp) {
         self.slots_used += i64::from(slots);
         self.slots_taken_at += i128::from(slots) * i128::from(at.0);
+        self.take_at(at, i64::from(slots));
         *self.slots.entry(pool).or_default() += u64::from(slots);
         self.n_running += 1;
         self.in_flight += cost;
+    }
+
+    fn take_at(&mut self, at: Timestamp, slots: i64) {
+        if at > self.taken_last.0 {
+            self.taken_last = (at, 0);
+        }
+        if at == self.taken_last.0 {
+            self.taken_last.1 += slots;
+        }
+    }
+
+    fn give_back_at(&mut self, at: Timestamp, slots: i64) {
+        if at == self.taken_last.0 {
+            self.taken_last.1 -= slots;
+        }
     }
 
     pub(crate) fn move_slots(&mut self, from: NameIx, to: NameIx, slots: u32) {
@@ -169,22 +191,22 @@ impl Sharer {
     /// Its attempt started at another moment than was thought.
     pub(crate) fn restart(&mut self, slots: u32, from: Timestamp, to: Timestamp) {
         self.slots_taken_at += i128::from(slots) * i128::from(to.0 - from.0);
+        self.give_back_at(from, i64::from(slots));
+        self.take_at(to, i64::from(slots));
     }
 
     pub(crate) fn end(&mut self, pool: NameIx, slots: u32, cost: Fixed, started: Timestamp) {
         self.slots_used -= i64::from(slots);
         self.slots_taken_at -= i128::from(slots) * i128::from(started.0);
+        self.give_back_at(started, i64::from(slots));
         *self.slots.entry(pool).or_default() -= u64::from(slots);
         self.n_running -= 1;
         self.in_flight -= cost;
     }
 }
 
-/// Shares are compared as they will be after this time.
-const SOON: Millis = Millis::from_secs(1);
-
-/// Accounts are compared in these units for each thousandth of weight, so that little is rounded.
-const LEVEL_UNIT: i128 = 1_000_000;
+/// Shares are compared in steps of so many slot-milliseconds for each unit of weight.
+const LEVEL_STEP: i128 = 8_000;
 
 fn narrow(number: i128) -> i64 {
     i64::try_from(number).unwrap_or(if number < 0 { i64::MIN } else { i64::MAX })
@@ -276,6 +298,7 @@ impl Tenants {
             workspaces_used: 0,
             slots_used: 0,
             slots_taken_at: 0,
+            taken_last: (Timestamp(i64::MIN), 0),
             backlog: Backlog::default(),
             was_waiting: false,
         });

@@ -148,6 +148,9 @@ impl World {
         look: &mut Look<'a>,
     ) {
         let Some(before) = self.impatient_before() else { return };
+        if self.has_only_kept(lane.key().class) {
+            return;
+        }
         let mut first = before;
         for (oldest, ix) in lane.by_age() {
             // Lines whose oldest jobs are equally old are all looked at: ids tell those apart.
@@ -165,8 +168,11 @@ impl World {
             let Some(job) = self.oldest(line, scope) else { continue };
             let Waiting { standing, id, .. } = &self.queue.jobs[job];
             if standing.ready < before {
-                let (ready, level) = (standing.ready, self.level(lane.key()));
-                let rank = Rank { turn, is_patient: false, level, key: 0, ready, id };
+                let ready = standing.ready;
+                let is_calm = !self.is_desperate(ready);
+                // Of those who have waited for far too long the oldest goes, whatever the shares.
+                let level = self.level(lane.key()).map(|level| if is_calm { level } else { 0 });
+                let rank = Rank { turn, is_calm, is_patient: false, level, key: 0, ready, id };
                 look.compare(rank, Pick { line: *ix, job });
                 first = first.min(ready);
             }
@@ -191,7 +197,7 @@ impl World {
             };
             let Waiting { standing, id, .. } = &self.queue.jobs[job];
             let (ready, level) = (standing.ready, self.level(lane.key()));
-            let rank = Rank { turn, is_patient: true, level, key: 0, ready, id };
+            let rank = Rank { turn, is_calm: true, is_patient: true, level, key: 0, ready, id };
             look.compare(rank, Pick { line: ix, job });
         }
     }

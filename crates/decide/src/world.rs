@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::job::Needs;
-use model::policy::{Aging, Policy, Rule};
+use model::policy::{ASKED_SPAN, Aging, Policy, Rule};
 use model::{
     Budget, Cluster, Eviction, Fixed, JobId, JobType, Millis, Name, Resource, Timestamp, Traits,
 };
 
 use crate::chance::Chance;
+use crate::demand::Occupied;
 use crate::fleet::Fleet;
 use crate::index::Names;
 use crate::queue::Queue;
@@ -47,6 +48,10 @@ pub struct World {
     pub(crate) budget: Option<Budget>,
     /// Cost of all attempts.
     pub(crate) in_flight: Fixed,
+    /// Slots of all attempts, and for how long.
+    pub(crate) occupied: Occupied,
+    /// How much tenants ask for is counted over this time.
+    pub(crate) asked_span: Millis,
     pub(crate) cluster: Cluster,
     pub(crate) kinds: ByName<Kind>,
     pub(crate) resources: BTreeMap<NameIx, Resource>,
@@ -124,6 +129,8 @@ impl World {
             register: Register::new(seed),
             budget: None,
             in_flight: Fixed::ZERO,
+            occupied: Occupied::default(),
+            asked_span: ASKED_SPAN,
             cluster: Cluster::default(),
             kinds: ByName::default(),
             resources: BTreeMap::new(),

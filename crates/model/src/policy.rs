@@ -97,8 +97,8 @@ pub struct Policy {
     pub guard: Option<Guard>,
     /// Whether slots are kept for a wide job until all of them are free.
     pub reserve: bool,
-    /// An attempt that is late by this much, or that has run for so long and nobody predicted it,
-    /// is not waited for any longer: no slot is kept beside it.
+    /// An attempt that has run for so long and nobody predicted it is not waited for any longer: no
+    /// slot is kept beside it.
     pub reserve_wait_max: Millis,
 }
 
@@ -223,7 +223,7 @@ pub struct Aging {
 pub struct Shortest {
     /// A job ages as if it had become ready later by so many times its predicted length …
     pub length: i64,
-    /// … which counts as so many times shorter if a person waits for it. Eight steps of priority
+    /// … which counts as so many times shorter if a person waits for it. Sixteen steps of priority
     /// make it count half.
     pub on_demand: i64,
     /// Nobody loses patience before this.
@@ -244,7 +244,7 @@ pub const ASKED_SPAN: Millis = Millis::from_secs(1_200);
 pub const ASKED_SHARE: Fixed = Fixed::thousandths(850);
 
 /// How often rare work comes is counted over this time.
-pub const RARE_SPAN: Millis = Millis::from_secs(600);
+pub const RARE_SPAN: Millis = Millis::from_secs(1_200);
 
 /// Keeping slots that can run rare work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,13 +19,13 @@ impl Recent {
     pub fn add(&mut self, at: Timestamp, amount: i64, span: Millis) {
         let since = beginning(at, span);
         if since > self.since {
-            let is_next = since == self.since + span;
+            let is_next = since <= self.since + span;
             self.before = if is_next { self.amount } else { 0 };
             (self.since, self.amount) = (since, 0);
         }
-        if since == self.since {
+        if at >= self.since {
             self.amount = self.amount.saturating_add(amount);
-        } else if since + span == self.since {
+        } else if since + span >= self.since {
             self.before = self.before.saturating_add(amount);
         }
     }
@@ -37,7 +37,7 @@ impl Recent {
         let left = |amount: i64| scale(amount, span.0 - now.since(since).0, span.0);
         if since <= self.since {
             self.amount.saturating_add(left(self.before))
-        } else if since == self.since + span {
+        } else if since <= self.since + span {
             left(self.amount)
         } else {
             0

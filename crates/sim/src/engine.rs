@@ -35,6 +35,11 @@ pub trait Scheduler {
     fn n_conflicts(&self) -> u64 {
         0
     }
+    /// How long nobody who waits was passed over for ever in the last pass, if that is bounded: see
+    /// [`crate::promise`].
+    fn patience(&self) -> Option<Millis> {
+        None
+    }
     /// The next moment at which a pass may start something although nothing happened.
     fn wake_at(&self) -> Option<Timestamp> {
         None
@@ -92,6 +97,8 @@ pub struct Replay {
     pub n_passes: u64,
     /// How often one scheduler asked for a job that another had taken.
     pub n_conflicts: u64,
+    /// From when on patience was this, or up to a sixteenth less.
+    pub patience: Vec<(Timestamp, Millis)>,
 }
 
 impl Replay {
@@ -139,7 +146,8 @@ pub fn replay(
         };
     }
     let n_conflicts = run.scheduler.n_conflicts();
-    Ok(Replay { starts: run.starts, lost: run.lost, n_passes: run.n_passes, n_conflicts })
+    let Run { starts, lost, n_passes, patience, .. } = run;
+    Ok(Replay { starts, lost, n_passes, n_conflicts, patience })
 }
 
 /// Where a job is.
@@ -164,6 +172,7 @@ struct Run<'a> {
     places: Vec<Place>,
     starts: Vec<Start>,
     lost: Vec<Lost>,
+    patience: Vec<(Timestamp, Millis)>,
     /// By moment, then by the job's id. Those of attempts that came to nothing stay in there.
     ends: BinaryHeap<Reverse<(Timestamp, u32, usize)>>,
     weather: Option<Weather>,
@@ -195,6 +204,7 @@ impl<'a> Run<'a> {
             places: vec![Place::Waiting; n_jobs],
             starts: vec![Start::default(); n_jobs],
             lost: Vec::new(),
+            patience: Vec::new(),
             ends: BinaryHeap::new(),
             weather: conditions.failures.map(|failures| Weather::new(failures, n_workers)),
             seated: conditions.failures.map_or_else(Vec::new, |_| vec![Vec::new(); n_workers]),
@@ -315,7 +325,19 @@ impl<'a> Run<'a> {
         for seat in &seats {
             self.start(*seat);
         }
+        self.note_patience();
         seats.len()
+    }
+
+    fn note_patience(&mut self) {
+        let Some(Millis(patience)) = self.scheduler.patience() else { return };
+        let is_told = |(_, Millis(told)): &(_, Millis)| {
+            (patience..=patience.saturating_add(patience / 16)).contains(told)
+        };
+        if !self.patience.last().is_some_and(is_told) {
+            let told = Millis(patience.saturating_add(patience / 32));
+            self.patience.push((self.now, told));
+        }
     }
 
     fn start(&mut self, Seat { job, worker }: Seat) {

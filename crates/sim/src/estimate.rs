@@ -1,6 +1,6 @@
 //! What is believed about how long jobs run.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use model::{Fixed, Millis};
 
@@ -16,7 +16,8 @@ pub enum Estimates {
     User,
     /// The truth.
     Perfect,
-    /// The mean of earlier runs of the same tenant, type and key; none before the first.
+    /// Earlier runs of the same type and inputs, or of the same tenant, type and key, or of the
+    /// same type; but no more than submitters said.
     History,
     /// The truth times or divided by up to so much, by chance.
     Wrong(Fixed),
@@ -42,22 +43,66 @@ impl Estimates {
 pub(crate) struct Oracle {
     estimates: Estimates,
     seed: u64,
-    /// The last runs of each history, and their sum.
-    runs: Vec<(VecDeque<i64>, i64)>,
+    /// Jobs of one type with the same inputs, whoever submits them.
+    by_inputs: BTreeMap<(usize, usize), Runs>,
+    by_history: Vec<Runs>,
+    by_fit: Vec<Runs>,
 }
 
-/// Runs of one history that predictions are drawn from.
+/// The last runs of jobs that are alike.
+#[derive(Clone, Debug, Default)]
+struct Runs {
+    last: VecDeque<i64>,
+    sum: i64,
+    /// By how much each guess was wrong lately.
+    wrong: [i64; 2],
+}
+
+/// Runs that the first guess is drawn from …
 const RUNS_MAX: usize = 200;
+/// … and the second: it follows changes faster.
+const LATEST: usize = 5;
+/// What a guess was wrong by is forgotten over so many runs.
+const MEMORY: i64 = 16;
+
+impl Runs {
+    /// The mean of all, and that of the latest.
+    fn guesses(&self) -> Option<[i64; 2]> {
+        let count = |n: usize| i64::try_from(n).ok().filter(|n| *n > 0);
+        let latest = self.last.iter().rev().take(LATEST);
+        let (n, n_latest) = (count(self.last.len())?, count(latest.len())?);
+        Some([self.sum / n, latest.sum::<i64>() / n_latest])
+    }
+
+    /// Of both guesses the one that was nearer lately.
+    fn guess(&self) -> Option<Millis> {
+        let [all, latest] = self.guesses()?;
+        Some(Millis(if self.wrong[0] <= self.wrong[1] { all } else { latest }))
+    }
+
+    fn add(&mut self, ran: Millis) {
+        let guesses = self.guesses().into_iter().flatten();
+        for (wrong, guess) in self.wrong.iter_mut().zip(guesses) {
+            *wrong += (guess - ran.0).abs() - *wrong / MEMORY;
+        }
+        self.last.push_back(ran.0);
+        self.sum += ran.0;
+        if self.last.len() > RUNS_MAX {
+            self.sum -= self.last.pop_front().unwrap_or(0);
+        }
+    }
+}
 
 impl Oracle {
     pub(crate) fn new(workload: &Workload, estimates: Estimates, seed: u64) -> Self {
-        let runs = match estimates {
-            Estimates::History => vec![(VecDeque::new(), 0); workload.n_histories],
-            Estimates::None | Estimates::User | Estimates::Perfect | Estimates::Wrong(_) => {
-                Vec::new()
-            }
-        };
-        Self { estimates, seed, runs }
+        let empty = |n: usize| vec![Runs::default(); n];
+        Self {
+            estimates,
+            seed,
+            by_inputs: BTreeMap::new(),
+            by_history: empty(workload.n_histories),
+            by_fit: empty(workload.fits.len()),
+        }
     }
 
     /// How long a job that arrives now is believed to run.
@@ -66,12 +111,21 @@ impl Oracle {
             Estimates::None => None,
             Estimates::User => job.requested,
             Estimates::Perfect => Some(job.duration),
-            Estimates::History => {
-                let (runs, sum) = &self.runs[job.history];
-                sum.checked_div(i64::try_from(runs.len()).ok()?).map(Millis)
-            }
+            // Who knows how long a job may run knows that it does not run longer.
+            Estimates::History => match (self.recall(job), job.requested) {
+                (Some(ran), Some(requested)) => Some(ran.min(requested)),
+                (ran, requested) => ran.or(requested),
+            },
             Estimates::Wrong(factor) => Some(self.mistaken(job, factor)),
         }
+    }
+
+    /// What is known about jobs like this one: with its inputs, of its history, or of its type.
+    fn recall(&self, job: &Job) -> Option<Millis> {
+        let inputs = job.label.and_then(|label| self.by_inputs.get(&(job.fit, label)));
+        let known = inputs.and_then(Runs::guess);
+        let known = known.or_else(|| self.by_history[job.history].guess());
+        known.or_else(|| job.requested.is_none().then(|| self.by_fit[job.fit].guess())?)
     }
 
     /// A job has ended after it ran for so long.
@@ -79,11 +133,10 @@ impl Oracle {
         if self.estimates != Estimates::History {
             return;
         }
-        let (runs, sum) = &mut self.runs[job.history];
-        runs.push_back(ran.0);
-        *sum += ran.0;
-        if runs.len() > RUNS_MAX {
-            *sum -= runs.pop_front().unwrap_or(0);
+        self.by_history[job.history].add(ran);
+        self.by_fit[job.fit].add(ran);
+        if let Some(label) = job.label {
+            self.by_inputs.entry((job.fit, label)).or_default().add(ran);
         }
     }
 

@@ -66,7 +66,8 @@ fn row(line: &str, reading: Reading) -> Result<Row, String> {
         slots,
         priority: 0,
         on_demand: false,
-        history_key: Some(Name::new(words[11])),
+        // Who asks for the same time again runs the same again, more or less.
+        history_key: Some(Name::new(&format!("{} {}", words[11], words[8]))),
         label: None,
     };
     Ok(match reading {

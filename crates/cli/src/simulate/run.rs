@@ -3,8 +3,7 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::Millis;
 use sim::preset::{self, Preset};
-use sim::promise::{self, Promise};
-use sim::{Baseline, Estimates, Fleet, Many, Measures, Replay, Scheduler, Workload};
+use sim::{Baseline, Estimates, Fleet, Many, Measures, Promise, Replay, Scheduler, Workload};
 
 use super::{Options, estimates, failure, window, wrong};
 use crate::print::{self, Failure};
@@ -52,12 +51,11 @@ pub(super) fn run(
     let replay = replay.map_err(failure)?;
     let took_s = bar.elapsed().as_secs_f64();
     bar.finish_and_clear();
-    let stated = match &policy {
-        Policy::Baseline(_) => None,
-        Policy::Preset(policy, _) => promise::bound(policy, workload, fleet),
+    let promise = match options.under.bound() {
+        Some(bound) => Some(Promise::new(workload, &replay, bound)),
+        None if options.under.has_obstacles() => None,
+        None => Promise::stated(workload, fleet, &replay),
     };
-    let bound = options.under.bound().or(stated);
-    let promise = bound.map(|bound| Promise::new(workload, &replay, bound));
     let measures = Measures::new(workload, fleet, &replay);
     Ok(Outcome { policy: name.to_owned(), replay, measures, promise, took_s })
 }

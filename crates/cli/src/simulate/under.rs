@@ -129,6 +129,11 @@ impl Under {
         Ok(())
     }
 
+    /// Whether something other than the queue may keep a job waiting.
+    pub(crate) fn has_obstacles(&self) -> bool {
+        self.for_presets() || self.failures.is_some() || self.tick.is_some()
+    }
+
     /// What baselines know nothing of, if any of it was asked for.
     pub(crate) fn for_presets(&self) -> bool {
         let has_limits = !self.quota.is_empty() || !self.budget.is_empty();

@@ -64,7 +64,8 @@ pub(super) fn guard_max(ledger: &Ledger<'_>) -> Millis {
         .sum();
     let crowd = i128::from(patience_crowd.in_thousandths().max(1)) * slots;
     let n_waiting = i128::try_from(waiting().count()).unwrap_or(i128::MAX);
-    let part = i128::from(patience_drain.in_thousandths()) + n_waiting * 1_000_000 / crowd;
+    let crowd = (n_waiting * 1_000_000 / crowd).min(4_000);
+    let part = i128::from(patience_drain.in_thousandths()) + crowd;
     let more = i64::try_from(work / slots * part / 1_000).unwrap_or(i64::MAX);
     Millis(patience_min.0.saturating_add(more).saturating_mul(2))
 }
@@ -145,7 +146,13 @@ fn is_awaited(ledger: &Ledger<'_>, other: &Job, job: &Job, worker: &Worker) -> b
         room.holds(other).then_some((moment, room))
     });
     start.is_some_and(|(start, room)| {
-        let end = job.estimate.map(|estimate| before.now + estimate);
+        // Beside what is late, a job of unknown length counts half of what anybody is waited for.
+        let is_late = |run: &Attempt| {
+            run.estimate.is_some_and(|estimate| run.started + estimate < before.now)
+        };
+        let lends = ends.iter().any(|(end, run)| *end == start && is_late(run));
+        let unknown = lends.then_some(Millis(before.policy.reserve_wait_max.0 / 2));
+        let end = job.estimate.or(unknown).map(|length| before.now + length);
         let is_done = before.now < start && end.is_some_and(|end| end <= start);
         !is_done && !fits_beside(job, other, &room)
     })
@@ -171,18 +178,17 @@ fn may_wait_for(ledger: &Ledger<'_>, other: &Job, worker: &Worker) -> bool {
         && is_within_type_max(&earlier, other, worker)
 }
 
-/// When `run` is expected to end; `None` if it is late, or has run without a prediction, for longer
-/// than anybody is to wait for.
+/// When `run` is expected to end; `None` if it has run without a prediction for longer than anybody
+/// is to wait for. What is late takes twice as long, or twice that, and so on, but not below 2 s.
 fn expected_end(ledger: &Ledger<'_>, run: &Attempt) -> Option<Timestamp> {
     let (now, wait_max) = (ledger.before.now, ledger.before.policy.reserve_wait_max);
-    match run.estimate.map(|estimate| run.started + estimate) {
-        Some(end) if end >= now => Some(end),
-        Some(end) => (now.since(end) < wait_max).then_some(now),
-        None => {
-            let ran = now.since(run.started);
-            (ran < wait_max).then(|| now + ran)
-        }
-    }
+    let ran = now.since(run.started);
+    let Some(estimate) = run.estimate else { return (ran < wait_max).then(|| now + ran) };
+    let lengths =
+        std::iter::successors(Some(estimate.0.max(1_000)), |length| Some(length.saturating_mul(2)));
+    let longer = || lengths.skip(1).find(|length| *length >= ran.0).map(Millis);
+    let length = if estimate >= ran { Some(estimate) } else { longer() };
+    length.map(|length| run.started + length)
 }
 
 /// Slots of jobs that are placed on `worker` and that nobody is to wait for.

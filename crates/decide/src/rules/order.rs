@@ -8,7 +8,7 @@ use crate::rule::{Judge, Sheet};
 pub(super) const PRIORITY: Sheet = Sheet {
     rule: Rule::Priority,
     rewards: "The submitter's priority, clamped to ±16: 1024 for each step in `aging`; in \
-              `balanced`, eight steps give back half of what the length takes",
+              `balanced`, sixteen steps give back half of what the length takes",
     range: "-16384 … 16384 in `aging`",
     judge: Judge::Order,
 };
@@ -31,7 +31,7 @@ pub(super) const RARITY: Sheet = Sheet {
 pub(super) const ON_DEMAND: Sheet = Sheet {
     rule: Rule::OnDemand,
     rewards: "A job that a person waits for: 4096, and 32 for each second up to an hour, in \
-              `aging`; in `balanced`, three quarters of what the length takes",
+              `aging`; in `balanced`, four fifths of what the length takes",
     range: "0 … 119296 in `aging`",
     judge: Judge::Order,
 };

@@ -1,6 +1,6 @@
 //! `balanced`: guarantee, quota, live share; shortest first with patience; specialists, then fit.
 
-use model::policy::{ASKED_SPAN, Rule};
+use model::policy::{ASKED_SPAN, Rule, Shortest};
 use model::{Fixed, Metrics, Millis, Preset, Recent, Timestamp};
 
 use crate::specs::{JobSpec, WorkerSpec};
@@ -139,10 +139,10 @@ fn first_goes_first(one: impl FnOnce(JobSpec<'_>), two: impl FnOnce(JobSpec<'_>)
 }
 
 #[test]
-fn eight_steps_of_priority_make_a_job_count_half_as_long() {
+fn sixteen_steps_of_priority_make_a_job_count_half_as_long() {
     let against = |length_s| {
         first_goes_first(
-            |job| job.priority(8).estimate_s(100).done(),
+            |job| job.priority(16).estimate_s(100).done(),
             |job| job.estimate_s(length_s).done(),
         )
     };
@@ -151,15 +151,15 @@ fn eight_steps_of_priority_make_a_job_count_half_as_long() {
 }
 
 #[test]
-fn a_job_that_a_person_waits_for_counts_as_a_quarter_as_long() {
+fn a_job_that_a_person_waits_for_counts_as_a_fifth_as_long() {
     let against = |length_s| {
         first_goes_first(
             |job| job.on_demand().estimate_s(100).done(),
             |job| job.estimate_s(length_s).done(),
         )
     };
-    assert!(against(26));
-    assert!(!against(24));
+    assert!(against(21));
+    assert!(!against(19));
 }
 
 fn said(rule: Rule, describe: impl FnOnce(JobSpec<'_>)) -> String {
@@ -182,11 +182,11 @@ fn points_say_what_age_and_length_are_worth() {
 fn points_say_what_a_person_and_a_priority_give_back() {
     let length = PRESET.policy().shortest.length;
     let person = said(Rule::OnDemand, |job| job.on_demand().estimate_s(20).done());
-    assert_eq!(person, (15 * length).to_string());
-    let urgent = said(Rule::Priority, |job| job.priority(8).estimate_s(10).done());
+    assert_eq!(person, (16 * length).to_string());
+    let urgent = said(Rule::Priority, |job| job.priority(16).estimate_s(10).done());
     assert_eq!(urgent, (5 * length).to_string());
     let humble = said(Rule::Priority, |job| job.priority(-99).estimate_s(10).done());
-    assert_eq!(humble, (-30 * length).to_string());
+    assert_eq!(humble, (-10 * length).to_string());
 }
 
 #[test]
@@ -207,17 +207,31 @@ fn short_jobs_go_first_until_a_long_one_has_lost_its_patience() {
     assert!(!after(patience + 1));
 }
 
-#[test]
-fn whoever_has_lost_patience_goes_first_but_not_at_the_cost_of_another_tenants_share() {
+/// Tenant `b` has had far more than its share. Jobs 2 and 3 have waited for so long.
+fn waiting_for(age_s: i64) -> Vec<String> {
     let decision = decided(PRESET, |world| {
         world.worker("w").slots(2);
         world.tenant("a").completed(1).competes();
         world.tenant("b").completed(1).competes().lift(100_000);
         world.job("1").tenant("a").estimate_s(1);
-        world.job("2").tenant("a").estimate_s(900).age_s(100_000);
-        world.job("3").tenant("b").estimate_s(1).age_s(200_000);
+        world.job("2").tenant("a").estimate_s(900).age_s(age_s);
+        world.job("3").tenant("b").estimate_s(1).age_s(age_s + 1);
     });
-    assert_eq!(jobs_placed(&decision), ["2", "1"]);
+    jobs_placed(&decision)
+}
+
+#[test]
+fn whoever_has_lost_patience_goes_first_but_not_at_the_cost_of_another_tenants_share() {
+    // The two slots need 451 seconds for all three.
+    let Shortest { patience_min, patience_drain, patience_crowd, .. } = PRESET.policy().shortest;
+    let crowd = 3_000_000 / (2 * patience_crowd.in_thousandths());
+    let patience_ms = patience_min.0 + 451 * (patience_drain.in_thousandths() + crowd);
+    assert_eq!(waiting_for(patience_ms / 1_000 + 2), ["2", "1"]);
+}
+
+#[test]
+fn whoever_has_waited_for_twice_its_patience_goes_first_whatever_the_shares() {
+    assert_eq!(waiting_for(100_000), ["3", "2"]);
 }
 
 /// Where a job goes, of workers `a` and `b`; equal ones would leave it to `a`.

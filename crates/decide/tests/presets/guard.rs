@@ -66,7 +66,9 @@ fn a_job_takes_the_slot_once_it_has_waited_for_twice_its_patience() {
 #[test]
 fn the_detail_tells_when_the_guard_ends() {
     let decision = guarded(60, |_| ());
-    assert!(detail(&decision, "1").contains("it may take one in 5"), "{}", detail(&decision, "1"));
+    let twice = 2 * Preset::Balanced.policy().shortest.patience_min.0 / 1_000;
+    let told = format!("it may take one in {}", twice / 10);
+    assert!(detail(&decision, "1").contains(&told), "{}", detail(&decision, "1"));
 }
 
 #[test]

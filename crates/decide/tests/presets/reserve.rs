@@ -132,10 +132,18 @@ fn an_attempt_of_unknown_length_is_waited_for_until_it_has_run_for_an_hour() {
 }
 
 #[test]
-fn an_attempt_that_is_late_is_waited_for_for_an_hour() {
-    assert_eq!(reason(&beside(Some(7_200), 7_200, |_| ()), "1"), Some(Reason::Reserved));
-    assert_eq!(reason(&beside(Some(7_200), 10_799, |_| ()), "1"), Some(Reason::Reserved));
-    assert_eq!(jobs_placed(&beside(Some(7_200), 10_800, |_| ())), ["1"]);
+fn an_attempt_that_outruns_its_prediction_is_expected_to_take_twice_as_long() {
+    let beside_late = |ran_s: i64, length_s: i64| {
+        let short = move |world: &mut World| world.job("2").estimate_s(length_s).done();
+        jobs_placed(&beside(Some(100), ran_s, short))
+    };
+    assert_eq!(beside_late(101, 99), ["2"]);
+    assert!(beside_late(101, 100).is_empty());
+    assert_eq!(beside_late(201, 199), ["2"]);
+    assert!(beside_late(201, 200).is_empty());
+    // A job of unknown length counts half an hour there.
+    assert_eq!(reason(&beside(Some(100), 1_601, |_| ()), "1"), Some(Reason::Reserved));
+    assert_eq!(jobs_placed(&beside(Some(100), 3_201, |_| ())), ["1"]);
 }
 
 #[test]
@@ -165,7 +173,8 @@ fn a_wide_job_waits_for_what_ends_beside_an_attempt_that_does_not() {
 fn nobody_borrows_a_slot_once_the_wide_job_is_due_at_any_moment() {
     let decision = decided(Preset::Balanced, |world| {
         scene(world);
-        world.snapshot.attempts[0].estimate = Some(Millis::ZERO);
+        let attempt = &mut world.snapshot.attempts[0];
+        attempt.estimate = Some(NOW.since(attempt.started));
         world.snapshot.jobs[0].ready = NOW - Millis::from_secs(100_000);
         world.job("1").estimate_s(0);
     });

@@ -8,7 +8,7 @@ use sim::{
     seating,
 };
 
-use crate::bench::Bench;
+use crate::bench::{self, Bench};
 use crate::small;
 
 const OPTIONS: Options = Options {
@@ -199,4 +199,34 @@ fn jobs_that_outlast_every_worker_are_given_up() {
     let ended = sim::replay(&bench.workload, &bench.fleet, &mut preset, &under, &mut |_| {});
     let error = ended.expect_err("it never ends").to_string();
     assert!(error.contains("do workers last long enough?"), "{error}");
+}
+
+#[test]
+fn nobody_waits_longer_than_was_promised() {
+    let benches = [Some(bench::het("het90")), Some(bench::het("hetovl")), bench::kth_m()];
+    for (bench, n_jobs) in benches.into_iter().flatten().zip([18_709, 17_866, 3_000]) {
+        let bench = bench.first(n_jobs);
+        for estimates in [Estimates::Perfect, Estimates::History, Estimates::None] {
+            let options = Options { estimates, ..OPTIONS };
+            let replay = replay(&bench, balanced(), options, Conditions::default());
+            let promise = Promise::stated(&bench.workload, &bench.fleet, &replay);
+            let promise = promise.expect("it is stated");
+            assert_eq!(promise.n_violations, 0, "{estimates:?}: {promise:?}");
+        }
+    }
+}
+
+#[test]
+fn a_broken_promise_is_told() {
+    // The first job starts at once; then it is made to seem as if it had waited for half a day.
+    let rows: Vec<String> = (1..400).map(|id| format!("{id} {} 10000 a 1", id * 5)).collect();
+    let bench = small::bench(&format!("0 0 10000 a 1\n{}", rows.join("\n")), "1");
+    let mut replay = replay(&bench, balanced(), OPTIONS, Conditions::default());
+    let stated = |replay: &Replay| Promise::stated(&bench.workload, &bench.fleet, replay);
+    assert_eq!(stated(&replay).map(|promise| promise.n_violations), Some(0));
+    let first = &mut replay.starts[0];
+    (first.at.0, first.end.0) = (first.at.0 + 50_000_000, first.end.0 + 50_000_000);
+    assert_eq!(stated(&replay).map(|promise| promise.n_violations), Some(1));
+    replay.patience.clear();
+    assert_eq!(stated(&replay), None);
 }

@@ -68,8 +68,8 @@ record! {
         guard: Option<Option<Object<Guard>>>,
         /// Whether slots are kept for a wide job until all of them are free (`balanced`).
         reserve: Option<bool>,
-        /// No slot is kept beside an attempt that is late by this much, or that has run for so long
-        /// and nobody predicted it (`balanced`). 3600000 if left out.
+        /// No slot is kept beside an attempt that has run for so long and nobody predicted it
+        /// (`balanced`). 3600000 if left out.
         reserve_wait_max_ms: Option<Span>,
     }
 }
