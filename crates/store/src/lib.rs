@@ -21,9 +21,13 @@ mod clock;
 mod number;
 mod minute;
 mod chunk;
+mod checksum;
 mod transition;
+mod document;
+mod plan;
 mod memory;
 mod sqlite;
+mod postgres;
 pub mod conformance;
 
 use std::future::Future;
@@ -36,6 +40,7 @@ pub use error::{Error, Refusal};
 pub use kept::{Past, Run, Setting, SettingKind, Tally, Usage};
 pub use memory::Memory;
 pub use options::Options;
+pub use postgres::Postgres;
 pub use request::{
     Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, Idempotency, LogChunk, LogPage,
     NewJob, Repeat, Report, Revived, Session, Start, Stream, Submission, Submitted,

@@ -43,7 +43,7 @@ impl Site {
     pub(crate) async fn with(config: Config) -> Self {
         let time = Time::new();
         let options = Options {
-            clock: time.clock(),
+            clock: Some(time.clock()),
             log_bytes_max: config.log_bytes_max,
             patience: config.patience,
             ..Options::default()

@@ -49,7 +49,7 @@ impl Default for Time {
 /// The options under which cases hold: small limits, so that they are met.
 pub fn options(time: &Time) -> Options {
     Options {
-        clock: time.clock(),
+        clock: Some(time.clock()),
         log_bytes_max: 100,
         jobs_max: 40,
         tenant_jobs_max: 30,

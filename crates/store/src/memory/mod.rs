@@ -10,7 +10,7 @@ mod forget;
 mod store;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use model::{Fixed, JobId, Name, Record, State, TenantId, Timestamp, WorkerId};
 
@@ -56,7 +56,7 @@ struct Lease {
 impl Memory {
     /// An empty store.
     pub fn new(options: Options) -> Self {
-        let clock = Steady::new(Arc::clone(&options.clock), Timestamp(0));
+        let clock = Steady::new(options.clock(), Timestamp(0));
         let state = World {
             options,
             next_job: 1,

@@ -9,10 +9,9 @@ mod migrate;
 mod fault;
 mod writer;
 mod reader;
-mod document;
 mod row;
 mod submit;
-mod plan;
+mod known;
 mod claim;
 mod start;
 mod log;
@@ -67,7 +66,7 @@ impl Sqlite {
     /// Opens a file, or makes one. Refuses what is not ours, damaged, or newer, and leaves it as
     /// it is.
     pub fn open(path: &Path, options: Options) -> Result<Self, Error> {
-        let connection = open::file(path, (options.clock)())?;
+        let connection = open::file(path, options.now())?;
         let connections = [open::reader(path)?, open::reader(path)?];
         let mut store = Self::begin(connection, options)?;
         for connection in connections {
@@ -79,7 +78,7 @@ impl Sqlite {
     /// Opens a file that is there, also while a scheduler works on it. What would write is refused.
     pub fn open_to_read(path: &Path, options: Options) -> Result<Self, Error> {
         let connection = open::to_read(path)?;
-        let clock = Arc::new(Steady::new(options.clock, Timestamp(0)));
+        let clock = Arc::new(Steady::new(options.clock(), Timestamp(0)));
         let broken = Broken::default();
         let mut store = Self { clock, broken, calls: None, reads: Vec::new(), threads: Vec::new() };
         store.add_reader(connection)?;
@@ -97,7 +96,7 @@ impl Sqlite {
 
     /// A store that is gone with the process.
     pub fn in_memory(options: Options) -> Result<Self, Error> {
-        let connection = open::memory((options.clock)())?;
+        let connection = open::memory(options.now())?;
         Self::begin(connection, options)
     }
 
@@ -123,7 +122,7 @@ impl Sqlite {
         let latest = connection
             .query_row("SELECT latest FROM meta", [], |row| row.get(0).map(Timestamp))
             .map_err(cannot)?;
-        let clock = Arc::new(Steady::new(Arc::clone(&options.clock), latest));
+        let clock = Arc::new(Steady::new(options.clock(), latest));
         let (calls, receiver) = mpsc::channel(CALLS_MAX);
         let broken = Broken::default();
         let desk = Desk::new(connection, options, Arc::clone(&clock));

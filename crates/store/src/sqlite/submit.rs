@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use model::{Cause, Record, State, TenantId, Timestamp};
+use model::{Record, TenantId};
 use rusqlite::{Connection, OptionalExtension as _, Result, params};
 
 use super::fault::unreadable;
-use super::plan::{Place, plan};
 use super::row;
 use super::writer::Desk;
-use crate::{Idempotency, NewJob, Refusal, Repeat, Submission, Submitted, number, transition};
+use crate::plan::{Place, begin, plan};
+use crate::{Idempotency, NewJob, Refusal, Repeat, Submission, Submitted, transition};
 
 pub(super) fn submit(
     desk: &mut Desk,
@@ -25,7 +25,9 @@ pub(super) fn submit(
     {
         return Ok(before);
     }
-    let places = match plan(&desk.connection, &tenant, &jobs, desk.next_job)? {
+    let next = desk.next_job;
+    let numbers = |n_new: usize| next.saturating_add_unsigned(u64::try_from(n_new).unwrap_or(0));
+    let places = match plan(&desk.connection, &tenant, &jobs, numbers)? {
         Ok(places) => places,
         Err(refusal) => return Ok(Err(refusal)),
     };
@@ -158,22 +160,6 @@ fn write(desk: &mut Desk, jobs: Vec<NewJob>, places: &[Place]) -> Result<Submitt
         places.iter().filter_map(|place| records.get(&place.id()).cloned()).collect()
     };
     Ok(Submitted { jobs, is_new, changed })
-}
-
-fn begin(job: NewJob, place: &Place, now: Timestamp) -> Record {
-    match place {
-        Place::New { id, blockers } => {
-            let n_blockers = u32::try_from(blockers.len()).unwrap_or(u32::MAX);
-            let mut record = transition::submit(number::id(*id), job.spec, n_blockers, now);
-            record.on_hold = job.on_hold;
-            record
-        }
-        Place::Over { id } | Place::Same { id } => {
-            let mut record = transition::submit(number::id(*id), job.spec, 0, now);
-            transition::finish(&mut record, State::Cancelled, Some(Cause::Dependency), now);
-            record
-        }
-    }
 }
 
 fn insert(desk: &mut Desk, draft: &Draft, places: &[Place]) -> Result<()> {

@@ -11,5 +11,6 @@ mod refused;
 mod full;
 mod killed;
 mod torn;
+mod postgres;
 mod place;
 mod submit;

@@ -1,0 +1,195 @@
+//! The trait, stage by stage: in which file it is, and what keeps it from being done twice.
+
+use std::future::Future;
+
+use model::{JobId, Millis, Record, TenantId, Timestamp, WorkerId};
+
+use super::amend::Amending;
+use super::cancel::{Cancelling, Reason};
+use super::complete::Completing;
+use super::desk::Desk;
+use super::fault::{Doubt, Fault};
+use super::forget::Forgetting;
+use super::log::Logging;
+use super::revive::Reviving;
+use super::settings::Changing;
+use super::{Postgres, claim, history, lease, list, log, read, settings, start};
+use crate::{
+    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Error, Filter, LogChunk, LogPage, Past,
+    Refusal, Reply, Report, Revived, Run, Session, Setting, Start, Store, Submission, Submitted,
+    Tally, Usage,
+};
+
+/// A few statements that change nothing.
+async fn reading<T>(
+    doing: &'static str,
+    work: impl Future<Output = Result<T, Fault>>,
+) -> Result<T, Error> {
+    work.await.map_err(|fault| fault.tell(doing, Doubt::None))
+}
+
+/// One statement that is done or not: if others are in the way, it is tried again.
+async fn writing<T, W: Future<Output = Result<T, Fault>>>(
+    doing: &'static str,
+    work: impl Fn() -> W,
+) -> Result<T, Error> {
+    let mut answer = work().await;
+    for _ in 0..3 {
+        let Err(Fault::Conflict) = answer else { break };
+        answer = work().await;
+    }
+    answer.map_err(|fault| fault.tell(doing, Doubt::IfLost))
+}
+
+impl Desk {
+    fn count(&self, balance: Vec<(TenantId, i64)>) {
+        for (tenant, by) in balance {
+            self.room.change(&tenant, by);
+        }
+    }
+
+    async fn call_off(&self, doing: &'static str, stage: Cancelling) -> Result<Vec<Cancelled>, Error> {
+        let (answers, balance) = self.run(doing, &stage).await?;
+        self.count(balance);
+        Ok(answers)
+    }
+}
+
+impl Store for Postgres {
+    fn now(&self) -> Timestamp {
+        self.desk.now()
+    }
+
+    fn submit(&self, submission: Submission) -> Reply<'_, Result<Submitted, Refusal>> {
+        Box::pin(self.submissions.submit(submission))
+    }
+
+    fn look(&self, after: Option<JobId>, max: usize) -> Reply<'_, Vec<Record>> {
+        Box::pin(async move {
+            reading("look at jobs", list::look(&self.desk, after.as_ref(), max)).await
+        })
+    }
+
+    fn claim(&self, claims: Vec<Claim>) -> Reply<'_, Vec<Claimed>> {
+        Box::pin(async move { writing("claim jobs", || claim::claim(&self.desk, &claims)).await })
+    }
+
+    fn start(&self, starts: Vec<Start>) -> Reply<'_, Vec<bool>> {
+        let doing = "start attempts";
+        Box::pin(self.desk.in_turn(async move {
+            writing(doing, || start::start(&self.desk, &starts)).await
+        }))
+    }
+
+    fn progress(&self, reports: Vec<Report>) -> Reply<'_, Vec<bool>> {
+        let doing = "keep progress";
+        Box::pin(self.desk.in_turn(async move {
+            writing(doing, || start::progress(&self.desk, &reports)).await
+        }))
+    }
+
+    fn log(&self, chunks: Vec<LogChunk>) -> Reply<'_, Vec<bool>> {
+        Box::pin(self.desk.in_turn(async move {
+            self.desk.run("keep output", &Logging { chunks }).await
+        }))
+    }
+
+    fn complete(&self, ends: Vec<End>) -> Reply<'_, Vec<Ended>> {
+        Box::pin(self.desk.in_turn(async move {
+            let (answers, balance) = self.desk.run("end attempts", &Completing { ends }).await?;
+            self.desk.count(balance);
+            Ok(answers)
+        }))
+    }
+
+    fn cancel(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Cancelled>> {
+        Box::pin(self.desk.call_off("cancel jobs", Cancelling { jobs, reason: Reason::Asked }))
+    }
+
+    fn amend(&self, jobs: Vec<JobId>, amend: Amend) -> Reply<'_, Vec<Amended>> {
+        Box::pin(async move { self.desk.run("change jobs", &Amending { jobs, amend }).await })
+    }
+
+    fn revive(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Revived>> {
+        Box::pin(async move {
+            let now = self.now();
+            let stage = Reviving { jobs };
+            let (answers, balance, queues) = self.desk.run("revive jobs", &stage).await?;
+            self.desk.count(balance);
+            self.desk.queues.are_sure(queues, now);
+            Ok(answers)
+        })
+    }
+
+    fn give_up(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Cancelled>> {
+        Box::pin(self.desk.call_off("give up jobs", Cancelling { jobs, reason: Reason::TooLate }))
+    }
+
+    fn join(&self, worker: WorkerId, lease: Millis) -> Reply<'_, Session> {
+        Box::pin(async move {
+            writing("let a worker in", || lease::join(&self.desk, &worker, lease)).await
+        })
+    }
+
+    fn renew(&self, sessions: Vec<Session>, lease: Millis) -> Reply<'_, Vec<bool>> {
+        Box::pin(async move {
+            writing("renew leases", || lease::renew(&self.desk, &sessions, lease)).await
+        })
+    }
+
+    fn renew_all(&self, lease: Millis) -> Reply<'_, ()> {
+        Box::pin(async move {
+            writing("renew all leases", || lease::renew_all(&self.desk, lease)).await
+        })
+    }
+
+    fn leave(&self, session: Session) -> Reply<'_, bool> {
+        Box::pin(async move {
+            writing("let a worker go", || lease::leave(&self.desk, &session)).await
+        })
+    }
+
+    fn expired(&self, max: usize) -> Reply<'_, Vec<Record>> {
+        Box::pin(reading("look for leases that ran out", lease::expired(&self.desk, max)))
+    }
+
+    fn job(&self, id: JobId) -> Reply<'_, Option<Record>> {
+        Box::pin(async move { reading("look at a job", read::job(&self.desk, &id)).await })
+    }
+
+    fn jobs(&self, filter: Filter) -> Reply<'_, Vec<Record>> {
+        Box::pin(async move { reading("list jobs", list::jobs(&self.desk, &filter)).await })
+    }
+
+    fn tally(&self) -> Reply<'_, Vec<Tally>> {
+        Box::pin(reading("count jobs", list::tally(&self.desk)))
+    }
+
+    fn attempts(&self, id: JobId) -> Reply<'_, Vec<Past>> {
+        Box::pin(async move { reading("list attempts", read::attempts(&self.desk, &id)).await })
+    }
+
+    fn logs(&self, page: LogPage) -> Reply<'_, Vec<LogChunk>> {
+        Box::pin(async move { reading("read output", log::logs(&self.desk, &page)).await })
+    }
+
+    fn set(&self, settings: Vec<Setting>) -> Reply<'_, ()> {
+        Box::pin(async move { self.desk.run("change settings", &Changing { settings }).await })
+    }
+
+    fn settings(&self) -> Reply<'_, Vec<Setting>> {
+        Box::pin(reading("read settings", settings::settings(&self.desk)))
+    }
+
+    fn usage(&self, since: Timestamp) -> Reply<'_, Vec<Usage>> {
+        Box::pin(reading("sum up usage", history::usage(&self.desk, since)))
+    }
+
+    fn runs(&self, since: Timestamp, max: usize) -> Reply<'_, Vec<Run>> {
+        Box::pin(reading("read history", history::runs(&self.desk, since, max)))
+    }
+
+    fn forget(&self, before: Timestamp, max: usize) -> Reply<'_, usize> {
+        Box::pin(async move { self.desk.run("forget jobs", &Forgetting { before, max }).await })
+    }
+}
