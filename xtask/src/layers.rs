@@ -9,20 +9,24 @@ use crate::shell;
 
 /// Each crate with the crates of ours that it may depend on, in reading order.
 const ALLOWED: &[(&str, &[&str])] = &[
+    ("cluster", &[]),
     ("model", &[]),
     ("decide", &["model"]),
     ("snapshot", &["model"]),
     ("sim", &["model", "decide", "snapshot"]),
-    ("store", &["model"]),
+    ("store", &["model", "cluster"]),
     ("proto", &["model"]),
     ("server", &["model", "decide", "snapshot", "store", "proto"]),
     ("worker", &["model", "proto"]),
     ("faults", &["proto"]),
     (
         "cli",
-        &["model", "decide", "snapshot", "store", "proto", "server", "worker", "faults", "sim"],
+        &[
+            "model", "decide", "snapshot", "store", "proto", "server", "worker", "faults", "sim",
+            "cluster",
+        ],
     ),
-    ("xtask", &[]),
+    ("xtask", &["cluster"]),
 ];
 
 /// Crates that depend on nobody else's code, except in their tests.

@@ -2,6 +2,7 @@
 
 mod settings;
 mod serve;
+mod place;
 mod work;
 mod client;
 mod spec;

@@ -17,9 +17,10 @@ pub(crate) const ADDRESS: &str = "127.0.0.1:7070";
 const FILE: &str = "maitre.toml";
 
 /// Settings that the environment may give, by their names in a file.
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 19] = [
     "listen",
     "data_dir",
+    "store",
     "heartbeat",
     "lease",
     "reconnect",
@@ -44,6 +45,7 @@ const KEYS: [&str; 18] = [
 pub(crate) struct File {
     pub(crate) listen: Option<SocketAddr>,
     pub(crate) data_dir: Option<PathBuf>,
+    pub(crate) store: Option<String>,
     pub(crate) heartbeat: Option<Length>,
     pub(crate) lease: Option<Length>,
     /// How soon workers try to connect again, at first and at most.
@@ -196,7 +198,7 @@ mod tests {
             let wrong = File::deserialize(environment(|name| {
                 (name == format!("MAITRE_{}", key.to_ascii_uppercase())).then(|| "?".to_owned())
             }));
-            assert!(wrong.is_err() || key == "data_dir", "{key} is a setting");
+            assert!(wrong.is_err() || ["data_dir", "store"].contains(&key), "{key} is a setting");
         }
     }
 

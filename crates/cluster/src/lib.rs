@@ -185,6 +185,11 @@ impl Drop for Database {
     }
 }
 
+/// Whether there is a server that tests can use.
+pub fn is_there() -> bool {
+    std::env::var_os(URL).is_some() || Programs::find().is_ok()
+}
+
 fn not_ours(doing: &'static str) -> Error {
     Error::Failed { doing, cause: "others use this server too".to_owned() }
 }

@@ -26,7 +26,8 @@ impl Programs {
     pub(crate) fn find() -> Result<Self, Error> {
         let named = std::env::var_os(PROGRAMS).map(PathBuf::from);
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let candidates = named.into_iter().chain(newest_first()).chain(std::env::split_paths(&path));
+        let candidates =
+            named.into_iter().chain(newest_first()).chain(std::env::split_paths(&path));
         let mut found = candidates.filter(|directory| directory.join("initdb").is_file());
         let directory = found.next().ok_or(Error::NotInstalled)?;
         let own = std::fs::metadata("/proc/self").map(|own| own.uid());

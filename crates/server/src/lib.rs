@@ -27,6 +27,7 @@ mod complete;
 mod expire;
 mod cancel;
 mod fleet;
+mod share;
 mod history;
 mod averages;
 mod estimate;

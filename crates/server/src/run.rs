@@ -8,8 +8,9 @@ use std::time::Duration;
 use proto::v1::admin_server::AdminServer;
 use proto::v1::jobs_server::JobsServer;
 use proto::v1::worker_server::WorkerServer;
-use store::Store;
+use store::{News, Store};
 use tokio::net::TcpListener;
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::server::TcpIncoming;
@@ -18,6 +19,7 @@ use crate::config::{Config, ConfigError};
 use crate::edge::Door;
 use crate::inbox::Inbox;
 use crate::recover::recover;
+use crate::scheduler::Message;
 use crate::task;
 use crate::watch::Hub;
 
@@ -77,8 +79,11 @@ pub async fn start(config: Config, store: Arc<dyn Store>) -> Result<Server, Erro
     let scheduler = recover(config, Arc::clone(&store), hub.clone()).await?;
     let types = scheduler.types.subscribe();
     let (inbox, messages) = Inbox::new();
-    let door = Door { store, scheduler: inbox, types, hub };
     let stop = CancellationToken::new();
+    if let Some(shared) = store.shared() {
+        task::spawn("news", pass_on(shared.listen(), inbox.clone()));
+    }
+    let door = Door { store, scheduler: inbox, types, hub };
     Ok(Server {
         address,
         scheduler: task::spawn("scheduler", scheduler.run(messages, stop.clone())),
@@ -86,6 +91,15 @@ pub async fn start(config: Config, store: Arc<dyn Store>) -> Result<Server, Erro
         stop,
         grace,
     })
+}
+
+/// What other schedulers do goes to the owner of the world.
+async fn pass_on(mut news: mpsc::Receiver<News>, inbox: Inbox) {
+    while let Some(one) = news.recv().await {
+        if inbox.put(Message::News(one)).await.is_err() {
+            return;
+        }
+    }
 }
 
 impl Server {

@@ -8,7 +8,10 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use model::{Event, Fixed, JobId, Millis, Record, Tenant, TenantId, Timestamp};
-use store::{Cancelled, Claimed, End, Ended, Run, Session, Start, Store, Usage};
+use store::{
+    Cancelled, Claimed, End, Ended, Meeting, News, Reach, Run, Seen, Session, Setting, Start,
+    Store, Usage,
+};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +26,7 @@ use crate::history::Histories;
 use crate::inbox::Envelope;
 use crate::round::Claiming;
 use crate::settings::{Closed, Types, Understood};
+use crate::share::Sharing;
 use crate::status::Question;
 use crate::timers::{Timer, Timers};
 use crate::watch::{Change, Hub};
@@ -51,6 +55,8 @@ pub(crate) enum Message {
     Parted(StreamId),
     /// Somebody wants to know something.
     Ask(Question),
+    /// Another scheduler did something.
+    News(News),
 }
 
 /// What the store answered.
@@ -61,7 +67,8 @@ pub(crate) enum Answer {
     Noted(Result<Vec<bool>, store::Error>),
     Logged(Result<Vec<bool>, store::Error>),
     Completed(Vec<End>, Result<Vec<Ended>, store::Error>),
-    Joined(Box<Arrival>, Result<Session, store::Error>),
+    /// The session, and what the worker has of what others gave it.
+    Joined(Box<Arrival>, Result<(Session, Vec<Record>), store::Error>),
     Renewed(Vec<(StreamId, u64)>, Result<Vec<bool>, store::Error>),
     Expired(Result<Vec<Record>, store::Error>),
     GivenUp(Vec<JobId>, Result<Vec<Cancelled>, store::Error>),
@@ -70,6 +77,10 @@ pub(crate) enum Answer {
     Forgotten(Result<usize, store::Error>),
     Left(Result<bool, store::Error>),
     RenewedAll(Result<(), store::Error>),
+    Looked(Reach, Result<Seen, store::Error>),
+    Met(Result<Meeting, store::Error>),
+    CalledOff(Result<Vec<JobId>, store::Error>),
+    Settings(Result<Vec<Setting>, store::Error>),
 }
 
 /// The world, and what surrounds it.
@@ -92,6 +103,8 @@ pub(crate) struct Scheduler {
     pub(crate) calls: FuturesUnordered<BoxFuture<'static, Answer>>,
     /// Jobs whose record has to be read again, because what became of a request is not known.
     pub(crate) refetch: BTreeSet<JobId>,
+    /// What is known of others that share the store; `None`: nobody does.
+    pub(crate) sharing: Option<Sharing>,
     /// What types say, for those who take in jobs.
     pub(crate) types: watch::Sender<Arc<Types>>,
     pub(crate) budget_limit: Option<Fixed>,
@@ -123,6 +136,7 @@ pub(crate) struct Scheduler {
 impl Scheduler {
     pub(crate) fn new(config: Arc<Config>, store: Arc<dyn Store>, world: World, hub: Hub) -> Self {
         let started = store.now();
+        let sharing = store.shared().map(|_| Sharing::new());
         let mut timers = Timers::default();
         timers.set(started + config.expire_every, Timer::Expire);
         for timer in [Timer::Averages, Timer::Rescore, Timer::Forget, Timer::Sweep] {
@@ -143,6 +157,7 @@ impl Scheduler {
             outgoing: Outgoing::default(),
             calls: FuturesUnordered::new(),
             refetch: BTreeSet::new(),
+            sharing,
             types: watch::Sender::new(Arc::default()),
             budget_limit: None,
             settled: BTreeMap::new(),
@@ -206,6 +221,7 @@ impl Scheduler {
         let is_paused = self.paused_until.is_some_and(|until| until > now);
         if !is_paused {
             self.paused_until = None;
+            self.look_if_wanted();
             let is_time = self.world.wake_at().is_some_and(|at| at <= now);
             if self.is_dirty || is_time {
                 self.round(now);
@@ -236,6 +252,7 @@ impl Scheduler {
             Message::Heard(stream, heard) => self.hear(stream, heard),
             Message::Parted(stream) => self.part(stream),
             Message::Ask(question) => self.answer(question),
+            Message::News(news) => self.hear_news(news),
         }
     }
 
@@ -259,6 +276,10 @@ impl Scheduler {
             Answer::Forgotten(answer) => self.forgotten(answer),
             Answer::Left(answer) => drop(self.ok(answer)),
             Answer::RenewedAll(answer) => drop(self.ok(answer)),
+            Answer::Looked(reach, answer) => self.looked(reach, answer),
+            Answer::Met(answer) => self.met(answer),
+            Answer::CalledOff(answer) => self.called_off(answer),
+            Answer::Settings(answer) => self.read_settings(answer),
         }
     }
 
@@ -288,6 +309,7 @@ impl Scheduler {
 
     /// Takes in what an operator set.
     pub(crate) fn set(&mut self, setting: Understood) {
+        self.note_limits(&setting);
         match setting {
             Understood::Event(Event::Tenant(tenant)) => self.set_tenant(tenant),
             Understood::Event(event) => self.world.apply(event),

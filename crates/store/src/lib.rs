@@ -27,6 +27,7 @@ mod document;
 mod plan;
 mod memory;
 mod sqlite;
+mod shared;
 mod postgres;
 pub mod conformance;
 
@@ -42,9 +43,10 @@ pub use memory::Memory;
 pub use options::Options;
 pub use postgres::Postgres;
 pub use request::{
-    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, Idempotency, LogChunk, LogPage,
-    NewJob, Repeat, Report, Revived, Session, Start, Stream, Submission, Submitted,
+    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, Idempotency, Limit, LogChunk,
+    LogPage, NewJob, Repeat, Report, Revived, Session, Spent, Start, Stream, Submission, Submitted,
 };
+pub use shared::{Meeting, News, Peer, Reach, Seen, Shared, Window};
 pub use sqlite::{Backup, Sqlite, backup};
 
 /// What a store's method returns: an answer, once it is durable.
@@ -148,4 +150,9 @@ pub trait Store: Send + Sync + 'static {
     /// Forgets what finished before a moment (jobs, attempts, logs, keys), usage and runs older
     /// than a moment, at most `max` jobs at a time. Answers how many jobs are forgotten.
     fn forget(&self, before: Timestamp, max: usize) -> Reply<'_, usize>;
+
+    /// What it can do if several schedulers share it; `None`: one has it to itself.
+    fn shared(&self) -> Option<&dyn Shared> {
+        None
+    }
 }

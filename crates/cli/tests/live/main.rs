@@ -12,3 +12,4 @@ mod lists;
 mod unprivileged;
 mod bulk;
 mod overview;
+mod shared;

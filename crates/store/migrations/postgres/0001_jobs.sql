@@ -42,6 +42,8 @@ CREATE TABLE jobs (
     note text,
     why text,
     pool text,
+    -- What it uses of limits that hold across schedulers: names and amounts.
+    charges text,
     -- Which queue it stands in. `place` is its place in there: a key that never changes while it
     -- waits. One that waits for a moment has that moment in `due` instead; one that does not wait
     -- for a worker has neither.
@@ -59,6 +61,7 @@ CREATE TABLE jobs (
     CHECK ((fraction IS NULL) = (note IS NULL)),
     CHECK (worker IS NOT NULL OR (holds IS NULL AND fraction IS NULL)),
     CHECK (NOT cancelling OR worker IS NOT NULL),
+    CHECK (worker IS NOT NULL OR charges IS NULL),
     CHECK (state = 'queued' OR (place IS NULL AND due IS NULL))
 ) WITH (
     fillfactor = 60,
@@ -243,3 +246,28 @@ CREATE TABLE keyed (
 );
 
 CREATE INDEX keyed_key ON keyed (key);
+
+CREATE INDEX jobs_cancelling ON jobs (worker) WHERE cancelling;
+
+-- Schedulers that share this store: what each of them said last of what it has under way.
+CREATE TABLE schedulers (
+    id bigint PRIMARY KEY,
+    said text NOT NULL,
+    at bigint NOT NULL
+) WITH (
+    fillfactor = 50,
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_threshold = 1000
+);
+
+-- What is in use of each limit that holds across schedulers, by all attempts together. Who has no
+-- limit has no row.
+CREATE TABLE holdings (
+    name text PRIMARY KEY,
+    held bigint NOT NULL CHECK (held >= 0)
+) WITH (
+    fillfactor = 50,
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_cost_delay = 0
+);

@@ -178,6 +178,7 @@ impl Site {
             job: record.id.clone(),
             fence: record.fence,
             worker: worker(name),
+            limits: Vec::new(),
             holds: None,
             pool: Name::new("p"),
             why: format!("{name} is free"),
@@ -191,7 +192,7 @@ impl Site {
         let record = self.get(record).await;
         match self.try_claim(&record, name).await {
             Claimed::Won(record) => *record,
-            Claimed::Lost(record) => panic!("the claim was lost: {record:?}"),
+            other => panic!("the claim was not won: {other:?}"),
         }
     }
 

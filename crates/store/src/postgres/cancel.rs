@@ -1,6 +1,6 @@
 //! Jobs are called off, or given up because they are too late.
 
-use model::{JobId, Record, TenantId, Timestamp};
+use model::{JobId, Record, Timestamp};
 
 use super::desk::{Sheet, Stage};
 use super::draft::{Draft, Hold};
@@ -24,13 +24,10 @@ pub(super) struct Cancelling {
     pub(super) reason: Reason,
 }
 
-/// What became of them, and by how many jobs tenants have fewer.
-pub(super) type Called = (Vec<Cancelled>, Vec<(TenantId, i64)>);
-
 impl Stage for Cancelling {
-    type Answer = Called;
+    type Answer = Vec<Cancelled>;
 
-    async fn run<'a>(&'a self, sheet: &'a Sheet<'a>) -> Result<Called, Fault> {
+    async fn run<'a>(&'a self, sheet: &'a Sheet<'a>) -> Result<Vec<Cancelled>, Fault> {
         let ids: Vec<i64> = self.jobs.iter().filter_map(number::of).collect();
         let mut draft = Draft::default();
         draft.load(sheet, &ids, Hold::Lock).await?;
@@ -40,7 +37,7 @@ impl Stage for Cancelling {
             answers.push(self.one(sheet, &mut draft, job).await?);
         }
         draft.write(sheet).await?;
-        Ok((answers, draft.balance()))
+        Ok(answers)
     }
 }
 
@@ -62,7 +59,10 @@ impl Cancelling {
                 let Settled { released, cancelled, changed } = settled;
                 Ok(Cancelled::Done { record, released, cancelled, changed })
             }
-            Off::Stopping | Off::StoppingAlready => Ok(Cancelled::Stopping(record)),
+            Off::Stopping | Off::StoppingAlready => {
+                sheet.outcome().told.called_off.push(id);
+                Ok(Cancelled::Stopping(record))
+            }
             Off::Before => Ok(Cancelled::Unchanged(record)),
         }
     }

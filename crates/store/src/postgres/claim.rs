@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use deadpool_postgres::Object;
-use model::Record;
+use deadpool_postgres::GenericClient;
+use model::{Record, Timestamp};
 use tokio_postgres::types::ToSql;
 
 use super::desk::Desk;
 use super::fault::Fault;
+use super::limits;
 use super::row::{self, jobs_columns};
 use crate::{Claim, Claimed, document, number};
 
@@ -15,10 +16,10 @@ use crate::{Claim, Claimed, document, number};
 /// the claim saw.
 const CLAIM: &str = concat!(
     "UPDATE jobs j SET state = 'claimed', fence = j.fence + 1, attempts = j.attempts + 1, \
-     worker = u.worker, claimed = $7, holds = u.holds, why = u.why, pool = u.pool, \
-     place = NULL, due = NULL \
-     FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[]) \
-     AS u(id, fence, worker, holds, why, pool) \
+     worker = u.worker, claimed = $8, holds = u.holds, why = u.why, pool = u.pool, \
+     charges = u.charges, place = NULL, due = NULL \
+     FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], \
+     $7::text[]) AS u(id, fence, worker, holds, why, pool, charges) \
      WHERE j.id = u.id AND j.fence = u.fence AND j.state = 'queued' AND NOT j.on_hold \
      RETURNING ",
     jobs_columns!()
@@ -31,16 +32,26 @@ const SESSIONS: &str = "INSERT INTO sessions (worker, generation, lease_until, h
 
 const LOST: &str = concat!("SELECT ", jobs_columns!(), " FROM jobs j WHERE j.id = ANY($1)");
 
+/// Claims of which none has a limit: nobody waits for anybody.
 pub(super) async fn claim(desk: &Desk, claims: &[Claim]) -> Result<Vec<Claimed>, Fault> {
     let connection = desk.connection().await?;
+    claim_on(&connection, desk.now(), claims).await
+}
+
+/// Claims, by a connection that may be in a transaction.
+pub(super) async fn claim_on(
+    connection: &impl GenericClient,
+    now: Timestamp,
+    claims: &[Claim],
+) -> Result<Vec<Claimed>, Fault> {
     let workers: BTreeSet<String> = claims.iter().map(|claim| claim.worker.to_string()).collect();
     let workers: Vec<String> = workers.into_iter().collect();
     let statement = connection.prepare_cached(SESSIONS).await?;
-    connection.execute(&statement, &[&workers, &desk.now().0]).await?;
+    connection.execute(&statement, &[&workers, &now.0]).await?;
     let mut answers: Vec<Option<Claimed>> = vec![None; claims.len()];
     for round in rounds(claims, |claim| number::of(&claim.job)) {
         let claims: Vec<&Claim> = round.iter().map(|at| &claims[*at]).collect();
-        for (at, answer) in round.into_iter().zip(once(desk, &connection, &claims).await?) {
+        for (at, answer) in round.into_iter().zip(once(now, connection, &claims).await?) {
             answers[at] = Some(answer);
         }
     }
@@ -48,11 +59,11 @@ pub(super) async fn claim(desk: &Desk, claims: &[Claim]) -> Result<Vec<Claimed>,
 }
 
 async fn once(
-    desk: &Desk,
-    connection: &Object,
+    now: Timestamp,
+    connection: &impl GenericClient,
     claims: &[&Claim],
 ) -> Result<Vec<Claimed>, Fault> {
-    let mut won = write(desk, connection, claims).await?;
+    let mut won = write(now, connection, claims).await?;
     let ids: Vec<i64> = claims.iter().filter_map(|claim| number::of(&claim.job)).collect();
     let lost: Vec<i64> = ids.iter().copied().filter(|id| !won.contains_key(id)).collect();
     let mut others: HashMap<i64, Record> = HashMap::new();
@@ -70,8 +81,8 @@ async fn once(
 }
 
 async fn write(
-    desk: &Desk,
-    connection: &Object,
+    now: Timestamp,
+    connection: &impl GenericClient,
     claims: &[&Claim],
 ) -> Result<HashMap<i64, Record>, Fault> {
     // In the order of ids, so that no two schedulers wait for each other.
@@ -81,14 +92,16 @@ async fn write(
     let ids: Vec<i64> = sorted.iter().map(|(id, _)| *id).collect();
     let fences: Vec<i64> = sorted.iter().map(|(_, claim)| number::signed(claim.fence)).collect();
     let workers: Vec<String> = sorted.iter().map(|(_, claim)| claim.worker.to_string()).collect();
-    let ask = |(_, claim): &(i64, &Claim)| claim.holds.as_ref().map(document::write_ask).transpose();
+    let ask =
+        |(_, claim): &(i64, &Claim)| claim.holds.as_ref().map(document::write_ask).transpose();
     let holds: Vec<Option<String>> = sorted.iter().map(ask).collect::<Result<_, _>>()?;
     let whys: Vec<&str> = sorted.iter().map(|(_, claim)| claim.why.as_str()).collect();
     let pools: Vec<String> = sorted.iter().map(|(_, claim)| claim.pool.to_string()).collect();
     let statement = connection.prepare_cached(CLAIM).await?;
-    let now_ms = desk.now().0;
-    let values: [&(dyn ToSql + Sync); 7] =
-        [&ids, &fences, &workers, &holds, &whys, &pools, &now_ms];
+    let charges: Vec<Option<String>> =
+        sorted.iter().map(|(_, claim)| limits::charges(&claim.limits)).collect::<Result<_, _>>()?;
+    let values: [&(dyn ToSql + Sync); 8] =
+        [&ids, &fences, &workers, &holds, &whys, &pools, &charges, &now.0];
     let mut won = HashMap::with_capacity(ids.len());
     for row in connection.query(&statement, &values).await? {
         won.insert(row.try_get(0)?, row::read(&row)?);

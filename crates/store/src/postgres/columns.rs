@@ -9,9 +9,9 @@ use super::fault::Fault;
 use crate::{Past, document, number};
 
 /// A second of waiting is worth as much as this much of a priority's step (64 s).
-const STEP_MS: i64 = 64_000;
+pub(super) const STEP_MS: i64 = 64_000;
 /// Priorities beyond this count as this much.
-const PRIORITY_CLAMP: i32 = 16;
+pub(super) const PRIORITY_CLAMP: i32 = 16;
 
 /// Text as a database takes it: it has no place for a zero.
 pub(super) fn clean(text: &str) -> String {
@@ -102,9 +102,24 @@ impl NewJobs {
     }
 }
 
+impl NewJobs {
+    /// The queues and places of those that wait for a worker.
+    pub(super) fn standing(&self) -> impl Iterator<Item = (i64, i64)> {
+        self.queue.iter().zip(&self.place).filter_map(|(queue, place)| Some((*queue, (*place)?)))
+    }
+}
+
+impl Changes {
+    /// The queues and places of those that wait for a worker.
+    pub(super) fn standing(&self) -> impl Iterator<Item = (i64, i64)> {
+        self.queue.iter().zip(&self.place).filter_map(|(queue, place)| Some((*queue, (*place)?)))
+    }
+}
+
 /// Jobs that stay unfinished, and change.
 #[derive(Default)]
 pub(super) struct Changes {
+    queue: Vec<i64>,
     pub(super) id: Vec<i64>,
     pub(super) fence_before: Vec<i64>,
     pub(super) state: Vec<&'static str>,
@@ -127,6 +142,7 @@ pub(super) struct Changes {
 impl Changes {
     pub(super) fn push(&mut self, (id, fence): (i64, u64), record: &Record, now: Timestamp) {
         let (place, due) = stand(record, now);
+        self.queue.push(queue(&record.spec));
         self.id.push(id);
         self.fence_before.push(number::signed(fence));
         self.state.push(record.state.name());

@@ -18,13 +18,10 @@ pub(super) struct Completing {
     pub(super) ends: Vec<End>,
 }
 
-/// What became of them, and by how many jobs tenants have fewer.
-pub(super) type Completed = (Vec<Ended>, Vec<(TenantId, i64)>);
-
 impl Stage for Completing {
-    type Answer = Completed;
+    type Answer = Vec<Ended>;
 
-    async fn run<'a>(&'a self, sheet: &'a Sheet<'a>) -> Result<Completed, Fault> {
+    async fn run<'a>(&'a self, sheet: &'a Sheet<'a>) -> Result<Vec<Ended>, Fault> {
         let ids: Vec<i64> = self.ends.iter().filter_map(|end| number::of(&end.job)).collect();
         let mut draft = Draft::default();
         draft.load(sheet, &ids, Hold::Hope).await?;
@@ -42,8 +39,7 @@ impl Stage for Completing {
             history::charge(sheet, &sums),
             history::insert_runs(sheet, &runs),
         )?;
-        let balance = draft.balance();
-        Ok((answers, balance))
+        Ok(answers)
     }
 }
 
@@ -118,8 +114,7 @@ async fn one(
         return Ok(Ended::Stale);
     };
     let current = draft.get_mut(id);
-    let current =
-        current.filter(|record| transition::is_current(record, end.attempt, &end.worker));
+    let current = current.filter(|record| transition::is_current(record, end.attempt, &end.worker));
     let Some(record) = current else {
         return Ok(ended_before(draft, (id, end), pasts));
     };
@@ -146,8 +141,7 @@ fn ended_before(draft: &Draft, (id, end): (i64, &End), pasts: &Pasts) -> Ended {
         *job == id && past.number == end.attempt && is_this(&past.worker, past.ending)
     });
     let before = pasts.get(&(id, i64::from(end.attempt)));
-    let before = before.is_some_and(|(worker, ending)| {
-        ending.is_some_and(|ending| is_this(worker, ending))
-    });
+    let before =
+        before.is_some_and(|(worker, ending)| ending.is_some_and(|ending| is_this(worker, ending)));
     if here || before { Ended::Repeated } else { Ended::Stale }
 }

@@ -24,7 +24,8 @@ const SESSION: &str = "-c search_path=maitre -c statement_timeout=30s -c lock_ti
 /// What a URL says, with what we add to it.
 pub(super) fn config(url: &str) -> Result<Config, Error> {
     let mut config = Config::from_str(url).map_err(|error| {
-        let cause = std::error::Error::source(&error).map_or(error.to_string(), ToString::to_string);
+        let cause =
+            std::error::Error::source(&error).map_or(error.to_string(), ToString::to_string);
         Error::Unusable(format!(
             "the address of the store cannot be read: {cause}; it looks like \
              `postgres://user@host/database`"

@@ -3,17 +3,19 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use deadpool_postgres::{Object, Pool, Transaction};
 use model::{TenantId, Timestamp};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, mpsc};
 
 use super::clock::Offset;
 use super::fault::{Doubt, Fault};
+use super::marks::Marks;
 use super::queues::Queues;
 use super::room::Room;
+use super::tell::Told;
 use crate::clock::Steady;
 use crate::{Error, Options, number};
 
@@ -31,6 +33,9 @@ pub(super) struct Desk {
     offset: Offset,
     pub(super) room: Room,
     pub(super) queues: Queues,
+    /// Where looking for work begins.
+    pub(super) marks: Marks,
+    teller: mpsc::Sender<Told>,
     /// Which row of usage is this process's.
     pub(super) part: i32,
     /// What workers say about their attempts is written in the order in which it was said.
@@ -54,10 +59,33 @@ pub(super) struct Sheet<'a> {
     pub(super) transaction: &'a Transaction<'a>,
     pub(super) desk: &'a Desk,
     pub(super) now: Timestamp,
+    /// What is to be known once it is committed.
+    pub(super) outcome: std::sync::Mutex<Outcome>,
+}
+
+/// What follows from a commit.
+#[derive(Default)]
+pub(super) struct Outcome {
+    /// Tenants that have one job more or fewer, one entry a job.
+    pub(super) balance: Vec<(TenantId, i64)>,
+    /// Queues that were made sure of.
+    pub(super) queues: Vec<i64>,
+    /// What others should hear.
+    pub(super) told: Told,
+}
+
+impl Sheet<'_> {
+    pub(super) fn outcome(&self) -> std::sync::MutexGuard<'_, Outcome> {
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Desk {
-    pub(super) async fn open(pool: Pool, options: Options) -> Result<Self, Error> {
+    pub(super) async fn open(
+        pool: Pool,
+        options: Options,
+        teller: mpsc::Sender<Told>,
+    ) -> Result<Self, Error> {
         let offset = Offset::new();
         let clock = options.clock.clone().unwrap_or_else(|| offset.clock());
         let desk = Self {
@@ -67,6 +95,8 @@ impl Desk {
             offset,
             room: Room::default(),
             queues: Queues::default(),
+            marks: Marks::default(),
+            teller,
             part: i32::try_from(std::process::id() % PARTS).unwrap_or(0),
             words: Mutex::new(()),
         };
@@ -114,10 +144,31 @@ impl Desk {
         let sure = |fault: Fault| (fault, Doubt::None);
         let mut connection = self.connection().await.map_err(sure)?;
         let transaction = connection.transaction().await.map_err(|error| sure(error.into()))?;
-        let sheet = Sheet { transaction: &transaction, desk: self, now: self.now() };
+        let (now, outcome) = (self.now(), std::sync::Mutex::default());
+        let sheet = Sheet { transaction: &transaction, desk: self, now, outcome };
         let answer = stage.run(&sheet).await.map_err(sure)?;
+        let outcome = sheet.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
         transaction.commit().await.map_err(|error| (error.into(), Doubt::IfLost))?;
+        self.take_note(outcome, now);
         Ok(answer)
+    }
+
+    /// It is committed.
+    fn take_note(&self, outcome: Outcome, now: Timestamp) {
+        for (tenant, by) in outcome.balance {
+            self.room.change(&tenant, by);
+        }
+        self.queues.are_sure(outcome.queues, now);
+        self.tell(outcome.told);
+    }
+
+    /// Lets others hear of it.
+    pub(super) fn tell(&self, told: Told) {
+        if !told.is_empty() {
+            self.marks.lower(&told);
+            // If too much waits to be told already, those who look now and then find it.
+            let _ = self.teller.try_send(told);
+        }
     }
 
     /// Looks at the database's clock, and counts jobs. Answers how long that took.

@@ -7,6 +7,7 @@ use model::Record;
 use super::columns::{Changes, Ends, NewJobs, Pasts};
 use super::desk::Sheet;
 use super::fault::Fault;
+use super::limits;
 use super::row::{self, finished_columns, jobs_columns};
 use super::write::insert_over;
 use crate::Past;
@@ -26,15 +27,18 @@ pub(super) enum From {
 #[derive(Default)]
 pub(super) struct Draft {
     entries: BTreeMap<i64, (From, Record)>,
+    /// What current attempts use of limits that hold across schedulers.
+    charges: BTreeMap<i64, String>,
     /// Attempts that ended.
     pub(super) pasts: Vec<(i64, Past)>,
 }
 
-const READ: &str = concat!("SELECT ", jobs_columns!(), " FROM jobs j WHERE j.id = ANY($1)");
+const READ: &str =
+    concat!("SELECT ", jobs_columns!(), ", j.charges FROM jobs j WHERE j.id = ANY($1)");
 const LOCK: &str = concat!(
     "SELECT ",
     jobs_columns!(),
-    " FROM jobs j WHERE j.id = ANY($1) ORDER BY j.id FOR UPDATE"
+    ", j.charges FROM jobs j WHERE j.id = ANY($1) ORDER BY j.id FOR UPDATE"
 );
 const FINISHED: &str =
     concat!("SELECT ", finished_columns!(), " FROM finished j WHERE j.id = ANY($1)");
@@ -69,7 +73,9 @@ impl Draft {
         for row in sheet.transaction.query(&statement, &[&missing]).await? {
             let record = row::read(&row)?;
             let from = From::Unfinished(record.fence);
-            self.entries.insert(row.try_get(0)?, (from, record));
+            let id = row.try_get(0)?;
+            self.charges.extend(row.try_get::<_, Option<String>>(36)?.map(|text| (id, text)));
+            self.entries.insert(id, (from, record));
         }
         Ok(())
     }
@@ -119,7 +125,7 @@ impl Draft {
     }
 
     /// By how many jobs each tenant has more or fewer: one entry a job.
-    pub(super) fn balance(&self) -> Vec<(model::TenantId, i64)> {
+    fn balance(&self) -> Vec<(model::TenantId, i64)> {
         let change = |(from, record): &(From, Record)| {
             let was = matches!(from, From::Unfinished(_));
             let is = !record.state.is_terminal();
@@ -156,9 +162,18 @@ impl Draft {
             back.write_back(sheet),
             pasts.write(sheet),
         )?;
+        let ended = self
+            .charges
+            .iter()
+            .filter(|(id, _)| self.get(**id).is_some_and(|record| record.current.is_none()));
+        let ended: Vec<&String> = ended.map(|(_, charges)| charges).collect();
+        limits::release(sheet, &ended).await?;
         for (id, record) in over {
             insert_over(sheet, id, record).await?;
         }
+        let mut outcome = sheet.outcome();
+        outcome.balance.extend(self.balance());
+        outcome.told.work.extend(new.standing().chain(changes.standing()).chain(back.standing()));
         Ok(())
     }
 }

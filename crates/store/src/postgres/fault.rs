@@ -43,8 +43,11 @@ impl From<serde_json::Error> for Fault {
     }
 }
 
-const CONFLICTS: &[SqlState] =
-    &[SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED, SqlState::UNIQUE_VIOLATION];
+const CONFLICTS: &[SqlState] = &[
+    SqlState::T_R_SERIALIZATION_FAILURE,
+    SqlState::T_R_DEADLOCK_DETECTED,
+    SqlState::UNIQUE_VIOLATION,
+];
 
 /// Whether what was asked may have been done although nobody said so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

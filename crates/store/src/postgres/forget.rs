@@ -63,6 +63,10 @@ const QUEUES: &str = "WITH old AS MATERIALIZED (SELECT queue FROM queues WHERE u
     DELETE FROM queues q USING old WHERE q.queue = old.queue \
     AND NOT EXISTS (SELECT 1 FROM busy WHERE busy.queue = q.queue)";
 
+/// Limits of which nothing is in use; those that somebody claims under stay.
+const HOLDINGS: &str = "DELETE FROM holdings WHERE ctid = ANY(ARRAY(SELECT ctid FROM holdings \
+    WHERE held = 0 LIMIT $1 FOR UPDATE SKIP LOCKED))";
+
 impl Stage for Forgetting {
     type Answer = usize;
 
@@ -82,6 +86,8 @@ impl Stage for Forgetting {
         let sessions = transaction.prepare_cached(SESSIONS).await?;
         transaction.execute(&sessions, &[&before.0]).await?;
         let queues = transaction.prepare_cached(QUEUES).await?;
+        let holdings = transaction.prepare_cached(HOLDINGS).await?;
+        transaction.execute(&holdings, &[&ROWS_MAX]).await?;
         let unused = sheet.now - KEPT_FOR;
         transaction.execute(&queues, &[&unused.0, &sheet.now.0]).await?;
         Ok(usize::try_from(n_jobs).unwrap_or(usize::MAX))

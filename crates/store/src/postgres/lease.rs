@@ -16,7 +16,11 @@ use crate::{Session, number};
 /// The time: what a test says in the last value, or what the clock shows.
 macro_rules! now {
     ($value:literal) => {
-        concat!("coalesce(", $value, "::bigint, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)")
+        concat!(
+            "coalesce(",
+            $value,
+            "::bigint, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)"
+        )
     };
 }
 
@@ -29,11 +33,7 @@ const JOIN: &str = concat!(
      lease_until = excluded.lease_until, has_left = false RETURNING generation"
 );
 
-pub(super) async fn join(
-    desk: &Desk,
-    worker: &WorkerId,
-    lease: Millis,
-) -> Result<Session, Fault> {
+pub(super) async fn join(desk: &Desk, worker: &WorkerId, lease: Millis) -> Result<Session, Fault> {
     let connection = desk.connection().await?;
     let statement = connection.prepare_cached(JOIN).await?;
     let values: [&(dyn ToSql + Sync); 3] = [&worker.to_string(), &lease.0, &desk.told_time()];
@@ -63,8 +63,7 @@ pub(super) async fn renew(
     let (workers, generations): (Vec<String>, Vec<i64>) = sorted.into_iter().unzip();
     let connection = desk.connection().await?;
     let statement = connection.prepare_cached(RENEW).await?;
-    let values: [&(dyn ToSql + Sync); 4] =
-        [&workers, &generations, &lease.0, &desk.told_time()];
+    let values: [&(dyn ToSql + Sync); 4] = [&workers, &generations, &lease.0, &desk.told_time()];
     let rows = connection.query(&statement, &values).await?;
     let renewed: HashSet<(String, u64)> = rows
         .iter()

@@ -8,11 +8,8 @@ use super::filter::Condition;
 use super::row::{self, finished_columns, jobs_columns};
 use crate::{Filter, Tally, number};
 
-const LOOK: &str = concat!(
-    "SELECT ",
-    jobs_columns!(),
-    " FROM jobs j WHERE j.id > $1 ORDER BY j.id LIMIT $2"
-);
+const LOOK: &str =
+    concat!("SELECT ", jobs_columns!(), " FROM jobs j WHERE j.id > $1 ORDER BY j.id LIMIT $2");
 
 pub(super) async fn look(
     desk: &Desk,

@@ -13,8 +13,10 @@ struct Step {
 }
 
 /// In order; the place in the list is the number of the schema.
-const STEPS: &[Step] =
-    &[Step { name: "0001_jobs", sql: include_str!("../../migrations/postgres/0001_jobs.sql") }];
+const STEPS: &[Step] = &[
+    Step { name: "0001_jobs", sql: include_str!("../../migrations/postgres/0001_jobs.sql") },
+    Step { name: "0002_sql", sql: include_str!("../../migrations/postgres/0002_sql.sql") },
+];
 
 /// How many steps newer a schema may be than this version knows: one that is being replaced goes on
 /// working until all are.

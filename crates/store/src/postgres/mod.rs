@@ -11,6 +11,8 @@ mod clock;
 mod desk;
 mod room;
 mod queues;
+mod marks;
+mod tell;
 mod row;
 mod columns;
 mod draft;
@@ -19,6 +21,7 @@ mod known;
 mod gather;
 mod submit;
 mod claim;
+mod limits;
 mod start;
 mod log;
 mod complete;
@@ -33,8 +36,11 @@ mod read;
 mod settings;
 mod history;
 mod forget;
+mod window;
+mod meet;
 mod store;
 
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 
 use crate::{Error, Options};
@@ -45,6 +51,9 @@ use gather::Gather;
 pub struct Postgres {
     desk: Arc<Desk>,
     submissions: Gather,
+    url: String,
+    /// Which of those that share it this one is.
+    id: i64,
 }
 
 impl Postgres {
@@ -52,7 +61,13 @@ impl Postgres {
     pub async fn connect(url: &str, options: Options) -> Result<Self, Error> {
         let pool = connect::pool(url)?;
         migrate::migrate(&pool).await?;
-        let desk = Arc::new(Desk::open(pool, options).await?);
-        Ok(Self { submissions: Gather::start(&desk), desk })
+        let (teller, told) = tell::channel();
+        let desk = Arc::new(Desk::open(pool, options, teller).await?);
+        tokio::spawn(tell::run(Arc::downgrade(&desk), told));
+        let id = RandomState::new().build_hasher().finish().cast_signed();
+        Ok(Self { submissions: Gather::start(&desk), desk, url: url.to_owned(), id })
     }
 }
+
+#[cfg(test)]
+mod tests;

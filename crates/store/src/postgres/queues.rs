@@ -31,16 +31,16 @@ const MAKE_SURE: &str = "INSERT INTO queues (queue, tenant, kind, pool, used) \
 
 impl Queues {
     /// Makes sure of the queues of these jobs, as far as this process is not sure of them.
-    /// Answers which; [`Self::are_sure`] is to be told once that is committed.
+    /// [`Self::are_sure`] is told once that is committed.
     pub(super) async fn make_sure(
         &self,
         sheet: &Sheet<'_>,
         mut specs: HashMap<i64, &Spec>,
-    ) -> Result<Vec<i64>, Fault> {
+    ) -> Result<(), Fault> {
         let now = sheet.now;
         specs.retain(|queue, _| !self.is_sure(*queue, now));
         if specs.is_empty() {
-            return Ok(Vec::new());
+            return Ok(());
         }
         let queues: Vec<i64> = specs.keys().copied().collect();
         let tenants: Vec<String> = specs.values().map(|spec| spec.tenant.to_string()).collect();
@@ -50,7 +50,8 @@ impl Queues {
         let statement = sheet.transaction.prepare_cached(MAKE_SURE).await?;
         let values: [&(dyn ToSql + Sync); 5] = [&queues, &tenants, &kinds, &pools, &now.0];
         sheet.transaction.execute(&statement, &values).await?;
-        Ok(queues)
+        sheet.outcome().queues.extend(queues);
+        Ok(())
     }
 
     /// They are committed.

@@ -16,21 +16,17 @@ pub(super) struct Reviving {
     pub(super) jobs: Vec<JobId>,
 }
 
-/// What became of them, by how many jobs tenants have more, and the queues that were made sure of.
-pub(super) type Taken = (Vec<Revived>, Vec<(TenantId, i64)>, Vec<i64>);
-
 type Key = (String, String, String);
 
 impl Stage for Reviving {
-    type Answer = Taken;
+    type Answer = Vec<Revived>;
 
-    async fn run<'a>(&'a self, sheet: &'a Sheet<'a>) -> Result<Taken, Fault> {
+    async fn run<'a>(&'a self, sheet: &'a Sheet<'a>) -> Result<Vec<Revived>, Fault> {
         let ids: Vec<i64> = self.jobs.iter().filter_map(number::of).collect();
         let mut draft = Draft::default();
         draft.load(sheet, &ids, Hold::Lock).await?;
         draft.load_finished(sheet, &ids).await?;
-        let keys: Vec<Key> =
-            ids.iter().filter_map(|id| draft.get(*id).and_then(key_of)).collect();
+        let keys: Vec<Key> = ids.iter().filter_map(|id| draft.get(*id).and_then(key_of)).collect();
         let mut holders = holders(sheet, &keys).await?;
         let mut n_more: HashMap<TenantId, u64> = HashMap::new();
         let mut answers = Vec::with_capacity(self.jobs.len());
@@ -39,9 +35,9 @@ impl Stage for Reviving {
         }
         let revived = draft.changed().map(|(_, record)| &record.spec);
         let specs = revived.map(|spec| (columns::queue(spec), spec)).collect();
-        let queues = sheet.desk.queues.make_sure(sheet, specs).await?;
+        sheet.desk.queues.make_sure(sheet, specs).await?;
         draft.write(sheet).await?;
-        Ok((answers, draft.balance(), queues))
+        Ok(answers)
     }
 }
 

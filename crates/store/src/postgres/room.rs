@@ -34,8 +34,10 @@ impl Room {
         n_more: (u64, u64),
     ) -> Option<Refusal> {
         let counts = self.counts();
-        let (jobs, max) =
-            (counts.of_tenant.get(tenant).copied().unwrap_or(0) + n_more.0, options.tenant_jobs_max);
+        let (jobs, max) = (
+            counts.of_tenant.get(tenant).copied().unwrap_or(0) + n_more.0,
+            options.tenant_jobs_max,
+        );
         if n_new > 0 && jobs.saturating_add(n_new) > max {
             return Some(Refusal::TenantFull { tenant: tenant.to_string(), jobs, max });
         }

@@ -30,6 +30,7 @@ impl Stage for Changing {
                 }
             }
         }
+        sheet.outcome().told.settings = true;
         Ok(())
     }
 }

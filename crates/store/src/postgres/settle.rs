@@ -127,8 +127,7 @@ impl Cascade {
 async fn take(sheet: &Sheet<'_>, sql: &str, id: i64) -> Result<Vec<i64>, Fault> {
     let statement = sheet.transaction.prepare_cached(sql).await?;
     let rows = sheet.transaction.query(&statement, &[&id]).await?;
-    let mut numbers: Vec<i64> =
-        rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    let mut numbers: Vec<i64> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
     numbers.sort_unstable();
     Ok(numbers)
 }

@@ -2,22 +2,26 @@
 
 use std::future::Future;
 
-use model::{JobId, Millis, Record, TenantId, Timestamp, WorkerId};
+use tokio::sync::mpsc;
+
+use model::{JobId, Millis, Record, Timestamp, WorkerId};
 
 use super::amend::Amending;
 use super::cancel::{Cancelling, Reason};
 use super::complete::Completing;
-use super::desk::Desk;
 use super::fault::{Doubt, Fault};
 use super::forget::Forgetting;
+use super::limits::Claiming;
 use super::log::Logging;
 use super::revive::Reviving;
 use super::settings::Changing;
-use super::{Postgres, claim, history, lease, list, log, read, settings, start};
+use super::{
+    Postgres, claim, history, lease, list, log, meet, read, settings, start, tell, window,
+};
 use crate::{
-    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Error, Filter, LogChunk, LogPage, Past,
-    Refusal, Reply, Report, Revived, Run, Session, Setting, Start, Store, Submission, Submitted,
-    Tally, Usage,
+    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Error, Filter, LogChunk, LogPage,
+    Meeting, News, Past, Refusal, Reply, Report, Revived, Run, Seen, Session, Setting, Shared,
+    Start, Store, Submission, Submitted, Tally, Usage, Window,
 };
 
 /// A few statements that change nothing.
@@ -41,20 +45,6 @@ async fn writing<T, W: Future<Output = Result<T, Fault>>>(
     answer.map_err(|fault| fault.tell(doing, Doubt::IfLost))
 }
 
-impl Desk {
-    fn count(&self, balance: Vec<(TenantId, i64)>) {
-        for (tenant, by) in balance {
-            self.room.change(&tenant, by);
-        }
-    }
-
-    async fn call_off(&self, doing: &'static str, stage: Cancelling) -> Result<Vec<Cancelled>, Error> {
-        let (answers, balance) = self.run(doing, &stage).await?;
-        self.count(balance);
-        Ok(answers)
-    }
-}
-
 impl Store for Postgres {
     fn now(&self) -> Timestamp {
         self.desk.now()
@@ -71,39 +61,49 @@ impl Store for Postgres {
     }
 
     fn claim(&self, claims: Vec<Claim>) -> Reply<'_, Vec<Claimed>> {
-        Box::pin(async move { writing("claim jobs", || claim::claim(&self.desk, &claims)).await })
+        let doing = "claim jobs";
+        Box::pin(async move {
+            if claims.iter().any(|claim| !claim.limits.is_empty()) {
+                return self.desk.run(doing, &Claiming { claims }).await;
+            }
+            writing(doing, || claim::claim(&self.desk, &claims)).await
+        })
     }
 
     fn start(&self, starts: Vec<Start>) -> Reply<'_, Vec<bool>> {
         let doing = "start attempts";
-        Box::pin(self.desk.in_turn(async move {
-            writing(doing, || start::start(&self.desk, &starts)).await
-        }))
+        Box::pin(
+            self.desk
+                .in_turn(async move { writing(doing, || start::start(&self.desk, &starts)).await }),
+        )
     }
 
     fn progress(&self, reports: Vec<Report>) -> Reply<'_, Vec<bool>> {
         let doing = "keep progress";
-        Box::pin(self.desk.in_turn(async move {
-            writing(doing, || start::progress(&self.desk, &reports)).await
-        }))
+        Box::pin(
+            self.desk.in_turn(async move {
+                writing(doing, || start::progress(&self.desk, &reports)).await
+            }),
+        )
     }
 
     fn log(&self, chunks: Vec<LogChunk>) -> Reply<'_, Vec<bool>> {
-        Box::pin(self.desk.in_turn(async move {
-            self.desk.run("keep output", &Logging { chunks }).await
-        }))
+        Box::pin(
+            self.desk
+                .in_turn(async move { self.desk.run("keep output", &Logging { chunks }).await }),
+        )
     }
 
     fn complete(&self, ends: Vec<End>) -> Reply<'_, Vec<Ended>> {
-        Box::pin(self.desk.in_turn(async move {
-            let (answers, balance) = self.desk.run("end attempts", &Completing { ends }).await?;
-            self.desk.count(balance);
-            Ok(answers)
-        }))
+        Box::pin(
+            self.desk
+                .in_turn(async move { self.desk.run("end attempts", &Completing { ends }).await }),
+        )
     }
 
     fn cancel(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Cancelled>> {
-        Box::pin(self.desk.call_off("cancel jobs", Cancelling { jobs, reason: Reason::Asked }))
+        let stage = Cancelling { jobs, reason: Reason::Asked };
+        Box::pin(async move { self.desk.run("cancel jobs", &stage).await })
     }
 
     fn amend(&self, jobs: Vec<JobId>, amend: Amend) -> Reply<'_, Vec<Amended>> {
@@ -111,18 +111,12 @@ impl Store for Postgres {
     }
 
     fn revive(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Revived>> {
-        Box::pin(async move {
-            let now = self.now();
-            let stage = Reviving { jobs };
-            let (answers, balance, queues) = self.desk.run("revive jobs", &stage).await?;
-            self.desk.count(balance);
-            self.desk.queues.are_sure(queues, now);
-            Ok(answers)
-        })
+        Box::pin(async move { self.desk.run("revive jobs", &Reviving { jobs }).await })
     }
 
     fn give_up(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Cancelled>> {
-        Box::pin(self.desk.call_off("give up jobs", Cancelling { jobs, reason: Reason::TooLate }))
+        let stage = Cancelling { jobs, reason: Reason::TooLate };
+        Box::pin(async move { self.desk.run("give up jobs", &stage).await })
     }
 
     fn join(&self, worker: WorkerId, lease: Millis) -> Reply<'_, Session> {
@@ -144,9 +138,9 @@ impl Store for Postgres {
     }
 
     fn leave(&self, session: Session) -> Reply<'_, bool> {
-        Box::pin(async move {
-            writing("let a worker go", || lease::leave(&self.desk, &session)).await
-        })
+        Box::pin(
+            async move { writing("let a worker go", || lease::leave(&self.desk, &session)).await },
+        )
     }
 
     fn expired(&self, max: usize) -> Reply<'_, Vec<Record>> {
@@ -191,5 +185,39 @@ impl Store for Postgres {
 
     fn forget(&self, before: Timestamp, max: usize) -> Reply<'_, usize> {
         Box::pin(async move { self.desk.run("forget jobs", &Forgetting { before, max }).await })
+    }
+
+    fn shared(&self) -> Option<&dyn Shared> {
+        Some(self)
+    }
+}
+
+impl Shared for Postgres {
+    fn meet(&self, said: String) -> Reply<'_, Meeting> {
+        Box::pin(async move {
+            let meet = || meet::meet(&self.desk, self.id, &said);
+            writing("say that this scheduler is here", meet).await
+        })
+    }
+
+    fn window(&self, ask: Window) -> Reply<'_, Seen> {
+        Box::pin(reading("look for work", window::window(&self.desk, ask)))
+    }
+
+    fn held(&self, worker: WorkerId) -> Reply<'_, Vec<Record>> {
+        Box::pin(async move {
+            reading("look at what a worker has", meet::held(&self.desk, &worker)).await
+        })
+    }
+
+    fn called_off(&self, workers: Vec<WorkerId>) -> Reply<'_, Vec<JobId>> {
+        Box::pin(async move {
+            let called_off = meet::called_off(&self.desk, &workers);
+            reading("look for jobs that were called off", called_off).await
+        })
+    }
+
+    fn listen(&self) -> mpsc::Receiver<News> {
+        tell::listen(&self.url, &self.desk)
     }
 }

@@ -19,15 +19,6 @@ pub(super) struct Taking {
     pub(super) submissions: Vec<Submission>,
 }
 
-/// What became of them.
-pub(super) struct Taken {
-    pub(super) answers: Vec<Result<Submitted, Refusal>>,
-    /// By how many jobs tenants have more.
-    pub(super) balance: Vec<(TenantId, i64)>,
-    /// Queues that were made sure of.
-    pub(super) queues: Vec<i64>,
-}
-
 /// What becomes of one submission.
 enum Plan {
     Refused(Refusal),
@@ -37,9 +28,9 @@ enum Plan {
 }
 
 impl Stage for Taking {
-    type Answer = Taken;
+    type Answer = Vec<Result<Submitted, Refusal>>;
 
-    async fn run<'a>(&'a self, sheet: &'a Sheet<'a>) -> Result<Taken, Fault> {
+    async fn run<'a>(&'a self, sheet: &'a Sheet<'a>) -> Result<Self::Answer, Fault> {
         let mut draft = Draft::default();
         let submissions: Vec<&Submission> = self.submissions.iter().collect();
         let known = Known::read(sheet, &submissions, &mut draft).await?;
@@ -56,18 +47,17 @@ impl Stage for Taking {
         }
         draft.write(sheet).await?;
         insert_edges(sheet, &edges).await?;
-        let queues = self.insert_queues(sheet, &plans).await?;
+        self.insert_queues(sheet, &plans).await?;
         for (submission, plan) in self.submissions.iter().zip(&plans) {
             if let (Some(idempotency), Plan::New(places)) = (&submission.idempotency, plan) {
                 remember(sheet, &submission.tenant, idempotency, places).await?;
             }
         }
-        let balance = draft.balance();
         let mut answers = Vec::with_capacity(plans.len());
         for plan in plans {
             answers.push(answer(sheet, &mut draft, plan).await?);
         }
-        Ok(Taken { answers, balance, queues })
+        Ok(answers)
     }
 }
 
@@ -107,7 +97,7 @@ impl Taking {
     }
 
     /// Makes sure that the queues of new jobs are known to those who look for work.
-    async fn insert_queues(&self, sheet: &Sheet<'_>, plans: &[Plan]) -> Result<Vec<i64>, Fault> {
+    async fn insert_queues(&self, sheet: &Sheet<'_>, plans: &[Plan]) -> Result<(), Fault> {
         let mut specs: HashMap<i64, &Spec> = HashMap::new();
         for (submission, plan) in self.submissions.iter().zip(plans) {
             if let Plan::New(_) = plan {

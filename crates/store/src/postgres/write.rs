@@ -75,7 +75,8 @@ const UPDATE: &str = "UPDATE jobs j SET state = u.state, fence = u.fence, priori
     fraction = CASE WHEN u.is_live THEN j.fraction END, \
     note = CASE WHEN u.is_live THEN j.note END, \
     why = CASE WHEN u.is_live THEN j.why END, \
-    pool = CASE WHEN u.is_live THEN j.pool END \
+    pool = CASE WHEN u.is_live THEN j.pool END, \
+    charges = CASE WHEN u.is_live THEN j.charges END \
     FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::integer[], \
     $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], \
     $12::bigint[], $13::boolean[], $14::boolean[], $15::boolean[], $16::bigint[], $17::bigint[], \
