@@ -3,6 +3,7 @@
 mod settings;
 mod serve;
 mod place;
+mod upkeep;
 mod work;
 mod client;
 mod spec;
@@ -112,6 +113,9 @@ enum Command {
     Settings(admin::ListOptions),
     /// Copy everything that is kept, while the scheduler runs.
     Backup(backup::Options),
+    /// Look after what is kept.
+    #[command(subcommand)]
+    Store(upkeep::Upkeep),
     /// Write the live world down, for `maitre decide`.
     Snapshot,
     /// Decide on a snapshot, once: who runs where, and why the others wait.
@@ -181,6 +185,7 @@ fn run(command: &Command, target: &Target) -> Result<(), Failure> {
         Command::Set(options) => wait(setting::set(options, target)),
         Command::Settings(options) => wait(setting::list(options, target)),
         Command::Backup(options) => backup::run(options),
+        Command::Store(upkeep) => wait(upkeep::run(upkeep)),
         Command::Snapshot => wait(setting::snapshot(target)),
         Command::Decide(options) => decide::run(options),
         Command::Simulate(options) => simulate::run(options),

@@ -92,7 +92,7 @@ impl fmt::Display for Place {
 }
 
 /// Makes the directory if need be, and takes it.
-fn lock(data_dir: &Path) -> Result<File, Failure> {
+pub(crate) fn lock(data_dir: &Path) -> Result<File, Failure> {
     let place = data_dir.display();
     let make = || -> anyhow::Result<File> {
         let mut builder = fs::DirBuilder::new();

@@ -126,7 +126,7 @@ impl Scheduler {
             if self.is_others(&job) {
                 continue;
             }
-            self.adopt(&record);
+            self.take_over(std::slice::from_ref(&record));
             let number = record.counts.attempts;
             let Some(live) = self.jobs.live(&job).filter(|live| live.number == number) else {
                 continue;

@@ -10,6 +10,7 @@ use store::{Filter, SettingKind, Store};
 use crate::complete::Live;
 use crate::config::Config;
 use crate::queue::attempt_of;
+use crate::round::offer;
 use crate::scheduler::Scheduler;
 use crate::settings::understand;
 use crate::timers::Timer;
@@ -123,10 +124,24 @@ impl Scheduler {
     pub(crate) fn adopt_if_here(&mut self, record: &Record) {
         let worker = record.current.as_ref().map(|current| &current.worker);
         let is_here = worker.is_some_and(|worker| self.fleet.seats.contains_key(worker));
-        if is_here || !self.is_shared() {
+        if !self.is_shared() {
             self.adopt(record);
+        } else if is_here && !self.jobs.is_placed(&record.id) {
+            self.adopt(record);
+            self.offer_again(record);
         } else {
             self.withdraw(&record.id);
+        }
+    }
+
+    /// The store was lost in the middle of a claim, and gave the job all the same: its worker was
+    /// never told.
+    fn offer_again(&mut self, record: &Record) {
+        let Some(live) = self.jobs.live(&record.id).filter(|live| !live.is_started) else { return };
+        let (at, stream) = (live.claimed + self.config.lease, self.fleet.stream_of(&live.worker));
+        self.timers.set(at.max(self.store.now()), Timer::Unaccepted(record.id.clone()));
+        if let Some(stream) = stream {
+            self.send(stream, offer(record.clone()));
         }
     }
 
@@ -134,7 +149,7 @@ impl Scheduler {
     pub(crate) fn take_over(&mut self, held: &[Record]) {
         for record in held {
             let number = self.jobs.live(&record.id).map(|live| live.number);
-            if let Some(number) = number.filter(|number| *number != record.counts.attempts) {
+            if let Some(number) = number.filter(|number| *number < record.counts.attempts) {
                 self.drop_live(&record.id, number);
             }
             self.adopt(record);

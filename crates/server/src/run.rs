@@ -10,10 +10,13 @@ use proto::v1::jobs_server::JobsServer;
 use proto::v1::worker_server::WorkerServer;
 use store::{News, Store};
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tonic::server::NamedService as _;
 use tonic::transport::server::TcpIncoming;
+use tonic_health::ServingStatus;
+use tonic_health::server::HealthReporter;
 
 use crate::config::{Config, ConfigError};
 use crate::edge::Door;
@@ -78,6 +81,7 @@ pub async fn start(config: Config, store: Arc<dyn Store>) -> Result<Server, Erro
     let hub = Hub::new();
     let scheduler = recover(config, Arc::clone(&store), hub.clone()).await?;
     let types = scheduler.types.subscribe();
+    let is_ready = scheduler.is_ready.subscribe();
     let (inbox, messages) = Inbox::new();
     let stop = CancellationToken::new();
     if let Some(shared) = store.shared() {
@@ -87,7 +91,7 @@ pub async fn start(config: Config, store: Arc<dyn Store>) -> Result<Server, Erro
     Ok(Server {
         address,
         scheduler: task::spawn("scheduler", scheduler.run(messages, stop.clone())),
-        doors: task::spawn("doors", serve(door, listener, stop.clone())),
+        doors: task::spawn("doors", serve(door, (listener, is_ready), stop.clone())),
         stop,
         grace,
     })
@@ -135,13 +139,11 @@ impl Server {
 
 async fn serve(
     door: Door,
-    listener: TcpListener,
+    (listener, is_ready): (TcpListener, watch::Receiver<bool>),
     stop: CancellationToken,
 ) -> Result<(), tonic::transport::Error> {
     let (health, health_service) = tonic_health::server::health_reporter();
-    health.set_serving::<JobsServer<Door>>().await;
-    health.set_serving::<WorkerServer<Door>>().await;
-    health.set_serving::<AdminServer<Door>>().await;
+    task::spawn("health", tell_health(health, is_ready, stop.clone()));
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(proto::DESCRIPTORS)
         .build_v1()
@@ -169,11 +171,34 @@ async fn serve(
                 .max_decoding_message_size(limit)
                 .max_encoding_message_size(limit),
         )
-        .serve_with_incoming_shutdown(incoming, async move {
-            stop.cancelled().await;
-            health.set_not_serving::<JobsServer<Door>>().await;
-            health.set_not_serving::<WorkerServer<Door>>().await;
-            health.set_not_serving::<AdminServer<Door>>().await;
-        })
+        .serve_with_incoming_shutdown(incoming, async move { stop.cancelled().await })
         .await
+}
+
+/// Says that requests are welcome for as long as the store answers and nobody stops.
+async fn tell_health(
+    health: HealthReporter,
+    mut is_ready: watch::Receiver<bool>,
+    stop: CancellationToken,
+) {
+    loop {
+        let is_serving = *is_ready.borrow_and_update() && !stop.is_cancelled();
+        let status = if is_serving { ServingStatus::Serving } else { ServingStatus::NotServing };
+        for name in
+            [JobsServer::<Door>::NAME, WorkerServer::<Door>::NAME, AdminServer::<Door>::NAME]
+        {
+            health.set_service_status(name, status).await;
+        }
+        if stop.is_cancelled() {
+            return;
+        }
+        tokio::select! {
+            changed = is_ready.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+            }
+            () = stop.cancelled() => {}
+        }
+    }
 }

@@ -111,6 +111,8 @@ pub(crate) struct Scheduler {
     /// What tenants were charged, and how many jobs they completed, since the store was last asked
     /// what they used.
     pub(crate) settled: BTreeMap<TenantId, (Fixed, u64)>,
+    /// Whether the store answers.
+    pub(crate) is_ready: watch::Sender<bool>,
     pub(crate) hub: Hub,
     pub(crate) changes: Vec<Change>,
     pub(crate) counters: Counters,
@@ -161,6 +163,7 @@ impl Scheduler {
             types: watch::Sender::new(Arc::default()),
             budget_limit: None,
             settled: BTreeMap::new(),
+            is_ready: watch::Sender::new(true),
             hub,
             changes: Vec::new(),
             counters: Counters::default(),
@@ -286,8 +289,12 @@ impl Scheduler {
     /// The answer, or `None` after a failure was taken note of.
     pub(crate) fn ok<T>(&mut self, answer: Result<T, store::Error>) -> Option<T> {
         match answer {
-            Ok(answer) => Some(answer),
+            Ok(answer) => {
+                self.is_ready.send_if_modified(|is_ready| !std::mem::replace(is_ready, true));
+                Some(answer)
+            }
             Err(error) => {
+                self.is_ready.send_if_modified(|is_ready| std::mem::replace(is_ready, false));
                 tracing::error!(%error, "the store failed");
                 self.counters.add("store_errors", 1);
                 let now = self.store.now();

@@ -38,7 +38,7 @@ use model::{JobId, Millis, Record, Timestamp, WorkerId};
 
 pub use clock::{Clock, wall_clock};
 pub use error::{Error, Refusal};
-pub use kept::{Past, Run, Setting, SettingKind, Tally, Usage};
+pub use kept::{Checked, Past, Run, Setting, SettingKind, Tally, Usage};
 pub use memory::Memory;
 pub use options::Options;
 pub use postgres::Postgres;
@@ -47,7 +47,7 @@ pub use request::{
     LogPage, NewJob, Repeat, Report, Revived, Session, Spent, Start, Stream, Submission, Submitted,
 };
 pub use shared::{Meeting, News, Peer, Reach, Seen, Shared, Window};
-pub use sqlite::{Backup, Sqlite, backup};
+pub use sqlite::{Backup, Sqlite, backup, check};
 
 /// What a store's method returns: an answer, once it is durable.
 ///

@@ -119,7 +119,7 @@ impl Changes {
 /// Jobs that stay unfinished, and change.
 #[derive(Default)]
 pub(super) struct Changes {
-    queue: Vec<i64>,
+    pub(super) queue: Vec<i64>,
     pub(super) id: Vec<i64>,
     pub(super) fence_before: Vec<i64>,
     pub(super) state: Vec<&'static str>,

@@ -36,6 +36,8 @@ mod read;
 mod settings;
 mod history;
 mod forget;
+mod check;
+mod import;
 mod window;
 mod meet;
 mod store;

@@ -80,10 +80,11 @@ const UPDATE: &str = "UPDATE jobs j SET state = u.state, fence = u.fence, priori
     FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::integer[], \
     $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], \
     $12::bigint[], $13::boolean[], $14::boolean[], $15::boolean[], $16::bigint[], $17::bigint[], \
-    $18::text[], $19::text[], $20::integer[], $21::bigint[], $22::bigint[], $23::bigint[]) \
+    $18::text[], $19::text[], $20::integer[], $21::bigint[], $22::bigint[], $23::bigint[], \
+    $24::bigint[]) \
     AS u(id, fence_before, state, fence, priority, failures, losses, evictions, refusals, \
     revived, ready, backoff_until, on_hold, cancelling, is_live, n_blockers, n_dependents, \
-    last_worker, error, exit_code, cost, place, due) \
+    last_worker, error, exit_code, cost, place, due, queue) \
     WHERE j.id = u.id AND j.fence = u.fence_before";
 
 /// They leave the finished ones, and stand in the queue again.
@@ -91,13 +92,14 @@ const BACK: &str = "WITH back AS (DELETE FROM finished f \
     USING unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::integer[], \
     $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], \
     $12::bigint[], $13::boolean[], $14::boolean[], $15::boolean[], $16::bigint[], $17::bigint[], \
-    $18::text[], $19::text[], $20::integer[], $21::bigint[], $22::bigint[], $23::bigint[]) \
+    $18::text[], $19::text[], $20::integer[], $21::bigint[], $22::bigint[], $23::bigint[], \
+    $24::bigint[]) \
     AS u(id, fence_before, state, fence, priority, failures, losses, evictions, refusals, \
     revived, ready, backoff_until, on_hold, cancelling, is_live, n_blockers, n_dependents, \
-    last_worker, error, exit_code, cost, place, due) \
+    last_worker, error, exit_code, cost, place, due, queue) \
     WHERE f.id = u.id AND f.fence = u.fence_before \
     RETURNING f.id, f.tenant, f.kind, f.dedupe_key, f.group_name, f.attempts, f.created, \
-    f.queue, f.document, f.payload, u.state AS new_state, u.fence AS new_fence, \
+    u.queue, f.document, f.payload, u.state AS new_state, u.fence AS new_fence, \
     u.priority AS new_priority, u.failures AS new_failures, u.losses AS new_losses, \
     u.evictions AS new_evictions, u.refusals AS new_refusals, u.revived AS new_revived, \
     u.ready AS new_ready, u.last_worker AS new_last_worker, u.cost AS new_cost, u.place, u.due) \
@@ -118,7 +120,7 @@ impl Changes {
         if self.id.is_empty() {
             return Ok(());
         }
-        let values: [&(dyn ToSql + Sync); 23] = [
+        let values: [&(dyn ToSql + Sync); 24] = [
             &self.id,
             &self.fence_before,
             &self.state,
@@ -142,6 +144,7 @@ impl Changes {
             &self.cost,
             &self.place,
             &self.due,
+            &self.queue,
         ];
         exactly(sheet, sql, &values, self.id.len()).await
     }

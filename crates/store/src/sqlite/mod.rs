@@ -42,7 +42,8 @@ use fault::Broken;
 use reader::Read;
 use writer::{CALLS_MAX, Call, Desk, Writer};
 
-pub use backup::{Backup, backup};
+pub use backup::{Backup, backup, check};
+pub(crate) use open::to_read;
 
 /// A store in one `SQLite` file. When it is dropped, what has arrived is finished first.
 pub struct Sqlite {
@@ -77,7 +78,7 @@ impl Sqlite {
 
     /// Opens a file that is there, also while a scheduler works on it. What would write is refused.
     pub fn open_to_read(path: &Path, options: Options) -> Result<Self, Error> {
-        let connection = open::to_read(path)?;
+        let connection = to_read(path)?;
         let clock = Arc::new(Steady::new(options.clock(), Timestamp(0)));
         let broken = Broken::default();
         let mut store = Self { clock, broken, calls: None, reads: Vec::new(), threads: Vec::new() };
