@@ -299,18 +299,14 @@ pub(crate) fn end_of(
     completion: Completion,
 ) -> End {
     End {
-        job: job.clone(),
-        attempt,
-        worker: worker.clone(),
-        ending: completion.ending,
         error: completion.error,
         result: completion.result,
         exit_code: completion.exit_code,
         measured: completion.measured,
         cost: completion.cost,
         fetched: completion.fetched,
-        has_started: false,
         draw: draw(job, attempt),
+        ..End::new(job.clone(), attempt, worker.clone(), completion.ending)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use model::Record;
+use store::NewJob;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::fleet::words::Heard;
@@ -49,6 +50,7 @@ impl Inbox {
 
 fn n_bytes(message: &Message) -> usize {
     let brought: usize = match message {
+        Message::Submit(taking) => taking.submission.jobs.iter().map(bytes_of_job).sum(),
         Message::Waiting(records) => records.iter().map(bytes_of_record).sum(),
         Message::Heard(_, heard) => heard.iter().map(bytes_of_word).sum(),
         Message::Gone(jobs) | Message::Cancelling(jobs) => 16 * jobs.len(),
@@ -59,6 +61,10 @@ fn n_bytes(message: &Message) -> usize {
         | Message::News(_) => 0,
     };
     OVERHEAD + brought
+}
+
+fn bytes_of_job(job: &NewJob) -> usize {
+    OVERHEAD + job.spec.payload.len()
 }
 
 fn bytes_of_record(record: &Record) -> usize {

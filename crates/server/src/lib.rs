@@ -19,6 +19,7 @@
 mod config;
 mod settings;
 mod submit;
+mod ahead;
 mod whereabouts;
 mod queue;
 mod round;

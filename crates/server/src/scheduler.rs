@@ -12,9 +12,10 @@ use store::{
     Cancelled, Claimed, End, Ended, Meeting, News, Reach, Run, Seen, Session, Setting, Start,
     Store, Usage,
 };
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::ahead::{Outcome, Taking};
 use crate::averages::{AskAgain, Samples};
 use crate::config::Config;
 use crate::counters::Counters;
@@ -39,6 +40,8 @@ const PAUSE: Millis = Millis(250);
 
 /// What others tell the owner of the world.
 pub(crate) enum Message {
+    /// Jobs to be taken in, of which is known what will become of them.
+    Submit(Box<Taking>),
     /// Jobs that wait now, new or changed.
     Waiting(Vec<Record>),
     /// Jobs that are final, or were forgotten.
@@ -61,6 +64,8 @@ pub(crate) enum Message {
 
 /// What the store answered.
 pub(crate) enum Answer {
+    /// The jobs that the world knew already, and who waits for this.
+    Submitted(Vec<JobId>, oneshot::Sender<Outcome>, Outcome),
     Claimed(Vec<Claiming>, Result<Vec<Claimed>, store::Error>),
     Started(Vec<Start>, Result<Vec<bool>, store::Error>),
     /// Progress and output: how many were taken, and how many refused.
@@ -221,8 +226,7 @@ impl Scheduler {
         while let Some(timer) = self.timers.due(now) {
             self.fire(timer, now);
         }
-        let is_paused = self.paused_until.is_some_and(|until| until > now);
-        if !is_paused {
+        if !self.is_paused() {
             self.paused_until = None;
             self.look_if_wanted();
             let is_time = self.world.wake_at().is_some_and(|at| at <= now);
@@ -247,6 +251,7 @@ impl Scheduler {
     fn take(&mut self, message: Message) {
         self.is_dirty = true;
         match message {
+            Message::Submit(taking) => self.take_ahead(*taking),
             Message::Waiting(records) => records.iter().for_each(|record| self.told(record)),
             Message::Gone(jobs) => jobs.iter().for_each(|job| self.withdraw(job)),
             Message::Cancelling(jobs) => jobs.iter().for_each(|job| self.cancel(job)),
@@ -262,6 +267,7 @@ impl Scheduler {
     fn answered(&mut self, answer: Answer) {
         self.is_dirty = true;
         match answer {
+            Answer::Submitted(ahead, answer, outcome) => self.submitted(ahead, answer, outcome),
             Answer::Claimed(claims, answer) => self.claimed(claims, answer),
             Answer::Started(starts, answer) => self.started(starts, answer),
             Answer::Noted(answer) => self.noted(answer),
@@ -306,6 +312,11 @@ impl Scheduler {
                 None
             }
         }
+    }
+
+    /// Whether nothing is asked of the store for now.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.paused_until.is_some_and(|until| until > self.store.now())
     }
 
     /// Nobody could renew: silence proves nothing until everybody had the time to.

@@ -36,7 +36,7 @@ pub(crate) fn submission(
         return Err(Invalid::new(&format!("jobs[{other}].tenant"), problem));
     }
     let jobs = if array == 0 { jobs } else { expand(jobs, array)? };
-    Ok(Submission { tenant, idempotency, jobs })
+    Ok(Submission { tenant, idempotency, jobs, first: None })
 }
 
 /// All that one submission would make, so that a small request cannot make a large one.

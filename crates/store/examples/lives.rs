@@ -46,7 +46,7 @@ async fn live(store: &Postgres, line: usize, spent: &mut [f64; 4]) {
     let tenant = TenantId::new("default");
     let spec = Spec { payload: vec![7; 100], ..Spec::new(tenant.clone(), Name::new("noop")) };
     let job = NewJob { spec, after_indexes: Vec::new(), repeat: Repeat::Join, on_hold: false };
-    let submission = Submission { tenant, idempotency: None, jobs: vec![job; 1_000] };
+    let submission = Submission { tenant, idempotency: None, jobs: vec![job; 1_000], first: None };
     let at = Instant::now();
     let submitted = store.submit(submission).await.unwrap().unwrap();
     spent[0] += at.elapsed().as_secs_f64();

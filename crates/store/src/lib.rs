@@ -48,6 +48,7 @@ pub use request::{
 };
 pub use shared::{Meeting, News, Peer, Reach, Seen, Shared, Window};
 pub use sqlite::{Backup, Sqlite, backup, check};
+pub use transition::submit as first_record;
 
 /// What a store's method returns: an answer, once it is durable.
 ///
@@ -62,6 +63,10 @@ pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + '
 pub trait Store: Send + Sync + 'static {
     /// The time, by the store's clock: the only clock by which leases and jobs are judged.
     fn now(&self) -> Timestamp;
+
+    /// Numbers for jobs that are about to be submitted and wait for nothing: from this one on,
+    /// nobody else gets them. `None`: not without asking; then they are numbered as they come in.
+    fn number(&self, n_jobs: usize) -> Option<JobId>;
 
     /// Takes in jobs: all of them, or none and says why.
     fn submit(&self, submission: Submission) -> Reply<'_, Result<Submitted, Refusal>>;

@@ -25,6 +25,25 @@ impl Place {
     }
 }
 
+/// Gives new jobs their numbers: `number` says that of the first, the second, and so on.
+pub(crate) fn number(places: &mut [Place], number: impl Fn(usize) -> i64) {
+    let of = |id: i64| usize::try_from(!id).map_or(id, &number);
+    for place in places {
+        match place {
+            Place::Over { id } | Place::Same { id } => *id = of(*id),
+            Place::New { id, blockers } => {
+                *id = of(*id);
+                *blockers = blockers.iter().map(|id| of(*id)).collect();
+            }
+        }
+    }
+}
+
+/// How many of them are new.
+pub(crate) fn n_new(places: &[Place]) -> usize {
+    places.iter().filter(|place| !matches!(place, Place::Same { .. })).count()
+}
+
 /// What a store knows already.
 pub(crate) trait Known {
     /// What goes wrong when it is asked.
@@ -37,16 +56,15 @@ pub(crate) trait Known {
     fn state(&self, tenant: &str, id: i64) -> Result<Option<State>, Self::Fault>;
 }
 
-/// Finds out what becomes of each job, in order. New ones are numbered by `number`, which is told
-/// how many there were before.
+/// Finds out what becomes of each job, in order. New ones have no numbers yet: the first of them
+/// is −1, the second −2, and so on.
 pub(crate) fn plan<K: Known>(
     known: &K,
     tenant: &TenantId,
     jobs: &[NewJob],
-    number: impl Fn(usize) -> i64,
 ) -> Result<Result<Vec<Place>, Refusal>, K::Fault> {
     let tenant = tenant.to_string();
-    let mut n_new = 0;
+    let mut n_new: i64 = 0;
     let mut taken: HashMap<(&Name, &str), i64> = HashMap::new();
     let mut places: Vec<Place> = Vec::with_capacity(jobs.len());
     for (index, job) in jobs.iter().enumerate() {
@@ -65,7 +83,7 @@ pub(crate) fn plan<K: Known>(
             Ok(waits) => waits,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let id = number(n_new);
+        let id = !n_new;
         n_new += 1;
         if waits.has_failed && job.spec.if_failed == IfFailed::Cancel {
             places.push(Place::Over { id });

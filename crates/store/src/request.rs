@@ -16,6 +16,9 @@ pub struct Submission {
     pub idempotency: Option<Idempotency>,
     /// The jobs; at least one.
     pub jobs: Vec<NewJob>,
+    /// The number of the first that is new, if [`Store::number`](crate::Store::number) gave one
+    /// for each of them; the others follow it. Otherwise the store numbers them.
+    pub first: Option<JobId>,
 }
 
 /// A submission may come twice; it is taken in once.
@@ -221,6 +224,26 @@ pub struct End {
     pub has_started: bool,
     /// Any number: spreads retries.
     pub draw: u64,
+}
+
+impl End {
+    /// An end that says nothing but how.
+    pub fn new(job: JobId, attempt: u32, worker: WorkerId, ending: Ending) -> Self {
+        Self {
+            job,
+            attempt,
+            worker,
+            ending,
+            error: None,
+            result: None,
+            exit_code: None,
+            measured: Measured::default(),
+            cost: None,
+            fetched: None,
+            has_started: false,
+            draw: 0,
+        }
+    }
 }
 
 /// What became of an end.

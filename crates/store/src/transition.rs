@@ -11,7 +11,7 @@ use model::{
 use crate::{Amend, Claim, End, Past, Run};
 
 /// A job that was just taken in and waits for `n_blockers` others.
-pub(crate) fn submit(id: JobId, spec: Spec, n_blockers: u32, now: Timestamp) -> Record {
+pub fn submit(id: JobId, spec: Spec, n_blockers: u32, now: Timestamp) -> Record {
     let is_blocked = n_blockers > 0;
     Record {
         id,

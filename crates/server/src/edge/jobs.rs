@@ -6,11 +6,13 @@ use model::maxima::{IDS_MAX, PAGE_MAX};
 use model::{Cause, JobId, Name, Record, State, TenantId, WorkerId};
 use proto::v1::jobs_server::Jobs;
 use proto::{Invalid, v1};
-use store::{Filter, Past};
+use store::{Filter, Past, Submission};
+use tokio::sync::oneshot;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status};
 
-use super::{Door, answer};
+use super::{Door, answer, stopping};
+use crate::ahead::{self, Outcome, Taking};
 use crate::explain::{Explained, from_record};
 use crate::scheduler::Message;
 use crate::status::Question;
@@ -167,7 +169,13 @@ impl Door {
         let types = self.types.borrow().clone();
         let submission =
             submission(request, &types).map_err(|invalid| answer::invalid(&invalid))?;
-        let answer = self.store.submit(submission).await.map_err(|error| answer::failed(&error))?;
+        let is_plain = ahead::is_plain(&submission);
+        let outcome = if is_plain {
+            self.submit_ahead(submission).await?
+        } else {
+            self.store.submit(submission).await
+        };
+        let answer = outcome.map_err(|error| answer::failed(&error))?;
         let submitted = answer.map_err(|refusal| answer::refused(&refusal))?;
         let jobs =
             submitted.jobs.iter().zip(&submitted.is_new).map(|(record, is_new)| v1::Submitted {
@@ -176,11 +184,21 @@ impl Door {
                 state: v1::State::from(record.state).into(),
             });
         let response = v1::SubmitResponse { jobs: jobs.collect() };
+        if is_plain {
+            return Ok(response);
+        }
         // Also those that were there before: whoever asked first may not have got this far.
         let waiting: Vec<Record> = submitted.jobs.into_iter().chain(submitted.changed).collect();
         self.announce(&waiting);
         self.tell_done(Message::Waiting(waiting)).await;
         Ok(response)
+    }
+
+    /// Lets the owner of the world have them written down.
+    async fn submit_ahead(&self, submission: Submission) -> Result<Outcome, Status> {
+        let (answer, answered) = oneshot::channel();
+        self.tell(Message::Submit(Box::new(Taking { submission, answer }))).await?;
+        answered.await.map_err(|_| stopping())
     }
 
     pub(crate) async fn record(&self, id: u64) -> Result<Record, Status> {

@@ -86,6 +86,10 @@ impl Store for Faulty {
         self.kept.now()
     }
 
+    fn number(&self, n_jobs: usize) -> Option<JobId> {
+        self.kept.number(n_jobs)
+    }
+
     fn complete(&self, ends: Vec<End>) -> Reply<'_, Vec<Ended>> {
         self.n_ends.lock().expect("no test panics with it").push(ends.len());
         Box::pin(async move {

@@ -1,11 +1,12 @@
 //! Jobs come in: whole, and not too much at once.
 
-use model::State;
 use model::maxima::SUBMISSION_BYTES_MAX;
+use model::{JobId, State};
 use proto::v1;
+use store::{Error, Store as _};
 use tonic::Code;
 
-use crate::site::{PATIENCE, Site, spec};
+use crate::site::{PATIENCE, Site, hello, spec};
 
 #[tokio::test]
 async fn a_job_whose_submitter_went_away_before_the_answer_is_placed_all_the_same() {
@@ -16,14 +17,13 @@ async fn a_job_whose_submitter_went_away_before_the_answer_is_placed_all_the_sam
     let request = v1::SubmitRequest { jobs: vec![spec()], ..v1::SubmitRequest::default() };
     let mut asking = Box::pin(jobs.submit(request));
     let is_kept = site.until("the store has it", async || {
-        use store::Store as _;
-        site.store.job(model::JobId::number(1)).await.expect("the store answers")
+        site.store.job(JobId::number(1)).await.expect("the store answers")
     });
     let record = tokio::select! {
         record = is_kept => record,
         answer = asking.as_mut() => panic!("it was not to be answered yet: {answer:?}"),
     };
-    assert_eq!(record.state, State::Queued);
+    assert!(matches!(record.state, State::Queued | State::Claimed), "{record:?}");
     drop(asking);
     // The scheduler has time to notice that nobody waits any more.
     site.turn().await;
@@ -31,6 +31,58 @@ async fn a_job_whose_submitter_went_away_before_the_answer_is_placed_all_the_sam
     site.store.let_go("submit");
     let offer = tokio::time::timeout(PATIENCE, worker.offer()).await.expect("it is placed");
     assert_eq!(offer.job, 1);
+}
+
+#[tokio::test]
+async fn a_job_is_given_away_while_it_is_written_down() {
+    let site = Site::start().await;
+    let mut worker = site.worker("w").await;
+    // The store has done it, and is slow to say so: its claim came along.
+    site.store.hold("submit");
+    let mut jobs = site.jobs.clone();
+    let request = v1::SubmitRequest { jobs: vec![spec()], ..v1::SubmitRequest::default() };
+    let mut asking = Box::pin(jobs.submit(request));
+    let offer = tokio::select! {
+        offer = worker.offer() => offer,
+        answer = asking.as_mut() => panic!("it was not to be answered yet: {answer:?}"),
+    };
+    assert_eq!(offer.job, 1);
+    site.store.let_go("submit");
+    let answer = asking.await.expect("it is taken").into_inner();
+    assert_eq!(answer.jobs[0].id, 1);
+}
+
+#[tokio::test]
+async fn a_job_that_could_not_be_written_down_is_given_to_nobody() {
+    let site = Site::start().await;
+    let mut worker = site.worker("w").await;
+    site.store.fail("submit", 1, Error::Full { doing: "take in jobs" });
+    let request = v1::SubmitRequest { jobs: vec![spec()], ..v1::SubmitRequest::default() };
+    site.jobs.clone().submit(request).await.expect_err("there is no room");
+    site.turn().await;
+    assert_eq!(site.counter("claims_lost").await, 1);
+    let id = site.submit(spec()).await;
+    let offer = tokio::time::timeout(PATIENCE, worker.offer()).await.expect("it is placed");
+    assert_eq!(offer.job, id);
+    assert!(site.store.job(JobId::number(id - 1)).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_submission_that_comes_again_takes_no_slot() {
+    let site = Site::start().await;
+    let mut worker = site.worker_with(v1::Hello { slots: 2, ..hello("w") }).await;
+    let request = v1::SubmitRequest {
+        jobs: vec![spec()],
+        idempotency_key: "once".to_owned(),
+        ..v1::SubmitRequest::default()
+    };
+    let first = site.jobs.clone().submit(request.clone()).await.unwrap().into_inner();
+    let again = site.jobs.clone().submit(request).await.unwrap().into_inner();
+    assert_eq!(first.jobs[0].id, again.jobs[0].id);
+    assert_eq!(worker.offer().await.job, first.jobs[0].id);
+    // The room that the second was to have is there for another.
+    let id = site.submit(spec()).await;
+    assert_eq!(worker.offer().await.job, id);
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
 -- Moments are milliseconds, costs are thousandths, lists and documents are JSON.
+-- No check uses `IN` with more than two values: SQLite would fill a table with them for every row.
 -- Finished jobs leave `jobs`, so that what every round touches stays small.
 
 -- What outlives every row: numbers that are never handed out twice, and the latest moment seen.
@@ -25,7 +26,8 @@ CREATE TABLE jobs (
     kind TEXT NOT NULL,
     dedupe_key TEXT,
     group_name TEXT,
-    state TEXT NOT NULL CHECK (state IN ('blocked', 'queued', 'claimed', 'running')),
+    state TEXT NOT NULL
+        CHECK (state = 'blocked' OR state = 'queued' OR state = 'claimed' OR state = 'running'),
     fence INTEGER NOT NULL CHECK (fence > 0),
     priority INTEGER NOT NULL,
     attempts INTEGER NOT NULL,
@@ -72,10 +74,11 @@ CREATE INDEX jobs_worker ON jobs (worker) WHERE worker IS NOT NULL;
 
 CREATE INDEX jobs_group ON jobs (group_name) WHERE group_name IS NOT NULL;
 
--- Which unfinished job waits for which.
+-- Which unfinished job waits for which. No foreign keys: every job that ends would pay for the few
+-- that others wait for; `n_blockers` and `n_dependents` say who has edges to take along.
 CREATE TABLE waits (
-    blocker INTEGER NOT NULL REFERENCES jobs (id),
-    waiter INTEGER NOT NULL REFERENCES jobs (id),
+    blocker INTEGER NOT NULL,
+    waiter INTEGER NOT NULL,
     PRIMARY KEY (blocker, waiter),
     CHECK (blocker < waiter)
 ) STRICT, WITHOUT ROWID;
@@ -88,7 +91,8 @@ CREATE TABLE finished (
     tenant TEXT NOT NULL,
     kind TEXT NOT NULL,
     group_name TEXT,
-    state TEXT NOT NULL CHECK (state IN ('succeeded', 'failed', 'cancelled')),
+    state TEXT NOT NULL
+        CHECK (state = 'succeeded' OR state = 'failed' OR state = 'cancelled'),
     fence INTEGER NOT NULL CHECK (fence > 0),
     priority INTEGER NOT NULL,
     attempts INTEGER NOT NULL,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use model::{
-    Cause, Ending, Fixed, JobId, Measured, Millis, Name, Patience, Record, Spec, State, TenantId,
-    Timestamp, WorkerId,
+    Cause, Ending, Fixed, JobId, Millis, Name, Patience, Record, Spec, State, TenantId, Timestamp,
+    WorkerId,
 };
 
 use crate::{
@@ -88,7 +88,7 @@ pub(super) fn new(spec: Spec) -> NewJob {
 
 pub(super) fn submission(jobs: Vec<NewJob>) -> Submission {
     let tenant = jobs.first().map_or_else(tenant, |job| job.spec.tenant.clone());
-    Submission { tenant, idempotency: None, jobs }
+    Submission { tenant, idempotency: None, jobs, first: None }
 }
 
 pub(super) fn worker(name: &str) -> WorkerId {
@@ -98,20 +98,7 @@ pub(super) fn worker(name: &str) -> WorkerId {
 /// An end of the record's current attempt that says nothing but how.
 pub(super) fn end_of(record: &Record, ending: Ending) -> End {
     let current = record.current.as_ref().expect("the case claimed it");
-    End {
-        job: record.id.clone(),
-        attempt: record.counts.attempts,
-        worker: current.worker.clone(),
-        ending,
-        error: None,
-        result: None,
-        exit_code: None,
-        measured: Measured::default(),
-        cost: None,
-        fetched: None,
-        has_started: false,
-        draw: 0,
-    }
+    End::new(record.id.clone(), record.counts.attempts, current.worker.clone(), ending)
 }
 
 /// What an accepted end came to.

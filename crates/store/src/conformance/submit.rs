@@ -6,7 +6,7 @@ use model::{
 };
 
 use super::site::{Site, after, assert_is, ids, new, spec, submission, tenant};
-use crate::{Idempotency, NewJob, Refusal, Repeat, Revived, Submission};
+use crate::{Idempotency, NewJob, Refusal, Repeat, Revived, Submission, first_record};
 
 fn keyed(key: &str, body: u8, jobs: Vec<NewJob>) -> Submission {
     let idempotency = Some(Idempotency { key: key.to_owned(), body: [body; 32] });
@@ -74,6 +74,22 @@ pub(super) async fn numbers_go_up_and_are_never_used_twice(site: Site) {
     site.time.pass(Millis(10));
     assert_eq!(site.store.forget(site.now(), 100).await.expect("it forgets"), 3);
     assert_eq!(site.plain().await.id, JobId::number(4));
+}
+
+pub(super) async fn numbers_taken_ahead_are_nobody_elses(site: Site) {
+    // A store that cannot give numbers without being asked says so.
+    let Some(first) = site.store.number(2) else { return };
+    let others = site.submit(vec![new(spec()), new(spec())]).await;
+    let ahead = Submission { first: Some(first.clone()), ..submission(vec![new(spec()); 2]) };
+    let submitted = site.store.submit(ahead).await.expect("the store answers");
+    let submitted = submitted.expect("they are taken in");
+    assert_eq!(submitted.jobs[0].id, first);
+    let more = site.submit(vec![new(spec())]).await;
+    let all = [ids(&others.jobs), ids(&submitted.jobs), ids(&more.jobs)].concat();
+    let numbers: std::collections::BTreeSet<_> = all.iter().collect();
+    assert_eq!(numbers.len(), 5, "{all:?}");
+    let expected = first_record(first, spec(), 0, site.now());
+    assert_eq!(submitted.jobs[0], expected);
 }
 
 pub(super) async fn the_same_key_and_body_give_the_same_jobs_again(site: Site) {

@@ -36,6 +36,10 @@ impl Store for Memory {
         self.clock.now()
     }
 
+    fn number(&self, n_jobs: usize) -> Option<JobId> {
+        Some(self.with(|world, _| number::id(world.number(n_jobs))))
+    }
+
     fn submit(&self, submission: Submission) -> Reply<'_, Result<Submitted, Refusal>> {
         self.reply(|world, now| world.submit(submission, now))
     }

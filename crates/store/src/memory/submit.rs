@@ -13,7 +13,7 @@ impl World {
         submission: Submission,
         now: Timestamp,
     ) -> Result<Submitted, Refusal> {
-        let Submission { tenant, idempotency, jobs } = submission;
+        let Submission { tenant, idempotency, jobs, first } = submission;
         if let Some(idempotency) = &idempotency {
             let key = (tenant.clone(), idempotency.key.clone());
             if let Some((body, numbers)) = self.keys.get(&key) {
@@ -33,23 +33,24 @@ impl World {
         let named = jobs.iter().flat_map(|job| job.spec.after.iter().filter_map(number::of));
         let fences: BTreeMap<i64, u64> =
             held.chain(named).filter_map(|id| Some((id, self.jobs.get(&id)?.fence))).collect();
-        let first_new = self.next_job;
-        let mut numbers = Vec::new();
+        let first = first.as_ref().and_then(number::of);
+        let (mut next, mut numbers, mut is_new) = (first, Vec::new(), Vec::new());
         for job in jobs {
-            let number = self.take_in(&tenant, job, &numbers, now);
-            numbers.push(number);
+            let held = self.holder(&tenant, &job);
+            is_new.push(held.is_none());
+            if let Some(number) = held {
+                self.repeat(number, &job);
+                numbers.push(number);
+            } else {
+                let number = next.unwrap_or_else(|| self.number(1));
+                next = next.map(|next| next + 1);
+                self.take_in((&tenant, number), job, &numbers, now);
+                numbers.push(number);
+            }
         }
         if let Some(idempotency) = idempotency {
             self.keys.insert((tenant, idempotency.key), (idempotency.body, numbers.clone()));
         }
-        let mut highest = first_new;
-        let is_new = |number: &i64| {
-            // New ones are numbered in order; the second time a number comes, it was joined.
-            let is_new = *number >= highest;
-            highest = highest.max(*number + 1);
-            is_new
-        };
-        let is_new = numbers.iter().map(is_new).collect();
         let changed = fences.iter().map(|(id, fence)| (&self.jobs[id], *fence));
         let changed = changed.filter(|(record, fence)| record.fence != *fence);
         let changed = changed.map(|(record, _)| record.clone()).collect();
@@ -57,20 +58,29 @@ impl World {
         Ok(Submitted { jobs, is_new, changed })
     }
 
-    /// Takes in one job, of which is known that it may come in. Answers its number, or that of
-    /// the job that it joins.
-    fn take_in(&mut self, tenant: &TenantId, job: NewJob, numbers: &[i64], now: Timestamp) -> i64 {
-        if let Some(number) = self.holder(tenant, &job) {
-            match job.repeat {
-                Repeat::Join => {
-                    transition::join(self.known(number), job.spec.priority);
-                }
-                Repeat::Drop => {}
-            }
-            return number;
+    /// The first of so many numbers that nobody else gets.
+    pub(super) fn number(&mut self, n_jobs: usize) -> i64 {
+        let first = self.next_job;
+        self.next_job += i64::try_from(n_jobs).unwrap_or(i64::MAX);
+        first
+    }
+
+    /// One more wants what this unfinished job is for.
+    fn repeat(&mut self, number: i64, job: &NewJob) {
+        match job.repeat {
+            Repeat::Join => _ = transition::join(self.known(number), job.spec.priority),
+            Repeat::Drop => {}
         }
-        let number = self.next_job;
-        self.next_job += 1;
+    }
+
+    /// Takes in one job, of which is known that it may come in.
+    fn take_in(
+        &mut self,
+        (tenant, number): (&TenantId, i64),
+        job: NewJob,
+        numbers: &[i64],
+        now: Timestamp,
+    ) {
         let mut spec = job.spec;
         spec.tenant = tenant.clone();
 
@@ -87,7 +97,7 @@ impl World {
             let mut record = transition::submit(number::id(number), spec, 0, now);
             transition::finish(&mut record, State::Cancelled, Some(Cause::Dependency), now);
             self.jobs.insert(number, record);
-            return number;
+            return;
         }
         let n_blockers = u32::try_from(blockers.len()).unwrap_or(u32::MAX);
         let mut record = transition::submit(number::id(number), spec, n_blockers, now);
@@ -98,7 +108,6 @@ impl World {
             transition::add_dependent(self.known(blocker));
             self.waits.insert((blocker, number));
         }
-        number
     }
 
     fn holder(&self, tenant: &TenantId, job: &NewJob) -> Option<i64> {

@@ -11,7 +11,7 @@ use super::draft::{Draft, Hold};
 use super::fault::{Fault, unreadable};
 use super::known::Known;
 use super::write::exactly;
-use crate::plan::{Place, begin, plan};
+use crate::plan::{self, Place, begin};
 use crate::{Idempotency, Refusal, Repeat, Submission, Submitted, transition};
 
 /// Submissions that have no key in common.
@@ -36,8 +36,12 @@ impl Stage for Taking {
         let known = Known::read(sheet, &submissions, &mut draft).await?;
         let mut plans = self.plan(sheet, &known);
         let n_new: usize = plans.iter().map(Plan::n_new).sum();
-        let numbers = take_numbers(sheet, n_new).await?;
-        plans.iter_mut().for_each(|plan| plan.renumber(&numbers));
+        let mut numbers = take_numbers(sheet, n_new).await?;
+        for plan in &mut plans {
+            let rest = numbers.split_off(plan.n_new());
+            plan.number(&numbers);
+            numbers = rest;
+        }
         let mut edges = Vec::new();
         for (submission, plan) in self.submissions.iter().zip(&plans) {
             if let Plan::New(places) = plan {
@@ -62,27 +66,19 @@ impl Stage for Taking {
 }
 
 impl Taking {
-    /// New jobs are numbered from -1 down, until it is known how many there are.
     fn plan(&self, sheet: &Sheet<'_>, known: &Known) -> Vec<Plan> {
-        let mut n_before = 0_i64;
         // What each tenant, and all of them, will have more.
         let mut more: HashMap<&TenantId, u64> = HashMap::new();
         let mut n_more = 0;
-        let plan_one = |submission: &'_ Submission, n_before: i64| {
-            if let Some(answered) = known.answered(submission) {
-                return answered;
-            }
-            let number = |n: usize| -1 - n_before - i64::try_from(n).unwrap_or(0);
-            let Ok(planned) = plan(known, &submission.tenant, &submission.jobs, number);
-            planned.map_or_else(Plan::Refused, Plan::New)
-        };
         let mut plans = Vec::with_capacity(self.submissions.len());
         for submission in &self.submissions {
-            let mut planned = plan_one(submission, n_before);
+            let mut planned = known.answered(submission).unwrap_or_else(|| {
+                let Ok(planned) = plan::plan(known, &submission.tenant, &submission.jobs);
+                planned.map_or_else(Plan::Refused, Plan::New)
+            });
             let n_jobs = planned.n_unfinished();
             let of_tenant = more.entry(&submission.tenant).or_default();
-            let desk = sheet.desk;
-            let before = (*of_tenant, n_more);
+            let (desk, before) = (sheet.desk, (*of_tenant, n_more));
             let full = desk.room.full(&desk.options, &submission.tenant, n_jobs, before);
             if let Some(refusal) = full {
                 planned = Plan::Refused(refusal);
@@ -90,7 +86,6 @@ impl Taking {
                 *of_tenant += n_jobs;
                 n_more += n_jobs;
             }
-            n_before += i64::try_from(planned.n_new()).unwrap_or(0);
             plans.push(planned);
         }
         plans
@@ -131,7 +126,7 @@ impl Plan {
     }
 
     fn n_new(&self) -> usize {
-        self.places().iter().filter(|place| !matches!(place, Place::Same { .. })).count()
+        plan::n_new(self.places())
     }
 
     fn n_unfinished(&self) -> u64 {
@@ -139,15 +134,9 @@ impl Plan {
         u64::try_from(n).unwrap_or(u64::MAX)
     }
 
-    fn renumber(&mut self, numbers: &[i64]) {
-        let number = |id: i64| {
-            let place = usize::try_from(-1 - id).ok();
-            place.and_then(|place| numbers.get(place)).copied().unwrap_or(id)
-        };
+    fn number(&mut self, numbers: &[i64]) {
         if let Self::New(places) = self {
-            for place in places {
-                place.renumber(number);
-            }
+            plan::number(places, |n| numbers.get(n).copied().unwrap_or(0));
         }
     }
 }
@@ -263,16 +252,6 @@ impl Place {
             Self::New { blockers, .. } => blockers.iter().copied().collect(),
             Self::Same { id } => vec![*id],
             Self::Over { .. } => Vec::new(),
-        }
-    }
-
-    fn renumber(&mut self, number: impl Fn(i64) -> i64) {
-        match self {
-            Self::New { id, blockers } => {
-                *id = number(*id);
-                *blockers = blockers.iter().map(|blocker| number(*blocker)).collect();
-            }
-            Self::Over { id } | Self::Same { id } => *id = number(*id),
         }
     }
 }

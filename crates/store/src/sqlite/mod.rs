@@ -40,7 +40,7 @@ use crate::clock::Steady;
 use crate::{Error, Options, Reply};
 use fault::Broken;
 use reader::Read;
-use writer::{CALLS_MAX, Call, Desk, Writer};
+use writer::{CALLS_MAX, Call, Desk, Numbers, Writer};
 
 pub use backup::{Backup, backup, check};
 pub(crate) use open::to_read;
@@ -48,6 +48,7 @@ pub(crate) use open::to_read;
 /// A store in one `SQLite` file. When it is dropped, what has arrived is finished first.
 pub struct Sqlite {
     clock: Arc<Steady>,
+    numbers: Arc<Numbers>,
     broken: Broken,
     /// `None` while it is being dropped, and where it was opened to read.
     calls: Option<mpsc::Sender<Box<dyn Call>>>,
@@ -80,8 +81,9 @@ impl Sqlite {
     pub fn open_to_read(path: &Path, options: Options) -> Result<Self, Error> {
         let connection = to_read(path)?;
         let clock = Arc::new(Steady::new(options.clock(), Timestamp(0)));
-        let broken = Broken::default();
-        let mut store = Self { clock, broken, calls: None, reads: Vec::new(), threads: Vec::new() };
+        let (numbers, broken) = (Arc::new(Numbers::from(1)), Broken::default());
+        let (reads, threads) = (Vec::new(), Vec::new());
+        let mut store = Self { clock, numbers, broken, calls: None, reads, threads };
         store.add_reader(connection)?;
         Ok(store)
     }
@@ -120,16 +122,19 @@ impl Sqlite {
         let cannot = |error: rusqlite::Error| {
             Error::Unusable(format!("could not read what is in the store: {error}"))
         };
-        let latest = connection
-            .query_row("SELECT latest FROM meta", [], |row| row.get(0).map(Timestamp))
+        let (latest, next_job) = connection
+            .query_row("SELECT latest, next_job FROM meta", [], |row| {
+                Ok((Timestamp(row.get(0)?), row.get(1)?))
+            })
             .map_err(cannot)?;
         let clock = Arc::new(Steady::new(options.clock(), latest));
+        let numbers = Arc::new(Numbers::from(next_job));
         let (calls, receiver) = mpsc::channel(CALLS_MAX);
         let broken = Broken::default();
-        let desk = Desk::new(connection, options, Arc::clone(&clock));
+        let desk = Desk::new(connection, options, (Arc::clone(&clock), Arc::clone(&numbers)));
         let writer = Writer::new(desk, broken.clone(), receiver).map_err(cannot)?;
         let threads = vec![spawn("store-write", move || writer.run())?];
-        Ok(Self { clock, broken, calls: Some(calls), reads: Vec::new(), threads })
+        Ok(Self { clock, numbers, broken, calls: Some(calls), reads: Vec::new(), threads })
     }
 
     fn write<T, W>(&self, (doing, weight): (&'static str, usize), work: W) -> Reply<'_, T>

@@ -9,12 +9,16 @@ use super::{
 use crate::{
     Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, LogChunk, LogPage, Past,
     Refusal, Reply, Report, Revived, Run, Session, Setting, Start, Store, Submission, Submitted,
-    Tally, Usage,
+    Tally, Usage, number,
 };
 
 impl Store for Sqlite {
     fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    fn number(&self, n_jobs: usize) -> Option<JobId> {
+        Some(number::id(self.numbers.take(n_jobs)))
     }
 
     fn submit(&self, submission: Submission) -> Reply<'_, Result<Submitted, Refusal>> {

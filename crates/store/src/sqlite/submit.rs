@@ -8,14 +8,14 @@ use rusqlite::{Connection, OptionalExtension as _, Result, params};
 use super::fault::unreadable;
 use super::row;
 use super::writer::Desk;
-use crate::plan::{Place, begin, plan};
-use crate::{Idempotency, NewJob, Refusal, Repeat, Submission, Submitted, transition};
+use crate::plan::{self, Place, begin, plan};
+use crate::{Idempotency, NewJob, Refusal, Repeat, Submission, Submitted, number, transition};
 
 pub(super) fn submit(
     desk: &mut Desk,
     submission: Submission,
 ) -> Result<Result<Submitted, Refusal>> {
-    let Submission { tenant, idempotency, mut jobs } = submission;
+    let Submission { tenant, idempotency, mut jobs, first } = submission;
     for job in &mut jobs {
         job.spec.tenant = tenant.clone();
     }
@@ -25,9 +25,7 @@ pub(super) fn submit(
     {
         return Ok(before);
     }
-    let next = desk.next_job;
-    let numbers = |n_new: usize| next.saturating_add_unsigned(u64::try_from(n_new).unwrap_or(0));
-    let places = match plan(&desk.connection, &tenant, &jobs, numbers)? {
+    let mut places = match plan(&desk.connection, &tenant, &jobs)? {
         Ok(places) => places,
         Err(refusal) => return Ok(Err(refusal)),
     };
@@ -35,6 +33,9 @@ pub(super) fn submit(
     if let Some(refusal) = full(desk, &tenant, n_new) {
         return Ok(Err(refusal));
     }
+    let first = first.as_ref().and_then(number::of);
+    let first = first.unwrap_or_else(|| desk.numbers.take(plan::n_new(&places)));
+    plan::number(&mut places, |n| first.saturating_add_unsigned(u64::try_from(n).unwrap_or(0)));
     if let Some(idempotency) = &idempotency {
         remember(&desk.connection, &tenant_name, idempotency, &places)?;
     }
@@ -136,7 +137,6 @@ fn write(desk: &mut Desk, jobs: Vec<NewJob>, places: &[Place]) -> Result<Submitt
             Place::New { id, .. } | Place::Over { id } => {
                 row::insert_spec(&mut insert_spec, *id, &job.spec)?;
                 draft.records.insert(*id, begin(job, place, now));
-                desk.next_job = *id + 1;
             }
         }
         if let Place::New { blockers, .. } = place {
@@ -154,11 +154,13 @@ fn write(desk: &mut Desk, jobs: Vec<NewJob>, places: &[Place]) -> Result<Submitt
     };
     let changed = draft.fences.iter().filter_map(before).collect();
     let mut records = draft.records;
-    let jobs: Vec<Record> = if is_new.iter().all(|is_new| *is_new) {
-        places.iter().filter_map(|place| records.remove(&place.id())).collect()
+    // A record is large: it is moved once, if nobody else is answered with it.
+    let mut jobs: Vec<Record> = Vec::with_capacity(places.len());
+    if is_new.iter().all(|is_new| *is_new) {
+        jobs.extend(places.iter().filter_map(|place| records.remove(&place.id())));
     } else {
-        places.iter().filter_map(|place| records.get(&place.id()).cloned()).collect()
-    };
+        jobs.extend(places.iter().filter_map(|place| records.get(&place.id()).cloned()));
+    }
     Ok(Submitted { jobs, is_new, changed })
 }
 

@@ -17,7 +17,7 @@ fn submission() -> Submission {
     let tenant = TenantId::new("tenant");
     let spec = Spec::new(tenant.clone(), Name::new("kind"));
     let job = NewJob { spec, after_indexes: Vec::new(), repeat: Repeat::Join, on_hold: false };
-    Submission { tenant, idempotency: None, jobs: vec![job] }
+    Submission { tenant, idempotency: None, jobs: vec![job], first: None }
 }
 
 /// Makes calls while the thread is busy with another, so that they share one commit.
@@ -131,7 +131,7 @@ fn a_commit_that_fails_is_told_to_all_and_leaves_nothing() {
     };
     let poison = store.write(("poison", 1), |desk| {
         desk.connection.execute_batch("PRAGMA defer_foreign_keys = ON")?;
-        desk.connection.execute("INSERT INTO waits VALUES (98, 99)", [])?;
+        desk.connection.execute("INSERT INTO keyed VALUES (98, 99)", [])?;
         Ok(())
     });
     let answers = together(&store, vec![submit(), poison, submit()]);

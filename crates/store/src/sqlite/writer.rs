@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
 
 use model::{TenantId, Timestamp};
 use rusqlite::hooks::Wal;
@@ -28,13 +28,34 @@ const BATCH_WEIGHT_MAX: usize = 16_384;
 /// Pages in the log (16 MB) after which they are copied to where they belong.
 const LOG_PAGES_MAX: i32 = 4_096;
 
+/// The numbers of new jobs: handed out in memory, and written down with every commit. One that no
+/// commit has written down is nobody's, and may come again after a restart.
+pub(super) struct Numbers(AtomicI64);
+
+impl Numbers {
+    pub(super) const fn from(next: i64) -> Self {
+        Self(AtomicI64::new(next))
+    }
+
+    /// The first of so many that nobody else gets.
+    pub(super) fn take(&self, n_jobs: usize) -> i64 {
+        let n_jobs = i64::try_from(n_jobs).unwrap_or(i64::MAX);
+        self.0.fetch_add(n_jobs, Ordering::Relaxed)
+    }
+
+    /// The lowest that is not taken.
+    fn next(&self) -> i64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// What a stage works with: the connection, in a transaction, and what is kept beside it.
 pub(super) struct Desk {
     pub(super) connection: Connection,
     pub(super) options: Options,
     pub(super) clock: Arc<Steady>,
     /// The number of the next new job.
-    pub(super) next_job: i64,
+    pub(super) numbers: Arc<Numbers>,
     /// Unfinished jobs by tenant, so that limits cost no counting. Read again after a rollback.
     pub(super) n_jobs: HashMap<TenantId, u64>,
     /// Their sum.
@@ -44,12 +65,16 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    pub(super) fn new(connection: Connection, options: Options, clock: Arc<Steady>) -> Self {
+    pub(super) fn new(
+        connection: Connection,
+        options: Options,
+        (clock, numbers): (Arc<Steady>, Arc<Numbers>),
+    ) -> Self {
         Self {
             connection,
             options,
             clock,
-            next_job: 1,
+            numbers,
             n_jobs: HashMap::new(),
             n_jobs_total: 0,
             trimmed: None,
@@ -80,13 +105,6 @@ impl Desk {
         }
     }
 
-    /// Reads what is kept beside the connection.
-    fn read_again(&mut self) -> Result<()> {
-        let next_job = "SELECT next_job FROM meta";
-        self.next_job = self.connection.prepare_cached(next_job)?.query_row([], |r| r.get(0))?;
-        self.recount()
-    }
-
     /// Counts unfinished jobs.
     fn recount(&mut self) -> Result<()> {
         let n_jobs = "SELECT tenant, count(*) FROM jobs GROUP BY tenant";
@@ -106,7 +124,7 @@ impl Desk {
             return Ok(());
         }
         let sql = "UPDATE meta SET next_job = ?1, latest = ?2";
-        let values = [self.next_job, self.clock.now().0];
+        let values = [self.numbers.next(), self.clock.now().0];
         self.connection.prepare_cached(sql)?.execute(values)?;
         Ok(())
     }
@@ -282,7 +300,7 @@ impl Writer {
     fn begin(&mut self) -> Result<()> {
         self.desk.run("BEGIN IMMEDIATE")?;
         if !self.is_counted {
-            self.desk.read_again()?;
+            self.desk.recount()?;
             self.is_counted = true;
         }
         Ok(())

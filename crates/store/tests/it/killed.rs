@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use model::{Ending, Measured, Millis, State, WorkerId};
+use model::{Ending, Millis, State, WorkerId};
 use rusqlite::Connection;
 use store::{Claim, Claimed, End, Ended, Options, Sqlite, Store};
 
@@ -48,20 +48,7 @@ async fn one(store: &Sqlite) {
     };
     let claimed = store.claim(vec![claim]).await.unwrap().remove(0);
     let Claimed::Won(record) = claimed else { panic!("nobody else claims") };
-    let end = End {
-        job: record.id.clone(),
-        attempt: 1,
-        worker: WorkerId::new("w"),
-        ending: Ending::Succeeded,
-        error: None,
-        result: None,
-        exit_code: None,
-        measured: Measured::default(),
-        cost: None,
-        fetched: None,
-        has_started: false,
-        draw: 0,
-    };
+    let end = End::new(record.id.clone(), 1, WorkerId::new("w"), Ending::Succeeded);
     let ended = store.complete(vec![end]).await.unwrap().remove(0);
     assert!(matches!(ended, Ended::Accepted { .. }));
     say('d', &record.id.to_string());

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use model::{Ending, JobId, Measured, Name, Record, Spec, TenantId, WorkerId};
+use model::{Ending, JobId, Name, Record, Spec, TenantId, WorkerId};
 use store::{Claim, End, NewJob, Options, Repeat, Sqlite, Start, Store, Submission};
 
 use super::site::NOOP;
@@ -72,22 +72,9 @@ fn submission(n_jobs: usize) -> Submission {
     let tenant = TenantId::new("default");
     let spec = Spec::new(tenant.clone(), Name::new(NOOP));
     let job = NewJob { spec, after_indexes: Vec::new(), repeat: Repeat::Join, on_hold: false };
-    Submission { tenant, idempotency: None, jobs: vec![job; n_jobs] }
+    Submission { tenant, idempotency: None, jobs: vec![job; n_jobs], first: None }
 }
 
 fn end(job: &JobId, worker: &WorkerId) -> End {
-    End {
-        job: job.clone(),
-        attempt: 1,
-        worker: worker.clone(),
-        ending: Ending::Succeeded,
-        error: None,
-        result: None,
-        exit_code: None,
-        measured: Measured::default(),
-        cost: None,
-        fetched: None,
-        has_started: false,
-        draw: 0,
-    }
+    End::new(job.clone(), 1, worker.clone(), Ending::Succeeded)
 }

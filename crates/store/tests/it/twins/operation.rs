@@ -180,7 +180,7 @@ fn submission() -> impl Strategy<Value = Submission> {
             for (index, job) in jobs.iter_mut().enumerate() {
                 job.after_indexes.retain(|place| *place < index || *place == 3);
             }
-            Submission { tenant, idempotency, jobs }
+            Submission { tenant, idempotency, jobs, first: None }
         },
     )
 }
