@@ -1,5 +1,5 @@
-//! A Postgres of one's own, for tests and benchmarks: made from the installed server's programs in a
-//! temporary directory, reached by a socket in it, and gone when whoever asked for it is gone.
+//! A Postgres of one's own, for tests and benchmarks: made from the installed server's programs in
+//! a temporary directory, reached by a socket in it, and gone when whoever asked for it is gone.
 //!
 //! `MAITRE_TEST_POSTGRES_URL` names another server to use instead; then databases are made there.
 //!

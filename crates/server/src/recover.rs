@@ -35,6 +35,7 @@ pub(crate) async fn recover(
     let mut scheduler = Scheduler::new(Arc::clone(&config), Arc::clone(&store), world, hub);
     for setting in store.settings().await? {
         let is_policy = setting.kind == SettingKind::Policy;
+        scheduler.note_setting(&setting);
         match understand(&setting) {
             Ok(understood) => scheduler.set(understood),
             // A policy of another version must not keep the scheduler from starting.

@@ -5,8 +5,8 @@ use tokio::sync::mpsc;
 
 use crate::Reply;
 
-/// A store that several schedulers share. Each of them decides for its own workers, over a *window*:
-/// the first jobs of each queue.
+/// A store that several schedulers share. Each of them decides for its own workers, over a
+/// *window*: the first jobs of each queue.
 pub trait Shared: Send + Sync {
     /// This scheduler is here, and says so much of what it has under way. Answers what each of
     /// those said last that are here, itself among them, by id.

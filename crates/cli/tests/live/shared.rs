@@ -68,8 +68,9 @@ fn what_one_takes_in_another_runs_and_either_can_call_off() {
 #[test]
 fn a_limit_holds_across_schedulers() {
     let database = database();
-    let (mut one, mut two) = (serve(&database), serve(&database));
+    let mut one = serve(&database);
     one.said(&["set", "tenant", "t", r#"{"jobs_max": 1}"#]);
+    let mut two = serve(&database);
     one.work_named("w1", &["--exec", "--slots", "4"]);
     two.work_named("w2", &["--exec", "--slots", "4"]);
     // Who finds the place taken fails for good.

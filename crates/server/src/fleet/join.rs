@@ -77,7 +77,11 @@ impl Scheduler {
         let protocol = arrival.protocol;
         let generation = session.generation;
         self.fleet.sit(stream, seat_of(arrival, session, learned, self.store.now()));
-        self.take_over(&held);
+        if !held.is_empty() {
+            // What it has is counted on a worker that the world knows.
+            self.seat_in_world(&worker);
+            self.take_over(&held);
+        }
         let stale = self.reconcile(&worker, &attempts, was_here);
         let welcome = self.welcome(protocol, generation, stale);
         self.send(stream, Message::Welcome(welcome));

@@ -1,8 +1,8 @@
 //! Several schedulers on one store. Each decides for its own workers, over a window: the first jobs
 //! of each queue. Work is shared through the store, never handed from one to another.
 //!
-//! A scheduler claims what is in its *stripe*: each job is in one. Of the stripes of others it takes
-//! what they should have claimed by now, and what its idle slots have room for.
+//! A scheduler claims what is in its *stripe*: each job is in one. Of the stripes of others it
+//! takes what they should have claimed by now, and what its idle slots have room for.
 
 mod elsewhere;
 mod limits;
@@ -261,6 +261,13 @@ impl Scheduler {
     pub(crate) fn called_off(&mut self, answer: Result<Vec<JobId>, store::Error>) {
         for job in self.ok(answer).into_iter().flatten() {
             self.cancel(&job);
+        }
+    }
+
+    /// A setting is there: should it be gone later, what it said holds no longer.
+    pub(crate) fn note_setting(&mut self, setting: &Setting) {
+        if let Some(sharing) = &mut self.sharing {
+            sharing.settings.insert((setting.kind, setting.name.clone()));
         }
     }
 

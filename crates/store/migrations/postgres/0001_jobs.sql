@@ -6,7 +6,7 @@
 CREATE SEQUENCE job_ids;
 
 -- Unfinished jobs. Pages have room for new versions of their rows; what is left behind is swept up
--- all the time. A large payload is kept apart by Postgres itself, and not copied when a row changes.
+-- all the time. A large payload is kept apart by Postgres itself, not copied when a row changes.
 CREATE TABLE jobs (
     id bigint PRIMARY KEY,
     tenant text NOT NULL,

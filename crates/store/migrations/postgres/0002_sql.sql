@@ -1,4 +1,4 @@
--- For those who speak SQL: submitting inside their own transaction, and reading what became of jobs.
+-- For those who speak SQL: submitting in their own transaction, and reading what became of jobs.
 
 -- Names of fields that a document may have, each checked: what gets past this is read by every
 -- scheduler.

@@ -179,7 +179,9 @@ impl Site {
         let record = self.get(record).await;
         match self.try_claim(&record, name).await {
             Claimed::Won(record) => *record,
-            other => panic!("the claim was not won: {other:?}"),
+            lost @ (Claimed::Lost(_) | Claimed::Refused(_)) => {
+                panic!("the claim was not won: {lost:?}")
+            }
         }
     }
 

@@ -72,9 +72,8 @@ impl Fault {
             }
             Self::Database(error) => match error.code() {
                 Some(&SqlState::DISK_FULL) => Error::Full { doing },
-                Some(_) => Error::Unavailable { doing, cause: cause(&error) },
                 None if doubt == Doubt::IfLost => Error::Unknown { doing, cause: cause(&error) },
-                None => Error::Unavailable { doing, cause: cause(&error) },
+                Some(_) | None => Error::Unavailable { doing, cause: cause(&error) },
             },
         }
     }

@@ -84,8 +84,10 @@ impl Condition {
     ) -> Result<Vec<Record>, Fault> {
         let max = self.bind(i64::try_from(max).unwrap_or(i64::MAX));
         let sql = format!("SELECT {from} WHERE {} ORDER BY j.id DESC LIMIT {max}", self.sql);
-        let values: Vec<&(dyn ToSql + Sync)> =
-            self.values.iter().map(|value| &**value as &(dyn ToSql + Sync)).collect();
+        let mut values: Vec<&(dyn ToSql + Sync)> = Vec::with_capacity(self.values.len());
+        for value in &self.values {
+            values.push(&**value);
+        }
         let connection = desk.connection().await?;
         let statement = connection.prepare_cached(&sql).await?;
         row::read_all(&connection.query(&statement, &values).await?)

@@ -67,9 +67,6 @@ pub(super) async fn insert_runs(sheet: &Sheet<'_>, runs: &[&Run]) -> Result<(), 
     if runs.is_empty() {
         return Ok(());
     }
-    fn column<T>(runs: &[&Run], of: impl Fn(&Run) -> T) -> Vec<T> {
-        runs.iter().map(|run| of(run)).collect()
-    }
     let statement = sheet.transaction.prepare_cached(INSERT_RUNS).await?;
     let values: [&(dyn ToSql + Sync); 14] = [
         &column(runs, |run| run.tenant.to_string()),
@@ -89,6 +86,10 @@ pub(super) async fn insert_runs(sheet: &Sheet<'_>, runs: &[&Run]) -> Result<(), 
     ];
     sheet.transaction.execute(&statement, &values).await?;
     Ok(())
+}
+
+fn column<T>(runs: &[&Run], of: impl Fn(&Run) -> T) -> Vec<T> {
+    runs.iter().map(|run| of(run)).collect()
 }
 
 /// In the order of ids, which is that of time but for what ended at the same moment elsewhere.

@@ -1,5 +1,5 @@
-//! Everything that is in a file of `SQLite` goes to a Postgres that is empty, or that an earlier try
-//! left half full: what is there already is not copied again.
+//! Everything that is in a file of `SQLite` goes to a Postgres that is empty, or that an earlier
+//! try left half full: what is there already is not copied again.
 
 use std::path::Path;
 
@@ -207,8 +207,10 @@ impl Table {
         let mut statement = source.prepare(self.read).map_err(unread)?;
         let mut batches = Batches::new(&mut statement, self.columns, n_done)?;
         while let Some(batch) = batches.next()? {
-            let values: Vec<&(dyn ToSql + Sync)> =
-                batch.iter().map(|column| column as &(dyn ToSql + Sync)).collect();
+            let mut values: Vec<&(dyn ToSql + Sync)> = Vec::with_capacity(batch.len());
+            for column in &batch {
+                values.push(column);
+            }
             target.execute(&insert, &values).await?;
             n_done += u64::try_from(batch.first().map_or(0, Vec::len)).unwrap_or(0);
             tell(self.name, n_done, total);
@@ -285,6 +287,7 @@ fn text(value: ValueRef<'_>) -> Option<String> {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "what errors are mapped by takes them")]
 fn unread(error: rusqlite::Error) -> Fault {
     Fault::Unreadable(format!("something that cannot be read: {error}"))
 }

@@ -1,5 +1,5 @@
-//! Limits that hold across schedulers: what is in use of each is one row, which whoever claims under
-//! it locks.
+//! Limits that hold across schedulers: what is in use of each is one row, which whoever claims
+//! under it locks.
 //!
 //! **Invariant:** what is in use of a limit, and what was charged, is never more than the limit: it
 //! is read, compared and raised under the lock of its row, in the transaction of the claim, and it

@@ -1,7 +1,7 @@
 //! The list of queues: one row for jobs of a tenant that only their order tells apart.
 //!
-//! **Invariant:** the queue of every unfinished job is listed. A row goes only when nobody made sure
-//! of it for a day, and nobody relies on a row that it made sure of more than an hour ago.
+//! **Invariant:** the queue of every unfinished job is listed. A row goes only when nobody made
+//! sure of it for a day, and nobody relies on a row that it made sure of more than an hour ago.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

@@ -62,8 +62,12 @@ impl Told {
                 let _ = write!(text, "{word} ");
             }
         };
-        first.into_iter().for_each(|(queue, place)| say(format!("w{queue}:{place}")));
-        self.called_off.into_iter().for_each(|job| say(format!("c{job}")));
+        for (queue, place) in first {
+            say(format!("w{queue}:{place}"));
+        }
+        for job in self.called_off {
+            say(format!("c{job}"));
+        }
         if self.settings {
             say("s".to_owned());
         }
@@ -79,7 +83,7 @@ impl Told {
                 "w" => {
                     told.work.extend(rest.split_once(':').and_then(|(queue, place)| {
                         Some((queue.parse().ok()?, place.parse().ok()?))
-                    }))
+                    }));
                 }
                 "c" => told.called_off.extend(rest.parse::<i64>().ok()),
                 "s" => told.settings = true,

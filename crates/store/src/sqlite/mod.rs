@@ -78,6 +78,7 @@ impl Sqlite {
     }
 
     /// Opens a file that is there, also while a scheduler works on it. What would write is refused.
+    #[expect(clippy::needless_pass_by_value, reason = "as all that open one")]
     pub fn open_to_read(path: &Path, options: Options) -> Result<Self, Error> {
         let connection = to_read(path)?;
         let clock = Arc::new(Steady::new(options.clock(), Timestamp(0)));
