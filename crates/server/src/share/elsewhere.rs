@@ -32,6 +32,9 @@ struct Group {
     cost: i64,
 }
 
+/// Tenant, type, pool, and what each holds.
+type Kind = (String, String, String, Option<String>);
+
 /// What others have under way, as far as this world knows.
 #[derive(Debug, Default)]
 pub(super) struct Elsewhere {
@@ -44,8 +47,7 @@ pub(super) struct Elsewhere {
 impl Scheduler {
     /// What this scheduler has under way.
     pub(super) fn under_way(&self) -> String {
-        let mut sums: BTreeMap<(String, String, String, Option<String>), (u32, u32, Fixed)> =
-            BTreeMap::new();
+        let mut sums: BTreeMap<Kind, (u32, u32, Fixed)> = BTreeMap::new();
         for live in self.jobs.all_live() {
             let holds = match &live.holds {
                 Some(Ask::Named(name)) => Some(name.to_string()),

@@ -168,7 +168,9 @@ impl Scheduler {
         if reach == Reach::All {
             let gone: Vec<JobId> =
                 self.jobs.waiting().filter(|job| !window.contains(*job)).cloned().collect();
-            gone.iter().for_each(|job| self.withdraw(job));
+            for job in &gone {
+                self.withdraw(job);
+            }
         }
         let n_queued = self.world.n_queued();
         if let Some(sharing) = &mut self.sharing {

@@ -77,7 +77,11 @@ async fn what_may_not_be_submitted_by_sql_is_refused_by_its_name() {
     ] {
         let sql = format!("SELECT maitre.submit({arguments})");
         let error = connection.query(sql.as_str(), &[]).await.unwrap_err();
-        assert_eq!(error.as_db_error().map(|error| error.message()), Some(refusal), "{arguments}");
+        assert_eq!(
+            error.as_db_error().map(tokio_postgres::error::DbError::message),
+            Some(refusal),
+            "{arguments}"
+        );
     }
     assert_eq!(store.look(None, 9).await.unwrap(), []);
 }
