@@ -1,5 +1,7 @@
 //! Several schedulers on one Postgres, and workers that move between them.
 
+#![expect(clippy::unwrap_used, reason = "a test that fails says where")]
+
 use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};

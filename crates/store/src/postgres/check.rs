@@ -28,7 +28,8 @@ const PROBLEMS: &[(&str, &str)] = &[
     (
         "waits for a job that is not there",
         "SELECT count(*) FROM waits w WHERE \
-         NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = w.blocker) OR NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = w.waiter)",
+         NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = w.blocker) \
+         OR NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = w.waiter)",
     ),
     (
         "attempts of workers that have no session",
