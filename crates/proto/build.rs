@@ -6,11 +6,13 @@ use std::{env, fs};
 
 use prost::Message as _;
 
-const FILES: [&str; 4] = [
+const FILES: [&str; 6] = [
     "maitre/v1/job.proto",
     "maitre/v1/worker.proto",
     "maitre/v1/jobs.proto",
     "maitre/v1/admin.proto",
+    "maitre/v1/detection.proto",
+    "maitre/v1/schedules.proto",
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-use crate::{docs, layers, shell, tidy};
+use crate::{docs, layers, python, shell, tidy};
 
 /// Checks by programs that not everybody has.
 const TOOLS: &[&[&str]] = &[
@@ -33,6 +33,9 @@ pub(crate) fn run(root: &Path) -> Result<()> {
 
 /// The runner that prints the count of all tests comes last, so that the count is easy to find.
 fn tests(root: &Path) -> Result<()> {
+    // What the tests of the Python package run is built with the other tests, and not once more.
+    command(root, &["cargo", "test", "--workspace", "--no-run"])?;
+    step("python", || python::run(root))?;
     if is_installed(root, &["cargo", "nextest"]) {
         command(root, &["cargo", "test", "--doc", "--workspace"])?;
         command(root, &["cargo", "nextest", "run", "--workspace"])

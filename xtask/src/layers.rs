@@ -16,8 +16,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("sim", &["model", "decide", "snapshot"]),
     ("store", &["model", "cluster"]),
     ("proto", &["model"]),
-    ("server", &["model", "decide", "snapshot", "store", "proto"]),
-    ("worker", &["model", "proto"]),
+    ("detect", &["model"]),
+    ("server", &["model", "decide", "snapshot", "store", "proto", "detect"]),
+    ("worker", &["model", "proto", "detect"]),
     ("faults", &["proto"]),
     (
         "cli",

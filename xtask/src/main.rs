@@ -10,6 +10,7 @@ mod ci;
 mod layers;
 mod tidy;
 mod docs;
+mod python;
 mod shell;
 
 use std::env;
@@ -24,6 +25,7 @@ usage: cargo xtask <command>
   ci              everything below, with the linters and the tests; fails fast
   layers          each crate depends only on the crates it may depend on
   tidy            the habits that no linter checks
+  python          the Python package, against the `maitre` that was built
   docs [--check]  write the generated pages, or fail when they are stale";
 
 fn main() -> ExitCode {
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         ["ci"] => ci::run(&root),
         ["layers"] => layers::run(&root),
         ["tidy"] => tidy::run(&root),
+        ["python"] => python::run(&root),
         ["docs"] => docs::write(&root),
         ["docs", "--check"] => docs::check(&root),
         _ => {

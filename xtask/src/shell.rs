@@ -9,7 +9,18 @@ use anyhow::{Context as _, Result, bail};
 
 /// Runs a command line and lets its output through.
 pub(crate) fn run(root: &Path, line: &[&str]) -> Result<()> {
-    let status = command(root, line).status().with_context(|| starting(line))?;
+    finish(&mut command(root, line), line)
+}
+
+/// The same, with more in its environment.
+pub(crate) fn run_with(root: &Path, line: &[&str], more: &[(&str, &Path)]) -> Result<()> {
+    let mut command = command(root, line);
+    command.envs(more.iter().copied());
+    finish(&mut command, line)
+}
+
+fn finish(command: &mut Command, line: &[&str]) -> Result<()> {
+    let status = command.status().with_context(|| starting(line))?;
     if !status.success() {
         bail!("`{}` failed", line.join(" "));
     }

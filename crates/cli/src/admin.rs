@@ -24,6 +24,17 @@ impl ListOptions {
     }
 }
 
+/// Options of `maitre workers`.
+#[derive(Args)]
+pub(crate) struct WorkersOptions {
+    /// Slots that waiting work wants beyond those that are free, by what it needs.
+    #[arg(long)]
+    wanted: bool,
+    /// For machines.
+    #[arg(long)]
+    json: bool,
+}
+
 /// Options of `maitre drain`.
 #[derive(Args)]
 pub(crate) struct DrainOptions {
@@ -44,7 +55,10 @@ pub(crate) struct DrainOptions {
 }
 
 /// Lists the workers.
-pub(crate) async fn workers(options: &ListOptions, target: &Target) -> Result<(), Failure> {
+pub(crate) async fn workers(options: &WorkersOptions, target: &Target) -> Result<(), Failure> {
+    if options.wanted {
+        return wanted(options.json, target).await;
+    }
     let mut admin = target.admin().await?;
     let response = admin.workers(v1::WorkersRequest {}).await.map_err(|status| refused(&status))?;
     let workers = response.into_inner().workers;
@@ -61,6 +75,49 @@ pub(crate) async fn workers(options: &ListOptions, target: &Target) -> Result<()
     let rows = workers.iter().map(|worker| worker_row(worker, now)).collect();
     let header = ["worker", "pool", "state", "slots", "types", "jobs", "cpu", "ram free", "heard"];
     print::data(&print::table(&header, rows, &[3]))
+}
+
+/// Lists what waits for want of workers.
+async fn wanted(is_json: bool, target: &Target) -> Result<(), Failure> {
+    let response = target.admin().await?.demand(v1::DemandRequest {}).await;
+    let wanted = response.map_err(|status| refused(&status))?.into_inner().wanted;
+    if is_json {
+        let one = |wanted: &v1::Wanted| {
+            let needs = wanted.needs.iter().map(|(key, values)| (key, &values.values));
+            let needs: std::collections::BTreeMap<_, _> = needs.collect();
+            json!({
+                "type": wanted.r#type,
+                "pool": (!wanted.pool.is_empty()).then_some(&wanted.pool),
+                "needs": needs,
+                "slots": wanted.slots,
+                "amounts": wanted.amounts,
+                "jobs": wanted.jobs,
+                "slots_wanted": wanted.slots_wanted,
+                "slots_fitting": wanted.slots_fitting,
+            })
+        };
+        return print::json(&wanted.iter().map(one).collect::<Vec<Value>>());
+    }
+    if wanted.is_empty() {
+        print::note("nothing waits for want of workers");
+        return Ok(());
+    }
+    let row = |wanted: &v1::Wanted| {
+        let needs = wanted.needs.iter().map(|(key, any)| format!("{key}={}", any.values.join("|")));
+        let amounts = wanted.amounts.iter().map(|(name, n)| format!("{name}={n}"));
+        let mut needs: Vec<String> = needs.chain(amounts).collect();
+        needs.sort();
+        vec![
+            wanted.r#type.clone(),
+            if wanted.pool.is_empty() { "(any)".to_owned() } else { wanted.pool.clone() },
+            needs.join(", "),
+            wanted.jobs.to_string(),
+            wanted.slots_wanted.to_string(),
+            wanted.slots_fitting.to_string(),
+        ]
+    };
+    let header = ["type", "pool", "needs", "jobs", "slots wanted", "slots there"];
+    print::data(&print::table(&header, wanted.iter().map(row).collect(), &[3, 4, 5]))
 }
 
 fn worker_state(worker: &v1::WorkerStatus) -> &'static str {

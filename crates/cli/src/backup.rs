@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::place::{DATABASE, MEMORY};
 use crate::print::{self, Failure};
-use crate::settings;
+use crate::settings::Settings;
 
 /// Options of `maitre backup`.
 #[derive(Args)]
@@ -34,8 +34,8 @@ pub(crate) struct Options {
 
 /// Copies the store of a scheduler, and says what is in the copy.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let file = settings::read(options.config.as_deref())?;
-    let data_dir = options.data_dir.clone().unwrap_or_else(|| file.data_dir());
+    let settings = Settings::read(options.config.as_deref(), Vec::new())?;
+    let data_dir = options.data_dir.clone().unwrap_or(settings.all.data_dir);
     if data_dir.as_os_str() == MEMORY {
         return Err(Failure::Input {
             error: format!("`{MEMORY}` keeps nothing that could be copied"),

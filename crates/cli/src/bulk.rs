@@ -8,10 +8,8 @@ use std::path::Path;
 use indicatif::{ProgressBar, ProgressStyle};
 use model::maxima::SUBMISSION_MAX;
 use proto::v1;
-use proto::v1::jobs_client::JobsClient;
-use tonic::transport::Channel;
 
-use crate::client::refused;
+use crate::client::{Jobs, refused};
 use crate::lines::{After, Line};
 use crate::print::{self, Failure};
 use crate::view;
@@ -33,7 +31,7 @@ pub(crate) struct Given<'a> {
 
 /// Submits every line, and says which jobs these are.
 pub(crate) async fn submit(
-    client: &mut JobsClient<Channel>,
+    client: &mut Jobs,
     given: &Given<'_>,
 ) -> Result<Vec<v1::Submitted>, Failure> {
     let n_bytes = check(given)?;
@@ -156,7 +154,7 @@ struct Batch {
 
 struct Sender<'a> {
     given: &'a Given<'a>,
-    client: &'a mut JobsClient<Channel>,
+    client: &'a mut Jobs,
     /// Lines that have a name, once they are jobs.
     named: HashMap<String, u64>,
     sent: Vec<v1::Submitted>,

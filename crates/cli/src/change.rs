@@ -7,11 +7,9 @@ use indicatif::ProgressBar;
 use model::State;
 use model::maxima::IDS_MAX;
 use proto::v1;
-use proto::v1::jobs_client::JobsClient;
 use serde_json::{Value, json};
-use tonic::transport::Channel;
 
-use crate::client::{Target, refused};
+use crate::client::{Jobs, Target, refused};
 use crate::filter::{self, FilterOptions};
 use crate::print::{self, Failure};
 use crate::view;
@@ -184,11 +182,7 @@ impl Change {
         }
     }
 
-    async fn ask(
-        self,
-        client: &mut JobsClient<Channel>,
-        ids: &[u64],
-    ) -> Result<Vec<v1::Change>, Failure> {
+    async fn ask(self, client: &mut Jobs, ids: &[u64]) -> Result<Vec<v1::Change>, Failure> {
         let bar = ProgressBar::new(u64::try_from(ids.len()).unwrap_or(u64::MAX));
         let mut changes = Vec::with_capacity(ids.len());
         for ids in ids.chunks(IDS_MAX) {
@@ -202,7 +196,7 @@ impl Change {
 
     async fn ask_some(
         self,
-        client: &mut JobsClient<Channel>,
+        client: &mut Jobs,
         ids: Vec<u64>,
     ) -> Result<tonic::Response<v1::ChangeResponse>, tonic::Status> {
         use v1::amend_request::Change as Amend;

@@ -1,13 +1,16 @@
 //! How commands talk to a scheduler.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::anyhow;
 use clap::Args;
-use proto::v1;
 use proto::v1::admin_client::AdminClient;
+use proto::v1::detection_client::DetectionClient;
 use proto::v1::jobs_client::JobsClient;
-use tonic::transport::{Channel, Endpoint};
+use proto::v1::schedules_client::SchedulesClient;
+use proto::{Bearer, Wire, v1};
+use tonic::transport::Channel;
 use tonic::{Code, Status};
 
 use crate::print::Failure;
@@ -16,27 +19,75 @@ use crate::settings::ADDRESS;
 /// Bytes in one message, either way.
 const MESSAGE_BYTES_MAX: usize = 16 << 20;
 
+/// A client for jobs.
+pub(crate) type Jobs = JobsClient<Wire>;
+/// A client for operators.
+pub(crate) type Admin = AdminClient<Wire>;
+
 /// Which scheduler to talk to.
-#[derive(Args, Clone)]
+#[derive(Args, Clone, Default)]
 pub(crate) struct Target {
-    /// The scheduler's address.
+    /// The scheduler's address; `https://…` is encrypted.
     #[arg(long, global = true, env = "MAITRE_SERVER", default_value = ADDRESS)]
     pub(crate) server: String,
+    /// A file with the token to show; or the token itself in `MAITRE_TOKEN`.
+    #[arg(long, global = true, env = "MAITRE_TOKEN_FILE", value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Who vouches for an `https` scheduler, as PEM; otherwise those that the
+    /// system trusts.
+    #[arg(long, global = true, env = "MAITRE_CA", value_name = "FILE")]
+    ca: Option<PathBuf>,
 }
 
 impl Target {
+    /// The scheduler at an address, for whoever needs no token.
+    pub(crate) fn at(server: String) -> Self {
+        Self { server, ..Self::default() }
+    }
+
     /// A client for jobs.
-    pub(crate) async fn jobs(&self) -> Result<JobsClient<Channel>, Failure> {
-        let client = JobsClient::new(self.connect().await?);
+    pub(crate) async fn jobs(&self) -> Result<Jobs, Failure> {
+        let client = JobsClient::with_interceptor(self.connect().await?, self.bearer()?);
         Ok(client
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX))
     }
 
     /// A client for operators.
-    pub(crate) async fn admin(&self) -> Result<AdminClient<Channel>, Failure> {
-        let client = AdminClient::new(self.connect().await?);
+    pub(crate) async fn admin(&self) -> Result<Admin, Failure> {
+        let client = AdminClient::with_interceptor(self.connect().await?, self.bearer()?);
         Ok(client.max_decoding_message_size(MESSAGE_BYTES_MAX))
+    }
+
+    /// A client for work that workers find.
+    pub(crate) async fn detection(&self) -> Result<DetectionClient<Wire>, Failure> {
+        let client = DetectionClient::with_interceptor(self.connect().await?, self.bearer()?);
+        Ok(client.max_decoding_message_size(MESSAGE_BYTES_MAX))
+    }
+
+    /// A client for jobs that recur.
+    pub(crate) async fn schedules(&self) -> Result<SchedulesClient<Wire>, Failure> {
+        let client = SchedulesClient::with_interceptor(self.connect().await?, self.bearer()?);
+        Ok(client.max_decoding_message_size(MESSAGE_BYTES_MAX))
+    }
+
+    /// The token to show: of the file that is named, or of the environment.
+    pub(crate) fn token(&self) -> Result<Option<String>, Failure> {
+        let Some(path) = &self.token_file else { return Ok(std::env::var("MAITRE_TOKEN").ok()) };
+        read(path, "a token is a line of text that `maitre token new` wrote").map(Some)
+    }
+
+    /// Who vouches for the scheduler, if not only those that the system trusts.
+    pub(crate) fn ca_pem(&self) -> Result<Option<String>, Failure> {
+        let read = |path: &PathBuf| read(path, "`--ca` names a PEM file of certificates");
+        self.ca.as_ref().map(read).transpose()
+    }
+
+    fn bearer(&self) -> Result<Bearer, Failure> {
+        Bearer::new(self.token()?.as_deref()).map_err(|error| Failure::Input {
+            error: error.to_string(),
+            hint: Some("a token is a line of text that `maitre token new` wrote".to_owned()),
+        })
     }
 
     /// The scheduler's time, which is the one that counts.
@@ -55,8 +106,10 @@ impl Target {
     }
 
     async fn connect(&self) -> Result<Channel, Failure> {
-        let endpoint = Endpoint::from_shared(self.url()).map_err(|error| Failure::Input {
-            error: format!("`{}` is not an address: {error}", self.server),
+        let ca_pem = self.ca_pem()?;
+        let endpoint = proto::endpoint(&self.url(), ca_pem.as_deref().map(str::as_bytes));
+        let endpoint = endpoint.map_err(|error| Failure::Input {
+            error: format!("`{}` is not an address: {}", self.server, cause(&error)),
             hint: Some(format!("an address is a host and a port, such as `{ADDRESS}`")),
         })?;
         let endpoint = endpoint
@@ -68,6 +121,13 @@ impl Target {
             hint: Some("start one with `maitre dev`, or name another with `--server`".to_owned()),
         })
     }
+}
+
+fn read(path: &Path, hint: &str) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|error| Failure::Input {
+        error: format!("cannot read `{}`: {error}", path.display()),
+        hint: Some(hint.to_owned()),
+    })
 }
 
 /// The innermost reason: what the system said.
@@ -92,15 +152,20 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
 
 /// What a scheduler's refusal means for a person.
 pub(crate) fn refused(status: &Status) -> Failure {
-    let error = status.message().to_owned();
+    let (error, said) = match status.message().split_once("; hint: ") {
+        Some((error, hint)) => (error.to_owned(), Some(hint.to_owned())),
+        None => (status.message().to_owned(), None),
+    };
     match status.code() {
         Code::InvalidArgument
         | Code::NotFound
         | Code::AlreadyExists
         | Code::FailedPrecondition
         | Code::OutOfRange
+        | Code::PermissionDenied
+        | Code::Unauthenticated
         | Code::ResourceExhausted => {
-            let hint = hint(status).map(str::to_owned);
+            let hint = said.or_else(|| hint(status).map(str::to_owned));
             Failure::Input { error, hint }
         }
         Code::Unavailable => Failure::Other(anyhow!(
@@ -115,11 +180,9 @@ pub(crate) fn refused(status: &Status) -> Failure {
         | Code::Cancelled
         | Code::Unknown
         | Code::DeadlineExceeded
-        | Code::PermissionDenied
         | Code::Aborted
         | Code::Internal
-        | Code::DataLoss
-        | Code::Unauthenticated) => Failure::Other(anyhow!("{error} ({code})")),
+        | Code::DataLoss) => Failure::Other(anyhow!("{error} ({code})")),
     }
 }
 
@@ -127,6 +190,8 @@ pub(crate) fn refused(status: &Status) -> Failure {
 fn hint(status: &Status) -> Option<&'static str> {
     let (message, code) = (status.message(), status.code());
     let hints = [
+        (Code::NotFound, "there is no type", "`maitre types` lists those that are known"),
+        (Code::NotFound, "schedule", "`maitre schedule list` lists those that are there"),
         (Code::NotFound, "worker", "`maitre workers` lists those that are there"),
         (Code::NotFound, "", "`maitre jobs` lists those that are there; old ones are forgotten"),
         (Code::AlreadyExists, "idempotency key", "another submission needs another key"),

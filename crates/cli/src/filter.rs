@@ -2,10 +2,8 @@
 
 use clap::Args;
 use proto::v1;
-use proto::v1::jobs_client::JobsClient;
-use tonic::transport::Channel;
 
-use crate::client::refused;
+use crate::client::{Jobs, refused};
 use crate::print::Failure;
 use crate::spec::pairs;
 
@@ -34,7 +32,8 @@ pub(crate) struct FilterOptions {
     /// On this worker now, or last.
     #[arg(long)]
     worker: Option<String>,
-    /// That ended for this reason: exhausted, permanent, poison, too-late, asked, dependency.
+    /// That ended for this reason: exhausted, permanent, stale, poison, too-late, asked,
+    /// dependency.
     #[arg(long)]
     cause: Option<String>,
 }
@@ -75,7 +74,7 @@ fn state(name: &str) -> Result<i32, Failure> {
 
 /// All jobs that pass a filter, newest first: their ids and states.
 pub(crate) async fn all(
-    client: &mut JobsClient<Channel>,
+    client: &mut Jobs,
     filter: &v1::JobFilter,
 ) -> Result<Vec<(u64, v1::State)>, Failure> {
     let page_size = u32::try_from(model::maxima::PAGE_MAX).unwrap_or(u32::MAX);

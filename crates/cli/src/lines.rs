@@ -43,6 +43,7 @@ pub(crate) struct Line {
     group: Option<String>,
     parent: Option<u64>,
     history_key: Option<String>,
+    webhook: Option<String>,
     on_hold: bool,
     /// Jobs that it waits for.
     pub(crate) after: Vec<After>,
@@ -101,6 +102,7 @@ impl Line {
         set(&mut spec.group, self.group);
         set(&mut spec.parent, self.parent);
         set(&mut spec.history_key, self.history_key);
+        set(&mut spec.webhook, self.webhook);
         spec.not_before_ms = self.delay.map(later).or(spec.not_before_ms);
         spec.start_before_ms = self.start_within.map(later).or(spec.start_before_ms);
         spec.run_timeout_ms = self.timeout.map(unsigned).or(spec.run_timeout_ms);

@@ -4,10 +4,8 @@ use std::io::Write;
 
 use clap::Args;
 use proto::v1;
-use proto::v1::jobs_client::JobsClient;
-use tonic::transport::Channel;
 
-use crate::client::{Target, refused};
+use crate::client::{Jobs, Target, refused};
 use crate::print::{self, Failure};
 
 /// Options of `maitre logs`.
@@ -35,19 +33,11 @@ pub(crate) async fn run(options: &Options, target: &Target) -> Result<(), Failur
 }
 
 /// Shows what a job writes until it is done.
-pub(crate) async fn follow(
-    client: &mut JobsClient<Channel>,
-    id: u64,
-    json: bool,
-) -> Result<(), Failure> {
+pub(crate) async fn follow(client: &mut Jobs, id: u64, json: bool) -> Result<(), Failure> {
     show(client, v1::LogsRequest { id, attempt: 0, follow: true }, json).await
 }
 
-async fn show(
-    client: &mut JobsClient<Channel>,
-    request: v1::LogsRequest,
-    json: bool,
-) -> Result<(), Failure> {
+async fn show(client: &mut Jobs, request: v1::LogsRequest, json: bool) -> Result<(), Failure> {
     let stream = client.logs(request).await.map_err(|status| refused(&status))?;
     let mut stream = stream.into_inner();
     while let Some(response) = stream.message().await.map_err(|status| refused(&status))? {

@@ -1,6 +1,7 @@
 //! `maitre`: the binary. Wiring only: what is decided is decided elsewhere.
 
 mod settings;
+mod config;
 mod serve;
 mod place;
 mod upkeep;
@@ -19,6 +20,9 @@ mod change;
 mod poison;
 mod admin;
 mod types;
+mod detect;
+mod schedule;
+mod token;
 mod top;
 mod setting;
 mod decide;
@@ -67,6 +71,8 @@ enum Command {
     Serve(serve::Options),
     /// Run a worker.
     Work(work::Options),
+    /// Show the settings of a scheduler, and where each comes from.
+    Config(config::ConfigOptions),
     /// Put a job into the queue.
     Submit(submit::Options),
     /// Run a command, show its output, and exit with its code.
@@ -94,15 +100,23 @@ enum Command {
     /// List jobs that took workers with them, or try them again.
     Poison(poison::Options),
     /// List the workers.
-    Workers(admin::ListOptions),
+    Workers(admin::WorkersOptions),
     /// Let a worker take no more work.
     Drain(admin::DrainOptions),
     /// Watch what waits and runs: queue, waits, slots, shares, reasons.
     Top(top::Options),
     /// List the tenants, with what they have and use.
     Tenants(admin::ListOptions),
-    /// List the types of jobs: who takes them, and what they took.
-    Types(admin::ListOptions),
+    /// List the types of jobs; show, set and look back at one.
+    Types(types::Options),
+    /// Let workers look for work of a type now.
+    Detect(detect::Options),
+    /// List what happened: detections, groups, settings, leads.
+    Activity(detect::ActivityOptions),
+    /// Add, list, pause or remove jobs that recur.
+    Schedule(schedule::Options),
+    /// Show or publish what all workers are told.
+    Context(detect::ContextOptions),
     /// Show or set a tenant's slots in a pool.
     Quota(setting::QuotaOptions),
     /// Show or set the policy.
@@ -111,6 +125,8 @@ enum Command {
     Set(setting::SetOptions),
     /// List everything that is set.
     Settings(admin::ListOptions),
+    /// Make, revoke and list tokens: who may do what.
+    Token(token::Options),
     /// Copy everything that is kept, while the scheduler runs.
     Backup(backup::Options),
     /// Look after what is kept.
@@ -162,6 +178,7 @@ fn run(command: &Command, target: &Target) -> Result<(), Failure> {
         Command::Dev(options) => serve::dev(options),
         Command::Serve(options) => serve::serve(options),
         Command::Work(options) => work::run(options, target),
+        Command::Config(options) => config::run(options),
         Command::Submit(options) => wait(submit::submit(options, target)),
         Command::Run(options) => wait(submit::run(options, target)),
         Command::Jobs(options) => wait(job::list(options, target)),
@@ -180,10 +197,15 @@ fn run(command: &Command, target: &Target) -> Result<(), Failure> {
         Command::Top(options) => wait(top::run(options, target)),
         Command::Tenants(options) => wait(admin::tenants(options, target)),
         Command::Types(options) => wait(types::run(options, target)),
+        Command::Detect(options) => wait(detect::detect(options, target)),
+        Command::Activity(options) => wait(detect::activity(options, target)),
+        Command::Schedule(options) => wait(schedule::run(options, target)),
+        Command::Context(options) => wait(detect::context(options, target)),
         Command::Quota(options) => wait(setting::quota(options, target)),
         Command::Policy(options) => wait(setting::policy(options, target)),
         Command::Set(options) => wait(setting::set(options, target)),
         Command::Settings(options) => wait(setting::list(options, target)),
+        Command::Token(options) => token::run(options, target),
         Command::Backup(options) => backup::run(options),
         Command::Store(upkeep) => wait(upkeep::run(upkeep)),
         Command::Snapshot => wait(setting::snapshot(target)),

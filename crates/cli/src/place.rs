@@ -9,6 +9,7 @@ use anyhow::{Context as _, anyhow};
 use store::{Options, Postgres, Sqlite, Store};
 
 use crate::print::Failure;
+use crate::settings::All;
 
 /// The database, in the data directory.
 pub(crate) const DATABASE: &str = "maitre.db";
@@ -33,6 +34,11 @@ pub(crate) struct Kept {
 }
 
 impl Place {
+    /// Where settings say that jobs are kept.
+    pub(crate) fn of(all: &All) -> Self {
+        all.store.clone().unwrap_or_else(|| Self::Directory(all.data_dir.clone()))
+    }
+
     /// What a URL names.
     pub(crate) fn named(url: &str) -> Result<Self, Failure> {
         if url.starts_with("postgres://") || url.starts_with("postgresql://") {

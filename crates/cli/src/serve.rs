@@ -1,9 +1,11 @@
 //! `maitre dev` and `maitre serve`: a scheduler, and for `dev` a worker beside it.
 
+use std::fs;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use anyhow::Context;
 use clap::Args;
 use server::{Config, Server};
 use store::Options as StoreOptions;
@@ -11,37 +13,44 @@ use tokio_util::sync::CancellationToken;
 
 use crate::place::Place;
 use crate::print::{self, Failure};
-use crate::settings::{self, Length};
+use crate::settings::{Said, Settings};
+use crate::spec::pairs;
 use crate::work;
 
 /// Options of `maitre serve`.
 #[derive(Args, Clone)]
+#[command(after_help = "\
+Every setting can be given in a file, as a variable (`MAITRE_LEASE` for `lease`)
+and as a flag (`--set lease=30s`): `maitre config` lists them, with their values.")]
 pub(crate) struct Options {
     /// Settings; `maitre.toml` in the working directory is read if it is there.
     #[arg(long, env = "MAITRE_CONFIG", value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Where to listen; only addresses of this machine are allowed.
-    #[arg(long, env = "MAITRE_LISTEN", value_name = "ADDRESS")]
-    listen: Option<SocketAddr>,
+    /// Where to listen; others can connect only with tokens and TLS.
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
     /// Where jobs are kept; `:memory:` forgets them at the end.
-    #[arg(long, env = "MAITRE_DATA_DIR", value_name = "DIR")]
-    data_dir: Option<PathBuf>,
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<String>,
     /// A Postgres in which jobs are kept instead, alone or with other schedulers:
     /// `postgres://user@host/database`.
-    #[arg(long, env = "MAITRE_STORE", value_name = "URL", hide_env_values = true)]
+    #[arg(long, value_name = "URL")]
     store: Option<String>,
     /// Workers give a sign of life this often.
-    #[arg(long, env = "MAITRE_HEARTBEAT", value_name = "LENGTH")]
-    heartbeat: Option<Length>,
+    #[arg(long, value_name = "LENGTH")]
+    heartbeat: Option<String>,
     /// A worker that gives none for so long has lost its attempts.
-    #[arg(long, env = "MAITRE_LEASE", value_name = "LENGTH")]
-    lease: Option<Length>,
+    #[arg(long, value_name = "LENGTH")]
+    lease: Option<String>,
     /// Finished jobs are kept for so long.
-    #[arg(long, env = "MAITRE_RETENTION", value_name = "LENGTH")]
-    retention: Option<Length>,
+    #[arg(long, value_name = "LENGTH")]
+    retention: Option<String>,
     /// Unfinished jobs that one tenant may have.
-    #[arg(long, env = "MAITRE_TENANT_JOBS_MAX", value_name = "N")]
-    tenant_jobs_max: Option<u64>,
+    #[arg(long, value_name = "N")]
+    tenant_jobs_max: Option<String>,
+    /// Any setting; `maitre config` lists them. May be given several times.
+    #[arg(long = "set", value_name = "SETTING=VALUE")]
+    set: Vec<String>,
 }
 
 /// Options of `maitre dev`.
@@ -55,9 +64,9 @@ pub(crate) struct DevOptions {
 
 /// Runs a scheduler until it is told to stop.
 pub(crate) fn serve(options: &Options) -> Result<(), Failure> {
-    let file = settings::read(options.config.as_deref())?;
-    let (config, place) = options.over(&file)?;
-    run(config, &place, |server, stop| async move {
+    let all = options.settings()?.all;
+    let place = Place::of(&all);
+    run(all.config, &place, |server, stop| async move {
         print::note(&format!("maitre listens on {}", server.address));
         ended(server.run(stop.cancelled_owned()).await)
     })
@@ -65,12 +74,15 @@ pub(crate) fn serve(options: &Options) -> Result<(), Failure> {
 
 /// Runs a scheduler and a worker that runs any command, until it is told to stop.
 pub(crate) fn dev(options: &DevOptions) -> Result<(), Failure> {
-    let file = settings::read(options.serve.config.as_deref())?;
-    let (config, place) = options.serve.over(&file)?;
-    let section = options.work.over(file.worker)?;
+    let settings = options.serve.settings()?;
+    let place = Place::of(&settings.all);
+    let config = settings.all.config;
+    let section = options.work.over(settings.worker)?;
+    let tls_cert = config.tls_cert.clone();
     run(config, &place.clone(), |server, stop| async move {
         let address = server.address;
-        let (worker, name) = work::exec_worker(&format!("http://{address}"), section)?;
+        let door = own_door(&server, tls_cert.as_deref())?;
+        let (worker, name) = work::exec_worker(&door, section)?;
         print::note(&welcome(address, &place, &name));
         let working = CancellationToken::new();
         let work = tokio::spawn(report(worker.run(working.clone())));
@@ -81,6 +93,17 @@ pub(crate) fn dev(options: &DevOptions) -> Result<(), Failure> {
             let _ = work.await;
         };
         ended(server.run(leave).await)
+    })
+}
+
+/// How a worker in this process comes to its scheduler.
+fn own_door(server: &Server, tls_cert: Option<&Path>) -> Result<work::Door, Failure> {
+    let scheme = if tls_cert.is_some() { "https" } else { "http" };
+    let ca_pem = tls_cert.map(fs::read_to_string).transpose();
+    Ok(work::Door {
+        url: format!("{scheme}://{}", server.address),
+        token: server.worker_token().map(|token| token.reveal().to_owned()),
+        ca_pem: ca_pem.context("could not read the certificate")?,
     })
 }
 
@@ -96,7 +119,16 @@ fn ended(outcome: Result<(), server::Error>) -> Result<(), Failure> {
 }
 
 fn failed(error: server::Error) -> Failure {
-    Failure::Other(error.into())
+    match error {
+        server::Error::Config(error) => {
+            let hint = Some(error.hint.to_owned());
+            Failure::Input { error: error.to_string(), hint }
+        }
+        error @ (server::Error::Listen { .. }
+        | server::Error::Store(_)
+        | server::Error::Serve(_)
+        | server::Error::Ended(_)) => Failure::Other(error.into()),
+    }
 }
 
 fn welcome(address: SocketAddr, place: &Place, worker: &str) -> String {
@@ -113,23 +145,27 @@ fn welcome(address: SocketAddr, place: &Place, worker: &str) -> String {
 }
 
 impl Options {
-    /// What the file says, unless a flag or the environment says otherwise.
-    fn over(&self, file: &settings::File) -> Result<(Config, Place), Failure> {
-        let mut config = file.config();
-        let set = |field: &mut model::Millis, given: Option<Length>| {
-            if let Some(length) = given {
-                *field = length.millis();
-            }
+    /// What the flags say.
+    pub(crate) fn flags(&self) -> Result<Vec<Said>, Failure> {
+        let own = [
+            ("--listen", "listen", &self.listen),
+            ("--data-dir", "data_dir", &self.data_dir),
+            ("--store", "store", &self.store),
+            ("--heartbeat", "heartbeat", &self.heartbeat),
+            ("--lease", "lease", &self.lease),
+            ("--retention", "retention", &self.retention),
+            ("--tenant-jobs-max", "tenant_jobs_max", &self.tenant_jobs_max),
+        ];
+        let said = |(flag, key, text): (&str, &str, &Option<String>)| {
+            text.as_ref().map(|text| Said::by_flag(flag, key, text))
         };
-        set(&mut config.heartbeat, self.heartbeat);
-        set(&mut config.lease, self.lease);
-        set(&mut config.retention, self.retention);
-        config.listen = self.listen.unwrap_or(config.listen);
-        config.tenant_jobs_max = self.tenant_jobs_max.unwrap_or(config.tenant_jobs_max);
-        let data_dir = self.data_dir.clone().unwrap_or_else(|| file.data_dir());
-        let url = self.store.as_ref().or(file.store.as_ref());
-        let place = url.map_or(Ok(Place::Directory(data_dir)), |url| Place::named(url))?;
-        Ok((config, place))
+        let set = pairs("--set", &self.set)?;
+        let set = set.into_iter().map(|(key, text)| Said::by_flag("--set", &key, &text));
+        Ok(own.into_iter().filter_map(said).chain(set).collect())
+    }
+
+    fn settings(&self) -> Result<Settings, Failure> {
+        Settings::checked(self.config.as_deref(), self.flags()?)
     }
 }
 
@@ -139,15 +175,11 @@ fn run<F: Future<Output = Result<(), Failure>>>(
     place: &Place,
     body: impl FnOnce(Server, CancellationToken) -> F,
 ) -> Result<(), Failure> {
-    config.check().map_err(|error| Failure::Input {
-        error: error.to_string(),
-        hint: Some(error.hint.to_owned()),
-    })?;
     logging();
     let options = StoreOptions {
-        log_bytes_max: config.log_bytes_max,
-        jobs_max: config.jobs_max,
-        tenant_jobs_max: config.tenant_jobs_max,
+        log_bytes_max: config.limits.log_bytes_max,
+        jobs_max: config.limits.jobs_max,
+        tenant_jobs_max: config.limits.tenant_jobs_max,
         patience: config.patience,
         ..StoreOptions::default()
     };
@@ -191,6 +223,10 @@ pub(crate) fn logging() {
         .with_default_directive(tracing::Level::WARN.into())
         .with_env_var("MAITRE_LOG")
         .from_env_lossy();
+    // What passes on the wire is not for logs: there are tokens in it.
+    let quiet = ["h2=info", "hyper=info", "hyper_util=info", "rustls=info", "tower=info"];
+    let quiet = quiet.iter().filter_map(|directive| directive.parse().ok());
+    let filter = quiet.fold(filter, tracing_subscriber::EnvFilter::add_directive);
     // In a test, somebody else may have set it up.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -4,12 +4,10 @@ use std::io::Write;
 
 use clap::{Args, Subcommand};
 use proto::v1;
-use proto::v1::admin_client::AdminClient;
 use serde_json::{Value, json};
-use tonic::transport::Channel;
 
 use crate::admin::ListOptions;
-use crate::client::{Target, refused};
+use crate::client::{Admin, Target, refused};
 use crate::print::{self, Failure};
 
 /// Options of `maitre quota`.
@@ -182,16 +180,13 @@ pub(crate) async fn snapshot(target: &Target) -> Result<(), Failure> {
     out.flush().map_err(|error| Failure::Other(error.into()))
 }
 
-async fn settings(
-    admin: &mut AdminClient<Channel>,
-    kind: v1::SettingKind,
-) -> Result<Vec<v1::Setting>, Failure> {
+async fn settings(admin: &mut Admin, kind: v1::SettingKind) -> Result<Vec<v1::Setting>, Failure> {
     let response = admin.settings(v1::SettingsRequest { kind: kind.into() }).await;
     Ok(response.map_err(|status| refused(&status))?.into_inner().settings)
 }
 
 async fn put(
-    admin: &mut AdminClient<Channel>,
+    admin: &mut Admin,
     kind: v1::SettingKind,
     name: &str,
     json: &str,

@@ -14,8 +14,8 @@ pub(crate) const EXEC: &str = "exec";
 /// What to submit.
 #[derive(Args, Clone)]
 pub(crate) struct JobOptions {
-    /// Whose it is.
-    #[arg(long, env = "MAITRE_TENANT", default_value = "default")]
+    /// Whose it is; otherwise the token's, or `default`.
+    #[arg(long, env = "MAITRE_TENANT", default_value = "", hide_default_value = true)]
     tenant: String,
     /// Its type; a command after `--` is of type `exec`.
     #[arg(long = "type", value_name = "TYPE")]
@@ -83,6 +83,9 @@ pub(crate) struct JobOptions {
     /// Jobs of one type, tenant and key are expected to use what earlier ones used.
     #[arg(long, value_name = "KEY")]
     history_key: Option<String>,
+    /// Tell this address when the job is final: `https://a.example/done`.
+    #[arg(long, value_name = "URL")]
+    webhook: Option<String>,
     /// Environment of a command.
     #[arg(long = "env", short = 'e', value_name = "NAME=VALUE", requires = "command")]
     environment: Vec<String>,
@@ -145,6 +148,7 @@ impl JobOptions {
             group: self.group.clone().unwrap_or_default(),
             parent: self.parent.unwrap_or_default(),
             history_key: self.history_key.clone().unwrap_or_default(),
+            webhook: self.webhook.clone().unwrap_or_default(),
             ..v1::Spec::default()
         })
     }

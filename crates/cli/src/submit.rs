@@ -4,11 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use proto::v1;
-use proto::v1::jobs_client::JobsClient;
-use tonic::transport::Channel;
 
 use crate::bulk;
-use crate::client::{Target, refused};
+use crate::client::{Jobs, Target, refused};
 use crate::foresee;
 use crate::job::describe;
 use crate::logs;
@@ -115,7 +113,7 @@ pub(crate) async fn submit(options: &Options, target: &Target) -> Result<(), Fai
 
 async fn submit_file(
     options: &Options,
-    client: &mut JobsClient<Channel>,
+    client: &mut Jobs,
     path: &Path,
     now_ms: i64,
 ) -> Result<(), Failure> {
@@ -161,7 +159,7 @@ fn submitted(job: &v1::Submitted) -> serde_json::Value {
 }
 
 async fn send(
-    client: &mut JobsClient<Channel>,
+    client: &mut Jobs,
     request: v1::SubmitRequest,
 ) -> Result<Vec<v1::Submitted>, Failure> {
     let response = client.submit(request).await.map_err(|status| refused(&status))?;
@@ -169,11 +167,7 @@ async fn send(
 }
 
 /// Waits until all are final, and tells how each ended.
-async fn wait_for(
-    client: &mut JobsClient<Channel>,
-    jobs: &[v1::Submitted],
-    json: bool,
-) -> Result<(), Failure> {
+async fn wait_for(client: &mut Jobs, jobs: &[v1::Submitted], json: bool) -> Result<(), Failure> {
     let mut ended = Vec::with_capacity(jobs.len());
     for ids in jobs.chunks(model::maxima::IDS_MAX) {
         let ids: Vec<u64> = ids.iter().map(|job| job.id).collect();
@@ -191,10 +185,7 @@ async fn wait_for(
 }
 
 /// The jobs, once all of them are final.
-pub(crate) async fn final_jobs(
-    client: &mut JobsClient<Channel>,
-    ids: Vec<u64>,
-) -> Result<Vec<v1::Job>, Failure> {
+pub(crate) async fn final_jobs(client: &mut Jobs, ids: Vec<u64>) -> Result<Vec<v1::Job>, Failure> {
     loop {
         let request = v1::WaitRequest { ids: ids.clone(), timeout_ms: WAIT_MS };
         let response = client.wait(request).await.map_err(|status| refused(&status))?.into_inner();

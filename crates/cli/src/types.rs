@@ -1,17 +1,251 @@
-//! `maitre types`: what kinds of jobs there are, who takes them, and what they took.
+//! `maitre types`: what kinds of jobs there are, who takes them, and what holds for them.
 
+use clap::{Args, Subcommand};
 use proto::v1;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::admin::ListOptions;
 use crate::client::{Target, refused};
 use crate::print::{self, Failure};
+use crate::spec::pairs;
+use crate::view;
 
-/// Lists the types.
-pub(crate) async fn run(options: &ListOptions, target: &Target) -> Result<(), Failure> {
+/// Options of `maitre types`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  maitre types
+  maitre types show vacuum
+  maitre types set vacuum interval=17m jobs_max=16 admin.threshold=0.5
+  maitre types unset vacuum interval
+  maitre types history vacuum")]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    what: Option<What>,
+    /// For machines.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Show what holds for a type, and who says so.
+    Show(One),
+    /// Change what holds for a type, at once.
+    Set {
+        /// The type.
+        kind: String,
+        /// A field of the policy, `admin.FIELD` or `worker.FIELD`. Lengths have units: `17m`.
+        #[arg(required = true, value_name = "FIELD=VALUE")]
+        values: Vec<String>,
+    },
+    /// Let the descriptor or the default hold again.
+    Unset {
+        /// The type.
+        kind: String,
+        /// The fields.
+        #[arg(required = true)]
+        fields: Vec<String>,
+    },
+    /// Show the last runs: ten that went well, and ten that did not.
+    History(One),
+    /// Ask a worker again what it says about a type.
+    Describe(One),
+}
+
+/// One type.
+#[derive(Args)]
+struct One {
+    /// The type.
+    kind: String,
+}
+
+/// Lists the types, or does something about one.
+pub(crate) async fn run(options: &Options, target: &Target) -> Result<(), Failure> {
+    match &options.what {
+        None => list(options, target).await,
+        Some(What::Show(one)) => {
+            let request = v1::TypeRequest { r#type: one.kind.clone() };
+            let response = target.detection().await?.r#type(request).await;
+            show(options, &response.map_err(|status| refused(&status))?.into_inner())
+        }
+        Some(What::Set { kind, values }) => {
+            let values = pairs("", values)?.into_iter().collect();
+            set(options, target, kind, values).await
+        }
+        Some(What::Unset { kind, fields }) => {
+            let values = fields.iter().map(|field| (field.clone(), String::new())).collect();
+            set(options, target, kind, values).await
+        }
+        Some(What::History(one)) => history(options, target, &one.kind).await,
+        Some(What::Describe(one)) => {
+            let request = v1::DescribeTypeRequest { r#type: one.kind.clone() };
+            let response = target.detection().await?.describe(request).await;
+            let worker = response.map_err(|status| refused(&status))?.into_inner().worker;
+            if options.json {
+                return print::json(&json!({ "type": one.kind, "worker": worker }));
+            }
+            print::data(&format!("worker {worker} is asked about type {}", one.kind))
+        }
+    }
+}
+
+async fn set(
+    options: &Options,
+    target: &Target,
+    kind: &str,
+    values: std::collections::HashMap<String, String>,
+) -> Result<(), Failure> {
+    let request = v1::SetTypeRequest { r#type: kind.to_owned(), values };
+    let response = target.detection().await?.set_type(request).await;
+    show(options, &response.map_err(|status| refused(&status))?.into_inner())
+}
+
+fn show(options: &Options, kind: &v1::TypeResponse) -> Result<(), Failure> {
+    if options.json {
+        return print::json(&kind_json(kind));
+    }
+    print::data(&heading(kind))?;
+    let policy = kind.policy.iter();
+    let rows = policy
+        .map(|one| vec![one.name.clone(), one.value.clone(), one.origin.clone(), one.help.clone()]);
+    print::data(&print::table(&["field", "value", "says", "meaning"], rows.collect(), &[]))?;
+    let admin = kind.admin.iter().map(|one| ("admin", one));
+    let worker = kind.worker.iter().map(|one| ("worker", one));
+    let rows: Vec<Vec<String>> = admin.chain(worker).map(config_row).collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    print::data(&print::table(&["field", "value", "says", "meaning"], rows, &[]))
+}
+
+fn heading(kind: &v1::TypeResponse) -> String {
+    let mut lines = vec![match kind.display_name.as_str() {
+        "" => kind.r#type.clone(),
+        name => format!("{} ({name}): {}", kind.r#type, kind.description),
+    }];
+    let detectors = match kind.detectors.len() {
+        0 => "no worker can look for it now".to_owned(),
+        _ => format!("looked for by {}", kind.detectors.join(", ")),
+    };
+    let due = kind.next_due_ms.map(|at| format!("next {}", view::ago(at, kind.now_ms)));
+    let last =
+        kind.last_success_ms.map(|at| format!("last success {}", view::ago(at, kind.now_ms)));
+    let parts: Vec<String> = [Some(detectors), due, last].into_iter().flatten().collect();
+    lines.push(parts.join("; "));
+    if let Some(run) = &kind.running {
+        let until = view::ago(run.until_ms, kind.now_ms);
+        lines.push(format!(
+            "run {} is {}: {} proposed, {} taken; its time is out {until}",
+            run.run, run.phase, run.proposed, run.taken
+        ));
+    }
+    lines.join("\n")
+}
+
+fn config_row((place, value): (&str, &v1::ConfigValue)) -> Vec<String> {
+    let field: Value = serde_json::from_str(&value.field_json).unwrap_or_default();
+    let says = if value.is_set { "set" } else { "descriptor" };
+    let help = field["help"].as_str().unwrap_or_default();
+    vec![format!("{place}.{}", value.name), value.value.clone(), says.to_owned(), help.to_owned()]
+}
+
+fn kind_json(kind: &v1::TypeResponse) -> Value {
+    let policy: Map<String, Value> = kind
+        .policy
+        .iter()
+        .map(|one| (one.name.clone(), json!({ "value": one.value, "origin": one.origin })))
+        .collect();
+    let config = |values: &[v1::ConfigValue]| -> Value {
+        let value = |one: &v1::ConfigValue| {
+            let value: Value = serde_json::from_str(&one.value).unwrap_or_default();
+            (one.name.clone(), value)
+        };
+        Value::Object(values.iter().map(value).collect())
+    };
+    let running = kind.running.as_ref().map(|run| {
+        json!({
+            "run": run.run, "phase": run.phase, "started_ms": run.started_ms,
+            "until_ms": run.until_ms, "worker": run.worker, "proposed": run.proposed,
+            "taken": run.taken, "leader": run.leader,
+        })
+    });
+    json!({
+        "type": kind.r#type,
+        "display_name": kind.display_name,
+        "description": kind.description,
+        "policy": policy,
+        "admin": config(&kind.admin),
+        "worker": config(&kind.worker),
+        "detectors": kind.detectors,
+        "next_due_ms": kind.next_due_ms,
+        "last_success_ms": kind.last_success_ms,
+        "running": running,
+        "descriptor": serde_json::from_str::<Value>(&kind.descriptor_json).ok(),
+    })
+}
+
+async fn history(options: &Options, target: &Target, kind: &str) -> Result<(), Failure> {
+    let request = v1::RunsRequest { r#type: kind.to_owned() };
+    let response = target.detection().await?.runs(request).await;
+    let runs = response.map_err(|status| refused(&status))?.into_inner().runs;
+    if options.json {
+        return print::json(&runs.iter().map(run_json).collect::<Vec<Value>>());
+    }
+    if runs.is_empty() {
+        print::note(&format!("no runs of type {kind}\n\nhint: `maitre detect {kind}` starts one"));
+        return Ok(());
+    }
+    let now = target.now_ms().await?;
+    let rows = runs.iter().map(|run| run_row(run, now)).collect();
+    let header =
+        ["run", "status", "began", "took", "worker", "proposed", "taken", "done", "failed", "why"];
+    print::data(&print::table(&header, rows, &[5, 6, 7, 8]))
+}
+
+fn run_row(run: &v1::RunRecord, now: i64) -> Vec<String> {
+    let mut why: Vec<String> =
+        Some(run.error.clone()).filter(|e| !e.is_empty()).into_iter().collect();
+    let mut refused: Vec<(&String, &u32)> = run.refused.iter().collect();
+    refused.sort();
+    why.extend(refused.iter().map(|(reason, n)| format!("{n} {reason}")));
+    vec![
+        run.run.clone(),
+        run.status.clone(),
+        view::ago(run.started_ms, now),
+        view::length((run.ended_ms - run.started_ms) / 1_000),
+        run.worker.clone(),
+        run.proposed.to_string(),
+        run.taken.to_string(),
+        run.succeeded.to_string(),
+        (run.failed + run.cancelled).to_string(),
+        why.join(", "),
+    ]
+}
+
+/// A run for machines.
+pub(crate) fn run_json(run: &v1::RunRecord) -> Value {
+    json!({
+        "run": run.run,
+        "type": run.r#type,
+        "status": run.status,
+        "started_ms": run.started_ms,
+        "ended_ms": run.ended_ms,
+        "asked": run.asked,
+        "worker": run.worker,
+        "error": run.error,
+        "proposed": run.proposed,
+        "taken": run.taken,
+        "refused": run.refused,
+        "succeeded": run.succeeded,
+        "failed": run.failed,
+        "cancelled": run.cancelled,
+    })
+}
+
+async fn list(options: &Options, target: &Target) -> Result<(), Failure> {
     let response = target.admin().await?.types(v1::TypesRequest {}).await;
     let types = response.map_err(|status| refused(&status))?.into_inner().types;
-    if options.json() {
+    if options.json {
         return print::json(&types.iter().map(machine).collect::<Vec<Value>>());
     }
     if types.is_empty() {
@@ -24,7 +258,6 @@ pub(crate) async fn run(options: &ListOptions, target: &Target) -> Result<(), Fa
     let header = ["type", "blocked", "queued", "running", "workers", "takes", "ram", "set"];
     print::data(&print::table(&header, rows, &[1, 2, 3, 4, 5, 6]))
 }
-
 fn row(kind: &v1::TypeStatus) -> Vec<String> {
     let seconds = |ms: u64| match ms {
         ms if ms < 1_000 => format!("{ms} ms"),

@@ -9,7 +9,7 @@ use store::{Checked, Options as StoreOptions, Postgres};
 
 use crate::place::{self, DATABASE, Place};
 use crate::print::{self, Failure};
-use crate::settings;
+use crate::settings::Settings;
 
 /// What can be done with a store.
 #[derive(Subcommand)]
@@ -63,10 +63,14 @@ pub(crate) async fn run(upkeep: &Upkeep) -> Result<(), Failure> {
 }
 
 async fn check(options: &CheckOptions) -> Result<(), Failure> {
-    let file = settings::read(options.config.as_deref())?;
-    let data_dir = options.data_dir.clone().unwrap_or_else(|| file.data_dir());
-    let url = options.store.as_ref().or(file.store.as_ref());
-    let place = url.map_or(Ok(Place::Directory(data_dir)), |url| Place::named(url))?;
+    let mut all = Settings::read(options.config.as_deref(), Vec::new())?.all;
+    if let Some(data_dir) = &options.data_dir {
+        all.data_dir.clone_from(data_dir);
+    }
+    if let Some(url) = &options.store {
+        all.store = Some(Place::named(url)?);
+    }
+    let place = Place::of(&all);
     let failed = |error: store::Error| Failure::Other(anyhow!(error).context("check the store"));
     let checked = match &place {
         Place::Directory(directory) => store::check(&directory.join(DATABASE)),

@@ -2,11 +2,9 @@
 
 use clap::Args;
 use proto::v1;
-use proto::v1::jobs_client::JobsClient;
 use serde_json::json;
-use tonic::transport::Channel;
 
-use crate::client::{Target, refused};
+use crate::client::{Jobs, Target, refused};
 use crate::print::{self, Failure};
 use crate::view;
 
@@ -57,7 +55,7 @@ pub(crate) async fn run(options: &Options, target: &Target) -> Result<(), Failur
 }
 
 /// Those of the jobs that are not done; the others are told.
-async fn unfinished(client: &mut JobsClient<Channel>, ids: Vec<u64>) -> Result<Vec<u64>, Failure> {
+async fn unfinished(client: &mut Jobs, ids: Vec<u64>) -> Result<Vec<u64>, Failure> {
     let mut open = Vec::new();
     for id in ids {
         let job = client.get(v1::GetRequest { id }).await;

@@ -13,7 +13,7 @@ use worker::{ChildProgram, Command, CommandSettings, Commands, Worker};
 use crate::client::{Target, runtime};
 use crate::print::{self, Failure};
 use crate::serve::logging;
-use crate::settings::{self, Length};
+use crate::settings::{Length, Settings};
 use crate::spec::pairs;
 
 /// The type of jobs that bring their own command.
@@ -114,8 +114,8 @@ impl WorkerOptions {
 
 /// Runs a worker until it is told to stop.
 pub(crate) fn run(options: &Options, target: &Target) -> Result<(), Failure> {
-    let file = settings::read(options.config.as_deref())?;
-    let mut section = options.worker.over(file.worker)?;
+    let settings = Settings::read(options.config.as_deref(), Vec::new())?;
+    let mut section = options.worker.over(settings.worker)?;
     section.exec |= options.exec;
     if !section.exec && section.commands.is_empty() {
         return Err(Failure::Input {
@@ -128,7 +128,8 @@ pub(crate) fn run(options: &Options, target: &Target) -> Result<(), Failure> {
     }
     logging();
     runtime()?.block_on(async {
-        let (worker, name) = make(&target.url(), section)?;
+        let door = Door { url: target.url(), token: target.token()?, ca_pem: target.ca_pem()? };
+        let (worker, name) = make(&door, section)?;
         print::note(&format!("worker `{name}` works for {}", target.server));
         let stop = CancellationToken::new();
         let stopping = stop.clone();
@@ -139,20 +140,34 @@ pub(crate) fn run(options: &Options, target: &Target) -> Result<(), Failure> {
     })
 }
 
-/// A worker that runs any command, and what it is called.
-pub(crate) fn exec_worker(url: &str, section: Section) -> Result<(Worker, String), Failure> {
-    let name = section.name.unwrap_or_else(|| format!("{}-dev", host_name()));
-    make(url, Section { exec: true, name: Some(name), ..section })
+/// Where a worker works, and what opens the door there.
+#[derive(Default)]
+pub(crate) struct Door {
+    pub(crate) url: String,
+    pub(crate) token: Option<String>,
+    pub(crate) ca_pem: Option<String>,
 }
 
-fn make(url: &str, section: Section) -> Result<(Worker, String), Failure> {
+/// A worker that runs any command, and what it is called.
+pub(crate) fn exec_worker(door: &Door, section: Section) -> Result<(Worker, String), Failure> {
+    let name = section.name.unwrap_or_else(|| format!("{}-dev", host_name()));
+    make(door, Section { exec: true, name: Some(name), ..section })
+}
+
+fn make(door: &Door, section: Section) -> Result<(Worker, String), Failure> {
     let wrong = |error: worker::Error| Failure::Input { error: error.to_string(), hint: None };
     let child = ChildProgram::this([CHILD])
         .map_err(|error| Failure::Other(anyhow!(error).context("find this program")))?;
     let commands = Commands::start(CommandSettings::new(child)).map_err(wrong)?;
     let name = section.name.unwrap_or_else(host_name);
     let slots = section.slots.unwrap_or_else(cores);
-    let mut builder = Worker::builder(url).name(&name).slots(slots).rank(section.rank);
+    let mut builder = Worker::builder(&door.url).name(&name).slots(slots).rank(section.rank);
+    if let Some(token) = &door.token {
+        builder = builder.token(token);
+    }
+    if let Some(pem) = &door.ca_pem {
+        builder = builder.ca_pem(pem.as_bytes());
+    }
     if let Some(pool) = &section.pool {
         builder = builder.pool(pool);
     }

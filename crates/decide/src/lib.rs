@@ -58,10 +58,12 @@ mod search;
 mod explain;
 mod detail;
 mod status;
+mod wanted;
 mod ahead;
 pub mod check;
 
 pub use explain::decide;
 pub use rule::Sheet;
 pub use status::TenantStatus;
+pub use wanted::Wanted;
 pub use world::World;

@@ -91,6 +91,8 @@ pub enum Ending {
     Refused,
     /// It ran, or was silent, for longer than it may.
     Timeout,
+    /// Nobody heard of it, or of its worker, for so long that it is given up.
+    Stale,
     /// It was stopped to make room for another job.
     Preempted,
     /// It was called off.
@@ -99,13 +101,14 @@ pub enum Ending {
 
 impl Ending {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Succeeded,
         Self::Transient,
         Self::Permanent,
         Self::Lost,
         Self::Refused,
         Self::Timeout,
+        Self::Stale,
         Self::Preempted,
         Self::Cancelled,
     ];
@@ -119,6 +122,7 @@ impl Ending {
             Self::Lost => "lost",
             Self::Refused => "refused",
             Self::Timeout => "timeout",
+            Self::Stale => "stale",
             Self::Preempted => "preempted",
             Self::Cancelled => "cancelled",
         }
@@ -137,6 +141,8 @@ pub enum Cause {
     Exhausted,
     /// Its last attempt failed in a way that will not pass.
     Permanent,
+    /// Its last attempt was given up because nobody heard of it, and it has no tries left.
+    Stale,
     /// It took too many workers with it: parked until somebody looks at it.
     Poison,
     /// It still waited when it was no longer worth starting.
@@ -149,9 +155,10 @@ pub enum Cause {
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Exhausted,
         Self::Permanent,
+        Self::Stale,
         Self::Poison,
         Self::TooLate,
         Self::Asked,
@@ -163,6 +170,7 @@ impl Cause {
         match self {
             Self::Exhausted => "exhausted",
             Self::Permanent => "permanent",
+            Self::Stale => "stale",
             Self::Poison => "poison",
             Self::TooLate => "too-late",
             Self::Asked => "asked",
@@ -198,7 +206,9 @@ impl Counts {
     #[must_use]
     pub const fn after(mut self, ending: Ending) -> Self {
         match ending {
-            Ending::Transient | Ending::Permanent | Ending::Timeout => self.failures += 1,
+            Ending::Transient | Ending::Permanent | Ending::Timeout | Ending::Stale => {
+                self.failures += 1;
+            }
             Ending::Lost => self.losses += 1,
             Ending::Refused => self.refusals += 1,
             Ending::Preempted => self.evictions += 1,

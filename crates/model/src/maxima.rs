@@ -51,6 +51,8 @@ pub const PAYLOAD_BYTES_MAX: usize = 256 << 10;
 pub const RESULT_BYTES_MAX: usize = 256 << 10;
 /// Bytes in what went wrong, and in a note about progress.
 pub const TEXT_BYTES_MAX: usize = 8 << 10;
+/// Bytes in the address that is told of a job's end.
+pub const URL_BYTES_MAX: usize = 2 << 10;
 /// Bytes of output in one message.
 pub const LOG_CHUNK_BYTES_MAX: usize = 64 << 10;
 /// Labels of one job.

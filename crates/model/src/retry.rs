@@ -54,7 +54,8 @@ pub fn next(
         Ending::Transient | Ending::Timeout if counts.failures >= retry.attempts_max => {
             failed(Cause::Exhausted)
         }
-        Ending::Transient | Ending::Timeout => {
+        Ending::Stale if counts.failures >= retry.attempts_max => failed(Cause::Stale),
+        Ending::Transient | Ending::Timeout | Ending::Stale => {
             Next::Queue { backoff_until: Some(now + backoff(counts.failures, retry, draw)) }
         }
         Ending::Lost if counts.losses >= patience.losses_max => failed(Cause::Poison),
@@ -72,8 +73,9 @@ fn doubled(first: Millis, times: u32, most: Millis) -> Millis {
     Millis(first.0.saturating_mul(1 << doublings).min(most.0).max(0))
 }
 
-/// Between half and all of `backoff · 2^(failures − 1)`, at most `backoff_max`.
-fn backoff(failures: u32, retry: &Retry, draw: u64) -> Millis {
+/// Between half and all of `backoff · 2^(failures − 1)`, at most `backoff_max`. `draw` is any
+/// number: it spreads those that failed together.
+pub fn backoff(failures: u32, retry: &Retry, draw: u64) -> Millis {
     let Millis(full) = doubled(retry.backoff, failures, retry.backoff_max);
     let half = full / 2;
     let spread = i64::try_from(draw % (half.unsigned_abs() + 1)).unwrap_or(0);
@@ -106,13 +108,17 @@ mod tests {
     fn tries_are_used_up_by_failures_and_timeouts_alone() {
         for ending in Ending::ALL {
             let charged = Counts::default().after(ending).failures == 1;
-            let expected =
-                matches!(ending, Ending::Transient | Ending::Permanent | Ending::Timeout);
+            let expected = matches!(
+                ending,
+                Ending::Transient | Ending::Permanent | Ending::Timeout | Ending::Stale
+            );
             assert_eq!(charged, expected, "{ending:?}");
         }
         let last = Counts { failures: 3, ..Counts::default() };
         let exhausted = Next::Finish { state: State::Failed, cause: Some(Cause::Exhausted) };
         assert_eq!(after(Ending::Transient, last), exhausted);
+        let stale = Next::Finish { state: State::Failed, cause: Some(Cause::Stale) };
+        assert_eq!(after(Ending::Stale, last), stale);
         assert_eq!(after(Ending::Preempted, last), Next::Queue { backoff_until: None });
     }
 

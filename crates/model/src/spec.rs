@@ -64,6 +64,8 @@ pub struct Spec {
     pub array_index: Option<u32>,
     /// The job on whose behalf it was submitted.
     pub parent: Option<JobId>,
+    /// Where to tell that it is final; `None` means nowhere.
+    pub webhook: Option<String>,
 }
 
 impl Spec {
@@ -98,6 +100,7 @@ impl Spec {
             group: None,
             array_index: None,
             parent: None,
+            webhook: None,
         }
     }
 }

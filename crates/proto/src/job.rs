@@ -108,6 +108,7 @@ impl From<Ending> for v1::Ending {
             Ending::Lost => Self::Lost,
             Ending::Refused => Self::Refused,
             Ending::Timeout => Self::Timeout,
+            Ending::Stale => Self::Stale,
             Ending::Preempted => Self::Preempted,
             Ending::Cancelled => Self::Cancelled,
         }
@@ -125,6 +126,7 @@ impl v1::Ending {
             Self::Lost => Some(Ending::Lost),
             Self::Refused => Some(Ending::Refused),
             Self::Timeout => Some(Ending::Timeout),
+            Self::Stale => Some(Ending::Stale),
             Self::Preempted => Some(Ending::Preempted),
             Self::Cancelled => Some(Ending::Cancelled),
         }

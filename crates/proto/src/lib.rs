@@ -7,8 +7,10 @@ mod check;
 mod spec;
 mod job;
 mod worker;
+mod knock;
 
 pub use check::{Invalid, name, optional_name, text};
+pub use knock::{Bearer, Wire, endpoint};
 
 /// The generated messages and services.
 #[allow(

@@ -2,7 +2,7 @@
 
 use model::maxima::{
     AFTER_MAX, ATTEMPTS_MAX, INPUTS_MAX, LABELS_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX,
-    PRIORITY_MAX, SLOTS_MAX,
+    PRIORITY_MAX, SLOTS_MAX, URL_BYTES_MAX,
 };
 use model::tenant::TENANT_DEFAULT;
 use model::{Ask, Fixed, IfFailed, Input, JobId, Millis, Retry, Spec, TenantId, Trait, Traits};
@@ -53,6 +53,8 @@ impl v1::Spec {
         spec.history_key = text("history_key", &self.history_key, NAME_BYTES_MAX)?.to_owned();
         spec.group = optional_text("group", self.group)?;
         spec.parent = (self.parent != 0).then(|| JobId::number(self.parent));
+        text("webhook", &self.webhook, URL_BYTES_MAX)?;
+        spec.webhook = (!self.webhook.is_empty()).then_some(self.webhook);
         spec.payload = self.payload;
         Ok(spec)
     }
@@ -106,6 +108,7 @@ impl From<Spec> for v1::Spec {
             parent: spec.parent.as_ref().and_then(JobId::as_number).unwrap_or_default(),
             array_index: spec.array_index,
             on_hold: false,
+            webhook: spec.webhook.unwrap_or_default(),
         }
     }
 }

@@ -1,13 +1,21 @@
 //! Workers and what they measure, from the wire.
 
-use model::maxima::{HINTS_MAX, RANK_MAX, SLOTS_MAX, WORKER_ATTEMPTS_MAX, WORKER_TYPES_MAX};
+use model::maxima::{
+    HINTS_MAX, NAME_BYTES_MAX, RANK_MAX, SLOTS_MAX, TEXT_BYTES_MAX, WORKER_ATTEMPTS_MAX,
+    WORKER_TYPES_MAX,
+};
 use model::worker::POOL_DEFAULT;
 use model::{Fixed, Metrics, Name, Worker, WorkerId};
 
-use crate::check::{Invalid, amounts, at_most, name, number, optional_name, values, within};
+use crate::check::{Invalid, amounts, at_most, name, number, optional_name, text, values, within};
 use crate::v1;
 
 impl v1::Hello {
+    /// Whether it does any jobs at all; otherwise it only looks for work.
+    pub fn runs_jobs(&self) -> bool {
+        self.types.is_empty() || self.types.iter().any(|kind| !kind.detects_only)
+    }
+
     /// The worker that says hello.
     pub fn checked(&self) -> Result<Worker, Invalid> {
         name("worker", &self.worker)?;
@@ -18,6 +26,11 @@ impl v1::Hello {
         worker.pool = optional_name("pool", &self.pool)?.unwrap_or_else(|| Name::new(POOL_DEFAULT));
         for kind in &self.types {
             let kind_name = name("types.name", &kind.name)?;
+            text("types.display_name", &kind.display_name, NAME_BYTES_MAX)?;
+            text("types.description", &kind.description, TEXT_BYTES_MAX)?;
+            if kind.detects_only {
+                continue;
+            }
             if kind.execute_max > 0 {
                 worker.type_max.insert(kind_name.clone(), kind.execute_max);
             }

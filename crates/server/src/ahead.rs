@@ -18,6 +18,7 @@ const JOBS_MAX: usize = 64;
 pub(crate) type Outcome = Result<Result<Submitted, Refusal>, store::Error>;
 
 /// A submission on its way to the store, and who wants to know what became of it.
+#[derive(Debug)]
 pub(crate) struct Taking {
     pub(crate) submission: Submission,
     pub(crate) answer: oneshot::Sender<Outcome>,
@@ -44,9 +45,18 @@ impl Scheduler {
         for record in &ahead {
             self.enqueue(record);
         }
-        self.call(|store| {
-            async move { Answer::Submitted(jobs, answer, store.submit(submission).await) }.boxed()
-        });
+        self.outgoing.submissions.push((jobs, Taking { submission, answer }));
+    }
+
+    /// Hands submissions to the store, just before the claims of the same turn.
+    pub(crate) fn flush_submissions(&mut self) {
+        for (jobs, taking) in std::mem::take(&mut self.outgoing.submissions) {
+            let Taking { submission, answer } = taking;
+            self.call(|store| {
+                async move { Answer::Submitted(jobs, answer, store.submit(submission).await) }
+                    .boxed()
+            });
+        }
     }
 
     /// The store has them, or said why not.

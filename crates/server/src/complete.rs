@@ -197,6 +197,7 @@ impl Scheduler {
                 Ended::Accepted { record, charged, run, released, cancelled, changed } => {
                     if let Some(run) = run {
                         self.learn(&run);
+                        self.pairs.ended(&run);
                     }
                     self.settle(&end, &record, charged);
                     for record in released.iter().chain(&changed) {
@@ -239,6 +240,9 @@ impl Scheduler {
         }
         self.changed(record);
         self.enqueue(record);
+        if record.state.is_terminal() {
+            self.group_job_ended(record);
+        }
     }
 
     fn evicted(&mut self, record: &Record, worker: &WorkerId, at: Timestamp) {

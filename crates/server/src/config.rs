@@ -1,13 +1,17 @@
 //! How a scheduler is set up. The comments here are the reference.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use model::{Millis, Patience};
+
+use crate::limits::Limits;
+use crate::secret::Secret;
 
 /// Settings of a scheduler, checked by [`Config::check`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Where to listen. Only loopback addresses are allowed.
+    /// Where to listen. An address that others can reach needs tokens and TLS.
     pub listen: SocketAddr,
     /// Workers give a sign of life this often.
     pub heartbeat: Millis,
@@ -15,6 +19,10 @@ pub struct Config {
     pub lease: Millis,
     /// How soon a worker tries to connect again, at first and at most.
     pub reconnect: (Millis, Millis),
+    /// An attempt whose worker was not heard of for so long is given up, whatever its lease.
+    pub stale_heartbeat: Millis,
+    /// So is an attempt of a type that workers find, if it said nothing for so long.
+    pub stale_progress: Millis,
     /// How often leases are looked at.
     pub expire_every: Millis,
     /// How often averages and usage are counted anew.
@@ -29,14 +37,22 @@ pub struct Config {
     pub shutdown_grace: Millis,
     /// Finished jobs are kept for so long.
     pub retention: Millis,
-    /// The most output that is kept of one attempt.
-    pub log_bytes_max: u64,
-    /// Unfinished jobs: of one tenant, and in all.
-    pub tenant_jobs_max: u64,
-    /// Unfinished jobs of all tenants together.
-    pub jobs_max: u64,
-    /// Workers connected at once.
-    pub workers_max: usize,
+    /// What may grow how far.
+    pub limits: Limits,
+    /// The server's certificate, with those that vouch for it, and its key: PEM files. Both or
+    /// none; with them, everything is encrypted.
+    pub tls_cert: Option<PathBuf>,
+    /// The key of the certificate.
+    pub tls_key: Option<PathBuf>,
+    /// An address that others can reach is served without encryption too: something else
+    /// encrypts what passes.
+    pub insecure_plaintext: bool,
+    /// A file with a token that may do everything, beside those that are stored.
+    pub admin_token_file: Option<PathBuf>,
+    /// Pairs of tenant and type that have metrics of their own; the others share one.
+    pub metrics_pairs_max: usize,
+    /// Whether ends of jobs are told to those who ask for it, and how.
+    pub webhooks: Webhooks,
     /// What is done about attempts that say nothing about their job.
     pub patience: Patience,
     /// What draws come from, and hashes of names that strangers choose; `None` means a number that
@@ -51,6 +67,8 @@ impl Default for Config {
             heartbeat: Millis::from_secs(2),
             lease: Millis::from_secs(10),
             reconnect: (Millis(200), Millis::from_secs(10)),
+            stale_heartbeat: Millis::from_secs(15 * 60),
+            stale_progress: Millis::from_secs(24 * 3600),
             expire_every: Millis::from_secs(1),
             averages_every: Millis::from_secs(30),
             usage_window: Millis::from_secs(24 * 3600),
@@ -58,13 +76,80 @@ impl Default for Config {
             stop_grace: Millis::from_secs(10),
             shutdown_grace: Millis::from_secs(10),
             retention: Millis::from_secs(7 * 24 * 3600),
-            log_bytes_max: 1 << 20,
-            tenant_jobs_max: 5_000_000,
-            jobs_max: 10_000_000,
-            workers_max: 10_000,
+            limits: Limits::DEFAULT,
+            tls_cert: None,
+            tls_key: None,
+            insecure_plaintext: false,
+            admin_token_file: None,
+            metrics_pairs_max: 200,
+            webhooks: Webhooks::default(),
             patience: Patience::DEFAULT,
             seed: None,
         }
+    }
+}
+
+/// Whether ends of jobs are told to those who ask for it, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Webhooks {
+    /// Off by default: whoever may submit makes the scheduler connect to others.
+    pub enabled: bool,
+    /// What signatures are made with, one key for each tenant.
+    pub secret: Option<Secret>,
+    /// Addresses of this machine and of private networks may be told too.
+    pub private: bool,
+    /// How often one end is told before it is given up.
+    pub tries_max: u32,
+    /// The wait before the second time; it doubles with each further one.
+    pub backoff: Millis,
+    /// The longest wait.
+    pub backoff_max: Millis,
+    /// How long one answer may take, from the first byte to the last.
+    pub timeout: Millis,
+    /// How many are told at once.
+    pub at_once_max: usize,
+}
+
+/// A secret has at least so many bytes.
+const SECRET_BYTES_MIN: usize = 32;
+
+impl Default for Webhooks {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            secret: None,
+            private: false,
+            tries_max: 12,
+            backoff: Millis::from_secs(20),
+            backoff_max: Millis::from_secs(3600),
+            timeout: Millis::from_secs(10),
+            at_once_max: 32,
+        }
+    }
+}
+
+impl Webhooks {
+    fn check(&self) -> Result<(), ConfigError> {
+        let n_bytes = self.secret.as_ref().map_or(0, |secret| secret.reveal().len());
+        if self.enabled && n_bytes < SECRET_BYTES_MIN {
+            return Err(ConfigError {
+                field: "webhook_secret",
+                problem: format!("has {n_bytes} bytes of at least {SECRET_BYTES_MIN}"),
+                hint: "it is what signatures are made with; `openssl rand -hex 32` makes one",
+            });
+        }
+        let most = self.at_once_max.clamp(1, 1_000);
+        if most != self.at_once_max || self.tries_max == 0 {
+            return Err(ConfigError {
+                field: "webhooks_at_once_max",
+                problem: format!(
+                    "is {} and `webhook_tries_max` {}: they are 1..1000 and at least 1",
+                    self.at_once_max, self.tries_max
+                ),
+                hint: "leave them out for the defaults",
+            });
+        }
+        Ok(())
     }
 }
 
@@ -83,11 +168,13 @@ pub struct ConfigError {
 impl Config {
     /// Fails with the first setting that may not be so.
     pub fn check(&self) -> Result<(), ConfigError> {
-        if !self.listen.ip().is_loopback() {
+        self.encrypted()?;
+        self.webhooks.check()?;
+        if let Some((field, limit, max)) = self.limits.beyond() {
             return Err(ConfigError {
-                field: "listen",
-                problem: format!("is `{}`, which others can reach", self.listen),
-                hint: "anybody who can connect can run commands; use 127.0.0.1 and a tunnel",
+                field,
+                problem: format!("is {limit}, of at most {max}"),
+                hint: "what is larger was never tried",
             });
         }
         self.positive()?;
@@ -101,10 +188,33 @@ impl Config {
         Ok(())
     }
 
+    /// What others can reach is encrypted.
+    fn encrypted(&self) -> Result<(), ConfigError> {
+        let error = |field, problem, hint| Err(ConfigError { field, problem, hint });
+        match (&self.tls_cert, &self.tls_key) {
+            (Some(_), Some(_)) => Ok(()),
+            (Some(_), None) => {
+                error("tls_key", "is missing".to_owned(), "`tls_cert` needs the key to it")
+            }
+            (None, Some(_)) => {
+                error("tls_cert", "is missing".to_owned(), "`tls_key` needs its certificate")
+            }
+            (None, None) if self.listen.ip().is_loopback() || self.insecure_plaintext => Ok(()),
+            (None, None) => error(
+                "listen",
+                format!("is `{}`, which others can reach, without TLS", self.listen),
+                "set `tls_cert` and `tls_key`; or `insecure_plaintext = true` if something else \
+                 encrypts what passes",
+            ),
+        }
+    }
+
     fn positive(&self) -> Result<(), ConfigError> {
         let lengths = [
             ("heartbeat", self.heartbeat),
             ("reconnect", self.reconnect.0),
+            ("stale_heartbeat", self.stale_heartbeat),
+            ("stale_progress", self.stale_progress),
             ("expire_every", self.expire_every),
             ("averages_every", self.averages_every),
             ("usage_window", self.usage_window),
@@ -131,10 +241,32 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_others_can_reach_are_refused() {
+    fn addresses_that_others_can_reach_are_refused_without_tls() {
         for listen in ["0.0.0.0:7070", "192.168.1.4:7070", "[::]:7070"] {
             let config = Config { listen: listen.parse().unwrap(), ..Config::default() };
             assert_eq!(config.check().unwrap_err().field, "listen");
+            let told = Config { insecure_plaintext: true, ..config.clone() };
+            assert_eq!(told.check(), Ok(()));
+            let (tls_cert, tls_key) = (Some("c".into()), Some("k".into()));
+            let half = Config { tls_cert: tls_cert.clone(), ..config.clone() };
+            assert_eq!(half.check().unwrap_err().field, "tls_key");
+            assert_eq!(Config { tls_cert, tls_key, ..config }.check(), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_limit_beyond_what_was_ever_tried_is_refused() {
+        let limits = Limits { payload_bytes_max: 1 << 30, ..Limits::DEFAULT };
+        let config = Config { limits, ..Config::default() };
+        assert_eq!(config.check().unwrap_err().field, "payload_bytes_max");
+    }
+
+    #[test]
+    fn webhooks_need_a_secret_that_is_hard_to_guess() {
+        for secret in [None, Some(Secret::new("short".to_owned()))] {
+            let webhooks = Webhooks { enabled: true, secret, ..Webhooks::default() };
+            let config = Config { webhooks, ..Config::default() };
+            assert_eq!(config.check().unwrap_err().field, "webhook_secret");
         }
     }
 

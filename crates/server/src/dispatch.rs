@@ -8,6 +8,7 @@ use prost::Message as _;
 use proto::v1;
 use store::{End, LogChunk, Report, Session, Start};
 
+use crate::ahead::Taking;
 use crate::fleet::words::StreamId;
 use crate::scheduler::{Answer, Scheduler};
 
@@ -19,6 +20,8 @@ const REFETCH_MAX: usize = 256;
 /// What goes out at the end of a turn.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
+    /// Submissions, each with the jobs of it that the world knows already.
+    pub(crate) submissions: Vec<(Vec<JobId>, Taking)>,
     pub(crate) starts: Vec<Start>,
     /// Others are on their way to the store.
     pub(crate) is_starting: bool,

@@ -62,6 +62,17 @@ impl Scheduler {
             Timer::Meet => self.meet(now),
             Timer::Look => self.look_now_and_then(now),
             Timer::Due => self.want_look(),
+            Timer::Leads => {
+                self.renew_leads();
+                self.lead_schedules();
+                self.timers.set(now + self.renew_leads_every(), Timer::Leads);
+            }
+            Timer::Stale => {
+                self.look_for_stale(now);
+                self.timers.set(now + self.stale_every(), Timer::Stale);
+            }
+            Timer::Schedules => self.recurring.is_dirty = true,
+            Timer::Lane(_) => self.detection.is_dirty = true,
         }
     }
 

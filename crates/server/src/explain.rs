@@ -56,8 +56,9 @@ impl Scheduler {
     /// How fast those who could run a job run jobs.
     fn pace(&self, record: &Record) -> Pace {
         let spec = &record.spec;
+        let seats = self.fleet.seats.values();
         let workers: Vec<Worker> =
-            self.fleet.seats.values().map(|seat| seat.worker(&self.closed)).collect();
+            seats.filter(|seat| seat.runs_jobs).map(|seat| seat.worker(&self.closed)).collect();
         let lately = self.samples.mean_duration(self.store.now());
         let of_its_own = || self.histories.of(spec).and_then(|history| history.duration);
         let kind = self.types.borrow().get(&spec.kind).and_then(|kind| kind.pool.clone());

@@ -79,10 +79,13 @@ fn bytes_of_word(heard: &Heard) -> usize {
             inventory.added.iter().chain(&inventory.removed).map(|digest| digest.len() + 32).sum()
         }
         Heard::Heartbeat(beat) => 16 * beat.attempts.len() + OVERHEAD * beat.progress.len(),
+        Heard::Proposals(proposals) => prost::Message::encoded_len(proposals),
+        Heard::Described(_, json) | Heard::Publish(json) => json.len(),
         Heard::Accept(_)
         | Heard::Refuse(..)
         | Heard::Progress(..)
         | Heard::Draining(_)
+        | Heard::Detected(_)
         | Heard::Goodbye => 0,
     };
     OVERHEAD + brought

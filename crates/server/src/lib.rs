@@ -17,7 +17,11 @@
 //! is built from the store, and goes on as if nothing had been.
 
 mod config;
+mod limits;
+mod secret;
+mod tokens;
 mod settings;
+mod set;
 mod submit;
 mod ahead;
 mod whereabouts;
@@ -27,6 +31,9 @@ mod dispatch;
 mod complete;
 mod expire;
 mod cancel;
+mod detect;
+mod recur;
+mod stale;
 mod fleet;
 mod share;
 mod history;
@@ -42,9 +49,15 @@ mod recover;
 mod timers;
 mod watch;
 mod counters;
+mod meters;
+mod webhook;
+mod health;
 mod task;
 mod edge;
 mod run;
 
-pub use config::{Config, ConfigError};
+pub use config::{Config, ConfigError, Webhooks};
+pub use limits::Limits;
 pub use run::{Error, Server, start};
+pub use secret::Secret;
+pub use tokens::{Grant, Scope, Token, scopes};

@@ -30,7 +30,7 @@ impl Scheduler {
         }
     }
 
-    fn pools(&self) -> Vec<v1::PoolLoad> {
+    pub(crate) fn pools(&self) -> Vec<v1::PoolLoad> {
         let mut pools: BTreeMap<Name, v1::PoolLoad> = BTreeMap::new();
         for (id, seat) in &self.fleet.seats {
             let worker = seat.worker(&self.closed);
@@ -56,7 +56,7 @@ impl Scheduler {
             known.ram_peak_mb = history.ram_peak_mb;
         }
         let mut n_of_any = 0;
-        for seat in self.fleet.seats.values() {
+        for seat in self.fleet.seats.values().filter(|seat| seat.runs_jobs) {
             let worker = seat.worker(&self.closed);
             let n_takers = u32::from(worker.is_serving());
             if worker.types.is_empty() {

@@ -34,6 +34,9 @@ pub(crate) async fn recover(
     let world = World::new(Preset::Balanced.policy(), seed);
     let mut scheduler = Scheduler::new(Arc::clone(&config), Arc::clone(&store), world, hub);
     for setting in store.settings().await? {
+        if setting.kind == SettingKind::Token {
+            continue;
+        }
         let is_policy = setting.kind == SettingKind::Policy;
         scheduler.note_setting(&setting);
         match understand(&setting) {

@@ -86,6 +86,7 @@ impl Scheduler {
         for (claim, answer) in claiming.into_iter().zip(answers) {
             match answer {
                 Claimed::Won(record) => {
+                    self.counters.add("claims_won", 1);
                     self.count_claim(Outcome::Won);
                     self.won(*record);
                 }

@@ -2,34 +2,35 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use proto::v1::admin_server::AdminServer;
-use proto::v1::jobs_server::JobsServer;
-use proto::v1::worker_server::WorkerServer;
 use store::{News, Store};
 use tokio::net::TcpListener;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
+use tokio_stream::Stream;
 use tokio_util::sync::CancellationToken;
-use tonic::server::NamedService as _;
-use tonic::transport::server::TcpIncoming;
-use tonic_health::ServingStatus;
-use tonic_health::server::HealthReporter;
+use tonic::service::Routes;
 
 use crate::config::{Config, ConfigError};
-use crate::edge::Door;
-use crate::inbox::Inbox;
+use crate::edge::front::Front;
+use crate::edge::listen::{Connection, incoming};
+use crate::edge::router::{router, stop_serving};
+use crate::edge::{Door, tls};
+use crate::health::Health;
+use crate::inbox::{Envelope, Inbox};
+use crate::meters::Tolls;
 use crate::recover::recover;
-use crate::scheduler::Message;
+use crate::scheduler::{Message, Scheduler};
+use crate::secret::Secret;
 use crate::task;
+use crate::tokens::{Grant, Scope, Token, Tokens};
 use crate::watch::Hub;
+use crate::webhook;
 
-/// Bytes in one message, either way.
-const MESSAGE_BYTES_MAX: usize = 16 << 20;
-/// Requests at once on one connection.
-const STREAMS_MAX: u32 = 1_024;
+/// A token in a file has at least so many characters.
+const TOKEN_CHARACTERS_MIN: usize = 32;
 /// Who is not heard of for so long is asked whether it is there, and given as long to answer.
 const KEEPALIVE: Duration = Duration::from_secs(10);
 
@@ -68,32 +69,58 @@ pub struct Server {
     scheduler: JoinHandle<Result<(), store::Error>>,
     doors: JoinHandle<Result<(), tonic::transport::Error>>,
     grace: Duration,
+    tokens: Tokens,
 }
 
-/// Builds the world from the store, then opens the doors: nothing is decided on half a world.
+/// Tokens that others may have changed are read again this often.
+const TOKENS_EVERY: Duration = Duration::from_secs(30);
+
+/// Opens the outermost door, builds the world from the store, then opens the others: nothing is
+/// decided on half a world.
 pub async fn start(config: Config, store: Arc<dyn Store>) -> Result<Server, Error> {
     config.check()?;
+    let tls = tls::acceptor(&config)?;
+    let tokens = tokens(&config, &store).await?;
     let listen = |source| Error::Listen { address: config.listen, source };
     let listener = TcpListener::bind(config.listen).await.map_err(listen)?;
     let address = listener.local_addr().map_err(listen)?;
-    let grace = Duration::from_millis(config.shutdown_grace.0.unsigned_abs());
     let config = Arc::new(config);
-    let hub = Hub::new();
-    let scheduler = recover(config, Arc::clone(&store), hub.clone()).await?;
-    let types = scheduler.types.subscribe();
-    let is_ready = scheduler.is_ready.subscribe();
-    let (inbox, messages) = Inbox::new();
-    let stop = CancellationToken::new();
+    let (stop, health) = (CancellationToken::new(), Health::default());
+    let inside = Arc::new(OnceLock::new());
+    let front = Front {
+        inside: Arc::clone(&inside),
+        health: health.clone(),
+        store: Arc::clone(&store),
+        stop: stop.clone(),
+    };
+    let connections = incoming(listener, tls, config.limits.connections_max);
+    let requests_max = config.limits.requests_max;
+    let doors = serve(front.router(), connections, (requests_max, stop.clone()));
+    let doors = task::spawn("doors", doors);
+    let built = build(&config, &store, health, &tokens).await.inspect_err(|_| stop.cancel())?;
     if let Some(shared) = store.shared() {
-        task::spawn("news", pass_on(shared.listen(), inbox.clone()));
+        let inbox = built.door.scheduler.clone();
+        task::spawn("news", pass_on(shared.listen(), inbox));
     }
-    let door = Door { store, scheduler: inbox, types, hub };
+    let (router, reporter) = router(built.door).await;
+    let _ = inside.set(router);
+    let stopped = stop.clone();
+    task::spawn("health", async move {
+        stopped.cancelled().await;
+        stop_serving(&reporter).await;
+    });
+    if config.webhooks.enabled {
+        let (store, tolls) = (Arc::clone(&store), built.tolls);
+        task::spawn("webhooks", webhook::run(Arc::clone(&config), store, tolls, stop.clone()));
+    }
+    task::spawn("tokens", keep_tokens(tokens.clone(), store, stop.clone()));
     Ok(Server {
         address,
-        scheduler: task::spawn("scheduler", scheduler.run(messages, stop.clone())),
-        doors: task::spawn("doors", serve(door, (listener, is_ready), stop.clone())),
+        scheduler: task::spawn("scheduler", built.scheduler.run(built.messages, stop.clone())),
+        doors,
         stop,
-        grace,
+        grace: Duration::from_millis(config.shutdown_grace.0.unsigned_abs()),
+        tokens,
     })
 }
 
@@ -106,7 +133,92 @@ async fn pass_on(mut news: mpsc::Receiver<News>, inbox: Inbox) {
     }
 }
 
+/// What a scheduler is made of, before it runs.
+struct Built {
+    scheduler: Scheduler,
+    messages: mpsc::Receiver<Envelope>,
+    door: Door,
+    tolls: Tolls,
+}
+
+async fn build(
+    config: &Arc<Config>,
+    store: &Arc<dyn Store>,
+    health: Health,
+    tokens: &Tokens,
+) -> Result<Built, Error> {
+    let hub = Hub::new();
+    let mut scheduler = recover(Arc::clone(config), Arc::clone(store), hub.clone()).await?;
+    scheduler.health = health;
+    let types = scheduler.types.subscribe();
+    let (inbox, messages) = Inbox::new();
+    let tolls = Tolls::default();
+    let watches_max = config.limits.watches_max.min(Semaphore::MAX_PERMITS);
+    let door = Door {
+        store: Arc::clone(store),
+        scheduler: inbox,
+        types,
+        hub,
+        config: Arc::clone(config),
+        tokens: tokens.clone(),
+        watches: Arc::new(Semaphore::new(watches_max)),
+        tolls: tolls.clone(),
+    };
+    Ok(Built { scheduler, messages, door, tolls })
+}
+
+/// The tokens that hold. An address that others can reach needs one at least.
+async fn tokens(config: &Config, store: &Arc<dyn Store>) -> Result<Tokens, Error> {
+    let tokens = Tokens::default();
+    tokens.read(&store.settings().await?);
+    if let Some(path) = &config.admin_token_file {
+        let unusable = |problem: String| ConfigError {
+            field: "admin_token_file",
+            problem: format!("is `{}`, which {problem}", path.display()),
+            hint: "it holds one token of at least 32 characters: `openssl rand -hex 32`",
+        };
+        let text = std::fs::read_to_string(path);
+        let text = text.map_err(|error| unusable(format!("cannot be read: {error}")))?;
+        if text.trim().len() < TOKEN_CHARACTERS_MIN {
+            return Err(unusable("is too short to be a secret".to_owned()).into());
+        }
+        tokens.give(Token::of_file(&text, Grant::everything()));
+    }
+    if !config.listen.ip().is_loopback() && !tokens.is_on() {
+        return Err(Error::Config(ConfigError {
+            field: "listen",
+            problem: format!(
+                "is `{}`, which others can reach, and there are no tokens",
+                config.listen
+            ),
+            hint: "`maitre token new --scope admin --data-dir DIR` makes the first one; or set \
+                   `admin_token_file`",
+        }));
+    }
+    Ok(tokens)
+}
+
+/// Another scheduler on the same store may have made or revoked some.
+async fn keep_tokens(tokens: Tokens, store: Arc<dyn Store>, stop: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(TOKENS_EVERY) => {}
+            () = stop.cancelled() => return,
+        }
+        // What cannot be read now is read later; until then, what was known holds.
+        if let Ok(settings) = store.settings().await {
+            tokens.read(&settings);
+        }
+    }
+}
+
 impl Server {
+    /// A token for a worker in this process, good as long as the process; `None` if the system has
+    /// no random numbers.
+    pub fn worker_token(&self) -> Option<Secret> {
+        self.tokens.own(Scope::Work)
+    }
+
     /// Runs until `until` says to stop, or something breaks; then stops cleanly: what is under way
     /// gets its grace, and nothing that was answered is lost.
     pub async fn run(mut self, until: impl Future<Output = ()>) -> Result<(), Error> {
@@ -138,67 +250,16 @@ impl Server {
 }
 
 async fn serve(
-    door: Door,
-    (listener, is_ready): (TcpListener, watch::Receiver<bool>),
-    stop: CancellationToken,
+    router: axum::Router,
+    incoming: impl Stream<Item = io::Result<Connection>>,
+    (requests_max, stop): (u32, CancellationToken),
 ) -> Result<(), tonic::transport::Error> {
-    let (health, health_service) = tonic_health::server::health_reporter();
-    task::spawn("health", tell_health(health, is_ready, stop.clone()));
-    let reflection = tonic_reflection::server::Builder::configure()
-        .register_encoded_file_descriptor_set(proto::DESCRIPTORS)
-        .build_v1()
-        .expect("our own descriptors are well formed");
-    let limit = MESSAGE_BYTES_MAX;
-    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
     tonic::transport::Server::builder()
-        .max_concurrent_streams(STREAMS_MAX)
+        .accept_http1(true)
+        .max_concurrent_streams(requests_max)
         .http2_keepalive_interval(Some(KEEPALIVE))
         .http2_keepalive_timeout(Some(KEEPALIVE))
-        .add_service(health_service)
-        .add_service(reflection)
-        .add_service(
-            WorkerServer::new(door.clone())
-                .max_decoding_message_size(limit)
-                .max_encoding_message_size(limit),
-        )
-        .add_service(
-            JobsServer::new(door.clone())
-                .max_decoding_message_size(limit)
-                .max_encoding_message_size(limit),
-        )
-        .add_service(
-            AdminServer::new(door)
-                .max_decoding_message_size(limit)
-                .max_encoding_message_size(limit),
-        )
-        .serve_with_incoming_shutdown(incoming, async move { stop.cancelled().await })
+        .add_routes(Routes::from(router))
+        .serve_with_incoming_shutdown(incoming, stop.cancelled_owned())
         .await
-}
-
-/// Says that requests are welcome for as long as the store answers and nobody stops.
-async fn tell_health(
-    health: HealthReporter,
-    mut is_ready: watch::Receiver<bool>,
-    stop: CancellationToken,
-) {
-    loop {
-        let is_serving = *is_ready.borrow_and_update() && !stop.is_cancelled();
-        let status = if is_serving { ServingStatus::Serving } else { ServingStatus::NotServing };
-        for name in
-            [JobsServer::<Door>::NAME, WorkerServer::<Door>::NAME, AdminServer::<Door>::NAME]
-        {
-            health.set_service_status(name, status).await;
-        }
-        if stop.is_cancelled() {
-            return;
-        }
-        tokio::select! {
-            changed = is_ready.changed() => {
-                if changed.is_err() {
-                    return;
-                }
-            }
-            () = stop.cancelled() => {}
-        }
-    }
 }

@@ -7,10 +7,10 @@ use decide::World;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
-use model::{Event, Fixed, JobId, Millis, Record, Tenant, TenantId, Timestamp};
+use model::{Fixed, JobId, Millis, Record, TenantId, Timestamp};
 use store::{
-    Cancelled, Claimed, End, Ended, Meeting, News, Reach, Run, Seen, Session, Setting, Start,
-    Store, Usage,
+    Cancelled, Claimed, End, Ended, Meeting, News, Reach, Refusal, Run, Seen, Session, Setting,
+    Start, Store, Submitted, Usage,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -19,12 +19,16 @@ use crate::ahead::{Outcome, Taking};
 use crate::averages::{AskAgain, Samples};
 use crate::config::Config;
 use crate::counters::Counters;
+use crate::detect::Detection;
 use crate::dispatch::Outgoing;
 use crate::fleet::Fleet;
 use crate::fleet::inventory::Inventories;
 use crate::fleet::words::{Arrival, Heard, StreamId};
+use crate::health::Health;
 use crate::history::Histories;
 use crate::inbox::Envelope;
+use crate::meters::Pairs;
+use crate::recur::Recurring;
 use crate::round::Claiming;
 use crate::settings::{Closed, Types, Understood};
 use crate::share::Sharing;
@@ -81,8 +85,19 @@ pub(crate) enum Answer {
     Used(Result<Vec<Usage>, store::Error>),
     Forgotten(Result<usize, store::Error>),
     Left(Result<bool, store::Error>),
+    /// Something that nobody waits for.
+    Written(Result<(), store::Error>),
+    Lead(String, Result<Option<store::Lead>, store::Error>),
+    Kept(String, Result<bool, store::Error>),
+    TakenIn(String, String, Result<Result<Submitted, Refusal>, store::Error>),
+    Looked(String, Box<Result<crate::detect::Looked, store::Error>>),
+    Counted(String, Result<::detect::Ends, store::Error>),
+    LeadSchedules(Result<Option<store::Lead>, store::Error>),
+    Recurred(Box<Result<crate::recur::Recurred, store::Error>>),
+    /// An attempt that may be stale.
+    Checked(JobId, Result<Option<Box<Record>>, store::Error>),
     RenewedAll(Result<(), store::Error>),
-    Looked(Reach, Result<Seen, store::Error>),
+    Window(Reach, Result<Seen, store::Error>),
     Met(Result<Meeting, store::Error>),
     CalledOff(Result<Vec<JobId>, store::Error>),
     Settings(Result<Vec<Setting>, store::Error>),
@@ -100,6 +115,9 @@ pub(crate) struct Scheduler {
     pub(crate) joining: BTreeMap<StreamId, Vec<Heard>>,
     pub(crate) closed: Closed,
     pub(crate) inventories: Inventories,
+    /// Work that workers find.
+    pub(crate) detection: Detection,
+    pub(crate) recurring: Recurring,
     pub(crate) histories: Histories,
     pub(crate) samples: Samples,
     pub(crate) timers: Timers,
@@ -116,11 +134,12 @@ pub(crate) struct Scheduler {
     /// What tenants were charged, and how many jobs they completed, since the store was last asked
     /// what they used.
     pub(crate) settled: BTreeMap<TenantId, (Fixed, u64)>,
-    /// Whether the store answers.
-    pub(crate) is_ready: watch::Sender<bool>,
     pub(crate) hub: Hub,
+    pub(crate) health: Health,
     pub(crate) changes: Vec<Change>,
     pub(crate) counters: Counters,
+    /// How long attempts waited and ran.
+    pub(crate) pairs: Pairs,
     pub(crate) started: Timestamp,
     /// Names in use when they were last counted.
     pub(crate) n_names_used: usize,
@@ -145,11 +164,15 @@ impl Scheduler {
         let started = store.now();
         let sharing = store.shared().map(|_| Sharing::new());
         let mut timers = Timers::default();
+        let pairs = Pairs::new(config.metrics_pairs_max);
         timers.set(started + config.expire_every, Timer::Expire);
-        for timer in [Timer::Averages, Timer::Rescore, Timer::Forget, Timer::Sweep] {
+        timers.set(started + config.expire_every, Timer::Stale);
+        for timer in [Timer::Averages, Timer::Rescore, Timer::Forget, Timer::Sweep, Timer::Leads] {
             timers.set(started, timer);
         }
         Self {
+            detection: Detection::new(),
+            recurring: Recurring::default(),
             histories: Histories::default(),
             samples: Samples::default(),
             fleet: Fleet::default(),
@@ -168,10 +191,11 @@ impl Scheduler {
             types: watch::Sender::new(Arc::default()),
             budget_limit: None,
             settled: BTreeMap::new(),
-            is_ready: watch::Sender::new(true),
             hub,
+            health: Health::default(),
             changes: Vec::new(),
             counters: Counters::default(),
+            pairs,
             started,
             n_names_used: 0,
             is_logging: false,
@@ -211,6 +235,8 @@ impl Scheduler {
                 self.answered(answer);
             }
             if stop.is_cancelled() {
+                self.let_leads_go();
+                self.flush_submissions();
                 self.flush_store();
                 self.flush_workers();
             } else {
@@ -226,12 +252,19 @@ impl Scheduler {
         while let Some(timer) = self.timers.due(now) {
             self.fire(timer, now);
         }
+        self.flush_submissions();
         if !self.is_paused() {
             self.paused_until = None;
             self.look_if_wanted();
             let is_time = self.world.wake_at().is_some_and(|at| at <= now);
             if self.is_dirty || is_time {
                 self.round(now);
+            }
+            if self.detection.is_dirty {
+                self.drive_lanes(now);
+            }
+            if self.recurring.is_dirty {
+                self.drive_schedules(now);
             }
             self.flush_store();
         }
@@ -284,26 +317,31 @@ impl Scheduler {
             Answer::Used(answer) => self.used(answer),
             Answer::Forgotten(answer) => self.forgotten(answer),
             Answer::Left(answer) => drop(self.ok(answer)),
-            Answer::RenewedAll(answer) => drop(self.ok(answer)),
-            Answer::Looked(reach, answer) => self.looked(reach, answer),
+            Answer::Window(reach, answer) => self.seen(reach, answer),
             Answer::Met(answer) => self.met(answer),
-            Answer::CalledOff(answer) => self.called_off(answer),
+            Answer::CalledOff(answer) => self.calls_off(answer),
             Answer::Settings(answer) => self.read_settings(answer),
+            Answer::Lead(lane, answer) => self.lead(lane, answer),
+            Answer::Kept(lane, answer) => self.kept(&lane, answer),
+            Answer::TakenIn(lane, run, answer) => self.taken_in(&lane, &run, answer),
+            Answer::Looked(lane, answer) => self.looked(&lane, *answer),
+            Answer::Counted(lane, answer) => self.counted(&lane, answer),
+            Answer::LeadSchedules(answer) => self.schedules_led(answer),
+            Answer::Recurred(answer) => self.recurred(*answer),
+            Answer::Checked(job, answer) => self.checked(&job, answer),
+            Answer::Written(answer) | Answer::RenewedAll(answer) => drop(self.ok(answer)),
         }
     }
 
     /// The answer, or `None` after a failure was taken note of.
     pub(crate) fn ok<T>(&mut self, answer: Result<T, store::Error>) -> Option<T> {
         match answer {
-            Ok(answer) => {
-                self.is_ready.send_if_modified(|is_ready| !std::mem::replace(is_ready, true));
-                Some(answer)
-            }
+            Ok(answer) => Some(answer),
             Err(error) => {
-                self.is_ready.send_if_modified(|is_ready| std::mem::replace(is_ready, false));
                 tracing::error!(%error, "the store failed");
                 self.counters.add("store_errors", 1);
                 let now = self.store.now();
+                self.health.failed(now);
                 self.paused_until = Some(now + PAUSE);
                 self.renew_later();
                 if matches!(error, store::Error::Broken { .. }) {
@@ -323,43 +361,6 @@ impl Scheduler {
     pub(crate) fn renew_later(&mut self) {
         self.leases_from = self.store.now() + self.config.lease;
         self.are_leases_old = true;
-    }
-
-    /// Takes in what an operator set.
-    pub(crate) fn set(&mut self, setting: Understood) {
-        self.note_limits(&setting);
-        match setting {
-            Understood::Event(Event::Tenant(tenant)) => self.set_tenant(tenant),
-            Understood::Event(event) => self.world.apply(event),
-            Understood::Budget(limit) => {
-                self.budget_limit = limit;
-                self.ask_usage();
-            }
-            Understood::Type(kind, defaults) => {
-                let name = kind.name.clone();
-                self.world.apply(Event::Type(kind));
-                self.types.send_modify(|types| {
-                    Arc::make_mut(types).insert(name, defaults);
-                });
-            }
-            Understood::Pool { pool, is_paused: true } => drop(self.closed.pools.insert(pool)),
-            Understood::Pool { pool, is_paused: false } => drop(self.closed.pools.remove(&pool)),
-            Understood::Worker { worker, is_draining: true } => {
-                self.closed.workers.insert(worker);
-            }
-            Understood::Worker { worker, is_draining: false } => {
-                self.closed.workers.remove(&worker);
-            }
-        }
-        self.refresh_workers();
-    }
-
-    /// What was counted stays: only what can be set is.
-    fn set_tenant(&mut self, tenant: Tenant) {
-        let known = self.world.tenants().into_iter().find(|status| status.tenant.id == tenant.id);
-        let counted = known.map_or_else(|| Tenant::new(tenant.id.clone()), |status| status.tenant);
-        let Tenant { used, completed, lift, .. } = counted;
-        self.world.apply(Event::Tenant(Tenant { used, completed, lift, ..tenant }));
     }
 
     /// Asks the store without waiting for it.

@@ -2,12 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ::detect::{Descriptor, Policy};
 use model::maxima::ATTEMPTS_MAX;
 use model::{Budget, Event, Fixed, JobType, Millis, Name, Retry, Snapshot, Tenant, WorkerId};
 use proto::Invalid;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use store::{Repeat, Setting, SettingKind};
+
+use crate::detect::{Published, TypeWords};
+use crate::recur::Schedule;
 
 /// What a type says for jobs that do not say it themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,18 +25,24 @@ pub(crate) struct TypeDefaults {
 }
 
 /// A setting that was understood.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Understood {
     /// For the world.
     Event(Event),
     /// The most that all tenants together may use.
     Budget(Option<Fixed>),
     /// For the world, and for jobs to come.
-    Type(JobType, TypeDefaults),
+    Type(JobType, TypeDefaults, TypeWords),
     /// Workers of the pool take no more work.
     Pool { pool: Name, is_paused: bool },
     /// The worker takes no more work.
     Worker { worker: WorkerId, is_draining: bool },
+    /// What workers say about a type.
+    Descriptor(Name, Box<Descriptor>),
+    /// What all workers are told.
+    Published(Published),
+    /// A recurring job; `None` if there is none any more.
+    Schedule(String, Option<Box<Schedule>>),
 }
 
 /// What an operator keeps from taking work.
@@ -60,6 +70,22 @@ pub(crate) fn understand(setting: &Setting) -> Result<Understood, Invalid> {
             proto::name("name", name)?;
             let worker = WorkerId::new(name);
             Ok(Understood::Worker { worker, is_draining: flag("worker", "draining", document)? })
+        }
+        SettingKind::Descriptor => {
+            let descriptor = Descriptor::parse(document.unwrap_or("{}")).map_err(wrong)?;
+            Ok(Understood::Descriptor(proto::name("name", name)?, Box::new(descriptor)))
+        }
+        SettingKind::Context => {
+            let published = Published::read(document.unwrap_or_default());
+            let unreadable = || Invalid::new("context", "is not what was published");
+            Ok(Understood::Published(published.ok_or_else(unreadable)?))
+        }
+        SettingKind::Schedule => {
+            let schedule = document.map(Schedule::read).transpose()?.map(Box::new);
+            Ok(Understood::Schedule(name.to_owned(), schedule))
+        }
+        SettingKind::Token => {
+            Err(Invalid::new("kind", "is `token`, which the world knows nothing of"))
         }
     }
 }
@@ -142,12 +168,36 @@ fn job_type(name: &str, document: Option<&str>) -> Result<Understood, Invalid> {
     }
     let extra: TypeExtra = serde_json::from_value(Value::Object(own))
         .map_err(|error| Invalid::new("type", error.to_string()))?;
+    let words = type_words(&mut fields)?;
     fields.insert("name".to_owned(), json!(name));
     let read = one_of("types", &fields)?;
     let kind = read.types.into_iter().next();
     let kind = kind.ok_or_else(|| Invalid::new("type", "is missing"))?;
     let pool = kind.pool.clone();
-    Ok(Understood::Type(kind, TypeDefaults { pool, ..extra.checked()? }))
+    Ok(Understood::Type(kind, TypeDefaults { pool, ..extra.checked()? }, words))
+}
+
+/// What is said about detection and configuration, taken out of a type's document.
+fn type_words(fields: &mut Map<String, Value>) -> Result<TypeWords, Invalid> {
+    let mut part = |name: &str| match fields.remove(name) {
+        None => Ok(Map::new()),
+        Some(Value::Object(part)) => Ok(part),
+        Some(_) => Err(Invalid::new(&format!("type.{name}"), "is not a JSON object")),
+    };
+    let (mut policy, admin, worker) = (part("detection")?, part("admin")?, part("worker")?);
+    for shared in ["jobs_max", "worker_max"] {
+        if let Some(value) = fields.get(shared).filter(|value| !value.is_null()) {
+            policy.insert(shared.to_owned(), value.clone());
+        }
+    }
+    let inside = |problem: ::detect::Problem| wrong(problem.inside("type.detection"));
+    Policy::resolve(&policy, &Map::new()).map_err(inside)?;
+    Ok(TypeWords { policy, admin, worker })
+}
+
+/// What the crate `detect` found wrong.
+pub(crate) fn wrong(problem: ::detect::Problem) -> Invalid {
+    Invalid::new(&problem.field, problem.problem)
 }
 
 impl TypeExtra {
@@ -288,7 +338,7 @@ mod tests {
     fn a_type_says_what_holds_for_its_jobs() {
         let document = r#"{"jobs_max": 4, "retry": {"attempts_max": 7}, "dedupe": "drop"}"#;
         let set = set(SettingKind::Type, "pdf", document);
-        let Ok(Understood::Type(kind, defaults)) = set else { panic!("{set:?}") };
+        let Ok(Understood::Type(kind, defaults, _)) = set else { panic!("{set:?}") };
         assert_eq!(kind.jobs_max, Some(4));
         assert_eq!(defaults.retry.unwrap().attempts_max, 7);
         assert_eq!(defaults.repeat, Repeat::Drop);

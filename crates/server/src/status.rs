@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use decide::TenantStatus;
+use decide::{TenantStatus, Wanted};
 use model::{Fixed, JobId, Record, Snapshot, Spec, Timestamp, WorkerId};
 use proto::v1;
 use proto::v1::server_message::Message;
 use tokio::sync::oneshot;
 
+use crate::detect::{Known, Published};
 use crate::explain::Explained;
 use crate::foresee::Rehearsal;
+use crate::meters::Measures;
 use crate::scheduler::Scheduler;
 
 /// A question, and where the answer goes.
@@ -24,12 +26,30 @@ pub(crate) enum Question {
     Tenants(oneshot::Sender<(Vec<TenantStatus>, Option<Fixed>)>),
     Workers(oneshot::Sender<Vec<v1::WorkerStatus>>),
     Status(oneshot::Sender<Box<v1::StatusResponse>>),
+    /// What is known of a type, and who can look for it.
+    Kind(String, oneshot::Sender<Option<Box<KindNow>>>),
+    /// Look for work of a type now: whether a run is under way, or why there is none.
+    Detect(String, oneshot::Sender<Result<bool, String>>),
+    /// Call off the run of a type; what it was called.
+    CancelRun(String, oneshot::Sender<Option<String>>),
+    /// Ask a worker about a type; which.
+    Describe(String, oneshot::Sender<Option<String>>),
+    Published(oneshot::Sender<Published>),
+    Demand(oneshot::Sender<Vec<Wanted>>),
+    Measures(oneshot::Sender<Box<Measures>>),
     /// Tells a worker to drain; how many jobs it has.
     Drain {
         worker: WorkerId,
         how: Leave,
         answer: oneshot::Sender<Option<u32>>,
     },
+}
+
+/// What is known of a type.
+#[derive(Debug)]
+pub(crate) struct KindNow {
+    pub(crate) known: Known,
+    pub(crate) detectors: Vec<String>,
 }
 
 /// Whether a worker that takes no more work is to go.
@@ -55,11 +75,24 @@ impl Scheduler {
                 drop(answer.send((self.world.tenants(), self.budget_limit)));
             }
             Question::Workers(answer) => drop(answer.send(self.workers())),
+            Question::Demand(answer) => drop(answer.send(self.world.wanted())),
+            Question::Measures(answer) => drop(answer.send(Box::new(self.measures()))),
             Question::Status(answer) => drop(answer.send(Box::new(self.status()))),
+            Question::Kind(kind, answer) => drop(answer.send(self.kind_now(&kind))),
+            Question::Detect(kind, answer) => drop(answer.send(self.detect_now(&kind))),
+            Question::CancelRun(kind, answer) => drop(answer.send(self.cancel_run(&kind))),
+            Question::Describe(kind, answer) => drop(answer.send(self.describe_again(&kind))),
+            Question::Published(answer) => drop(answer.send(self.detection.published.clone())),
             Question::Drain { worker, how, answer } => {
                 let _ = answer.send(self.drain(&worker, how));
             }
         }
+    }
+
+    fn kind_now(&self, kind: &str) -> Option<Box<KindNow>> {
+        let known = self.detection.types.get(kind)?.clone();
+        let detectors = self.detectors(kind).into_iter().map(|one| one.worker).collect();
+        Some(Box::new(KindNow { known, detectors }))
     }
 
     /// The world as it would be decided on now.

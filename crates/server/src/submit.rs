@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::maxima::{ARRAY_MAX, NAME_BYTES_MAX, SUBMISSION_BYTES_MAX, SUBMISSION_MAX};
+use model::maxima::NAME_BYTES_MAX;
 use model::{Name, Retry, Spec};
 use prost::Message as _;
 use proto::{Invalid, v1};
@@ -17,11 +17,9 @@ pub(crate) fn submission(
     types: &BTreeMap<Name, TypeDefaults>,
 ) -> Result<Submission, Invalid> {
     let n_jobs = request.jobs.len();
-    if n_jobs == 0 || n_jobs > SUBMISSION_MAX {
-        let problem = format!("has {n_jobs} entries, which is not between 1 and {SUBMISSION_MAX}");
-        return Err(Invalid::new("jobs", problem));
+    if n_jobs == 0 {
+        return Err(Invalid::new("jobs", "is empty: there is nothing to submit"));
     }
-    check_size(&request)?;
     check_cycles(&request.jobs)?;
     let idempotency = idempotency(&request)?;
     let array = request.array;
@@ -37,18 +35,6 @@ pub(crate) fn submission(
     }
     let jobs = if array == 0 { jobs } else { expand(jobs, array)? };
     Ok(Submission { tenant, idempotency, jobs, first: None })
-}
-
-/// All that one submission would make, so that a small request cannot make a large one.
-fn check_size(request: &v1::SubmitRequest) -> Result<(), Invalid> {
-    let n_times = usize::try_from(request.array.max(1)).unwrap_or(usize::MAX);
-    let n_bytes: usize = request.jobs.iter().map(v1::Spec::encoded_len).sum();
-    let n_bytes = n_bytes.saturating_mul(n_times);
-    if n_bytes <= SUBMISSION_BYTES_MAX {
-        return Ok(());
-    }
-    let problem = format!("have {n_bytes} bytes in all, of at most {SUBMISSION_BYTES_MAX}");
-    Err(Invalid::new("jobs", problem))
 }
 
 /// Jobs of one submission that wait for each other would wait for ever.
@@ -166,10 +152,6 @@ fn earlier(indexes: &[u32], own: usize) -> Result<Vec<usize>, Invalid> {
 
 /// One job, `n` times over.
 fn expand(jobs: Vec<NewJob>, n: u32) -> Result<Vec<NewJob>, Invalid> {
-    if n > ARRAY_MAX {
-        let problem = format!("is {n}, which is not between 1 and {ARRAY_MAX}");
-        return Err(Invalid::new("array", problem));
-    }
     let [job] = <[NewJob; 1]>::try_from(jobs)
         .map_err(|jobs| Invalid::new("array", format!("is given for {} jobs", jobs.len())))?;
     let copy = |index| {

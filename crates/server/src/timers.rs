@@ -31,6 +31,14 @@ pub(crate) enum Timer {
     Look,
     /// A job that waits for a moment comes to stand in a queue of a shared store.
     Due,
+    /// What this scheduler leads is prolonged.
+    Leads,
+    /// Attempts that nobody heard of are looked for.
+    Stale,
+    /// A recurring job may be due.
+    Schedules,
+    /// A lane may have something to do.
+    Lane(String),
 }
 
 /// Timers by their moment.

@@ -158,6 +158,11 @@ impl Jobs {
         jobs.filter_map(|job| self.live(job))
     }
 
+    /// The jobs that workers have.
+    pub(crate) fn live_jobs(&self) -> impl Iterator<Item = &JobId> {
+        self.of_worker.values().flatten()
+    }
+
     /// The workers that have jobs.
     pub(crate) fn workers(&self) -> impl Iterator<Item = &WorkerId> {
         self.of_worker.keys()

@@ -83,6 +83,8 @@ struct Document {
     array_index: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    webhook: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -128,6 +130,7 @@ impl Document {
             group: spec.group.clone(),
             array_index: spec.array_index,
             parent: spec.parent.as_ref().map(JobId::to_string),
+            webhook: spec.webhook.clone(),
         }
     }
 
@@ -161,6 +164,7 @@ impl Document {
         spec.group = self.group;
         spec.array_index = self.array_index;
         spec.parent = self.parent.as_deref().map(JobId::new);
+        spec.webhook = self.webhook;
     }
 }
 

@@ -1,6 +1,9 @@
 //! What a store keeps beside the records of jobs.
 
-use model::{Ending, Fixed, Measured, Millis, Name, State, TenantId, Timestamp, WorkerId};
+use model::{
+    Cause, Ending, Fixed, JobId, Measured, Millis, Name, Record, State, TenantId, Timestamp,
+    WorkerId,
+};
 
 /// An attempt that ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,11 +47,19 @@ pub enum SettingKind {
     Resource,
     /// A worker: whether it drains, whatever it says itself.
     Worker,
+    /// What workers say about a job type.
+    Descriptor,
+    /// What all workers are told about the world around them; its name is empty.
+    Context,
+    /// A recurring job.
+    Schedule,
+    /// A token; its name is a digest of it.
+    Token,
 }
 
 impl SettingKind {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 11] = [
         Self::Policy,
         Self::Budget,
         Self::Tenant,
@@ -56,6 +67,10 @@ impl SettingKind {
         Self::Pool,
         Self::Resource,
         Self::Worker,
+        Self::Descriptor,
+        Self::Context,
+        Self::Schedule,
+        Self::Token,
     ];
 
     /// Its permanent name.
@@ -68,6 +83,10 @@ impl SettingKind {
             Self::Pool => "pool",
             Self::Resource => "resource",
             Self::Worker => "worker",
+            Self::Descriptor => "descriptor",
+            Self::Context => "context",
+            Self::Schedule => "schedule",
+            Self::Token => "token",
         }
     }
 
@@ -86,6 +105,36 @@ pub struct Setting {
     pub name: String,
     /// What it says; `None` removes it.
     pub document: Option<String>,
+}
+
+/// Something named that one holder at a time leads, with what it keeps for the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lead {
+    /// What it is called.
+    pub name: String,
+    /// Who has it, or had it last.
+    pub holder: String,
+    /// Goes up by one whenever another takes it: what an earlier holder keeps is refused.
+    pub token: u64,
+    /// Until when it is its holder's alone.
+    pub until: Timestamp,
+    /// What was kept last; empty if nothing ever was.
+    pub document: String,
+}
+
+/// Something that happened, as it was written down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Noted {
+    /// Goes up with every note.
+    pub number: u64,
+    /// Of which kind.
+    pub kind: String,
+    /// What tells it from others of its topic; empty if nothing does.
+    pub key: String,
+    /// When.
+    pub at: Timestamp,
+    /// What, as JSON.
+    pub document: String,
 }
 
 /// Unfinished jobs of one type in one state.
@@ -144,4 +193,45 @@ pub struct Run {
     pub fetched: Option<(u32, u64)>,
     /// How many jobs waited for it.
     pub n_dependents: u32,
+}
+
+/// A job that asked for it is final, and somebody is to be told. Kept from the moment in which the
+/// job is final until it was told, or nobody listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// Never used twice, and the same each time it is told.
+    pub id: u64,
+    /// Where to tell.
+    pub url: String,
+    /// The job.
+    pub job: JobId,
+    /// Whose.
+    pub tenant: TenantId,
+    /// Its type.
+    pub kind: Name,
+    /// What it came to.
+    pub state: State,
+    /// Why it did not succeed.
+    pub cause: Option<Cause>,
+    /// When.
+    pub finished: Timestamp,
+    /// How often it was told, this time included.
+    pub tries: u32,
+}
+
+impl Notice {
+    /// What is to be told of a record; `None` if it is not final, or nobody asked for it.
+    pub fn of(id: u64, record: &Record) -> Option<Self> {
+        Some(Self {
+            id,
+            url: record.spec.webhook.clone()?,
+            job: record.id.clone(),
+            tenant: record.spec.tenant.clone(),
+            kind: record.spec.kind.clone(),
+            state: record.state,
+            cause: record.cause,
+            finished: record.finished?,
+            tries: 0,
+        })
+    }
 }

@@ -16,6 +16,7 @@
 mod error;
 mod request;
 mod kept;
+mod commits;
 mod options;
 mod clock;
 mod number;
@@ -34,17 +35,19 @@ pub mod conformance;
 use std::future::Future;
 use std::pin::Pin;
 
-use model::{JobId, Millis, Record, Timestamp, WorkerId};
+use model::{JobId, Millis, Record, Retry, Timestamp, WorkerId};
 
 pub use clock::{Clock, wall_clock};
+pub use commits::{Commits, Histogram};
 pub use error::{Error, Refusal};
-pub use kept::{Checked, Past, Run, Setting, SettingKind, Tally, Usage};
+pub use kept::{Checked, Lead, Noted, Notice, Past, Run, Setting, SettingKind, Tally, Usage};
 pub use memory::Memory;
 pub use options::Options;
 pub use postgres::Postgres;
 pub use request::{
     Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, Idempotency, Limit, LogChunk,
-    LogPage, NewJob, Repeat, Report, Revived, Session, Spent, Start, Stream, Submission, Submitted,
+    LogPage, NewJob, Note, NotePage, Repeat, Report, Revived, Session, Spent, Start, Stream,
+    Submission, Submitted,
 };
 pub use shared::{Meeting, News, Peer, Reach, Seen, Shared, Window};
 pub use sqlite::{Backup, Sqlite, backup, check};
@@ -152,12 +155,44 @@ pub trait Store: Send + Sync + 'static {
     /// Runs that ended at or after a moment, newest first, at most `max`.
     fn runs(&self, since: Timestamp, max: usize) -> Reply<'_, Vec<Run>>;
 
-    /// Forgets what finished before a moment (jobs, attempts, logs, keys), usage and runs older
-    /// than a moment, at most `max` jobs at a time. Answers how many jobs are forgotten.
+    /// Takes a lead for so long from now, or prolongs it, unless another has it (`None`). A length
+    /// of zero lets it go. What its last holder kept comes with it.
+    fn lead(&self, name: String, holder: String, length: Millis) -> Reply<'_, Option<Lead>>;
+
+    /// Keeps a document with a lead, for whoever has it next. `false`: another took the lead since
+    /// this token was given, and nothing is changed.
+    fn keep(&self, name: String, token: u64, document: String) -> Reply<'_, bool>;
+
+    /// Leads whose names begin so, whoever has them and whoever had them last, by name.
+    fn leads(&self, prefix: String) -> Reply<'_, Vec<Lead>>;
+
+    /// Writes down what happened. Of a topic and kind the newest are kept, as many as the newest
+    /// of them says.
+    fn note(&self, notes: Vec<Note>) -> Reply<'_, ()>;
+
+    /// What was written down, newest first, a page at a time.
+    fn notes(&self, page: NotePage) -> Reply<'_, Vec<Noted>>;
+
+    /// What is to be told and is due, the longest due first, at most `max`. Each counts as told
+    /// once more and is due again after its wait, whatever becomes of this time: so whoever dies
+    /// in the middle loses nothing, and two who ask get different ones.
+    fn notices(&self, retry: Retry, max: usize) -> Reply<'_, Vec<Notice>>;
+
+    /// These need not be told any more. One that is not there is no error.
+    fn told(&self, notices: Vec<u64>) -> Reply<'_, ()>;
+
+    /// Forgets what finished before a moment (jobs, attempts, logs, keys, notices), and usage, runs
+    /// and notes that age from before it, at most `max` jobs at a time. Answers how many jobs are
+    /// forgotten.
     fn forget(&self, before: Timestamp, max: usize) -> Reply<'_, usize>;
 
     /// What it can do if several schedulers share it; `None`: one has it to itself.
     fn shared(&self) -> Option<&dyn Shared> {
         None
+    }
+
+    /// What its commits were like since it was opened. A store that does not count has none.
+    fn commits(&self) -> Commits {
+        Commits::default()
     }
 }

@@ -338,6 +338,36 @@ pub struct Session {
     pub generation: u64,
 }
 
+/// Something that happened, to be written down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// What it belongs to: notes of one topic are read together.
+    pub topic: String,
+    /// Of which kind: a flood of one kind pushes out no other.
+    pub kind: String,
+    /// A topic has one note of a key: the same again changes nothing. Empty means any number.
+    pub key: String,
+    /// What happened, as JSON.
+    pub document: String,
+    /// As many of this topic and kind are kept.
+    pub n_max: usize,
+    /// May be forgotten when it is old, like finished jobs.
+    pub ages: bool,
+}
+
+/// Which notes to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotePage {
+    /// Of this topic.
+    pub topic: String,
+    /// Of this kind; `None` means of any.
+    pub kind: Option<String>,
+    /// With a smaller number: the last of the page before.
+    pub before: Option<u64>,
+    /// At most so many.
+    pub max: usize,
+}
+
 /// Which jobs to list, newest first. What is empty or `None` does not filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {

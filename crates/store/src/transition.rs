@@ -247,7 +247,7 @@ pub(crate) fn revive(record: &mut Record, now: Timestamp) {
 fn charge(spec: &Spec, end: &End, was_started: bool) -> Fixed {
     let is_charged = match end.ending {
         Ending::Succeeded | Ending::Transient | Ending::Permanent | Ending::Timeout => true,
-        Ending::Cancelled => was_started,
+        Ending::Cancelled | Ending::Stale => was_started,
         Ending::Lost | Ending::Refused | Ending::Preempted => false,
     };
     if is_charged { end.cost.unwrap_or(spec.cost) } else { Fixed::ZERO }
@@ -257,7 +257,9 @@ fn charge(spec: &Spec, end: &End, was_started: bool) -> Fixed {
 fn error(before: Option<String>, end: &End) -> Option<String> {
     match end.ending {
         Ending::Succeeded => None,
-        Ending::Transient | Ending::Permanent | Ending::Timeout | Ending::Lost => end.error.clone(),
+        Ending::Transient | Ending::Permanent | Ending::Timeout | Ending::Stale | Ending::Lost => {
+            end.error.clone()
+        }
         Ending::Refused | Ending::Preempted | Ending::Cancelled => before,
     }
 }
@@ -266,7 +268,9 @@ fn error(before: Option<String>, end: &End) -> Option<String> {
 fn run(record: &Record, current: &Current, end: &End, now: Timestamp) -> Option<Box<Run>> {
     match end.ending {
         Ending::Succeeded | Ending::Transient | Ending::Permanent | Ending::Timeout => {}
-        Ending::Lost | Ending::Refused | Ending::Preempted | Ending::Cancelled => return None,
+        Ending::Stale | Ending::Lost | Ending::Refused | Ending::Preempted | Ending::Cancelled => {
+            return None;
+        }
     }
     Some(Box::new(Run {
         tenant: record.spec.tenant.clone(),

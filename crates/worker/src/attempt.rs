@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::known::{Configuration, Context};
 use crate::lock::lock;
 use crate::log::Cursor;
 use crate::metrics::Speeds;
@@ -99,6 +100,16 @@ impl Attempt {
         self.ticket.resource.as_deref()
     }
 
+    /// How its type is configured.
+    pub fn configuration(&self) -> &Configuration {
+        &self.ticket.configuration
+    }
+
+    /// What all workers are told about the world around them.
+    pub fn context(&self) -> &Context {
+        &self.ticket.context
+    }
+
     /// The longest result that the server takes.
     pub fn result_bytes_max(&self) -> usize {
         self.ticket.result_bytes_max
@@ -183,6 +194,8 @@ pub(crate) struct Ticket {
     pub(crate) spec: Spec,
     pub(crate) failures: u32,
     pub(crate) resource: Option<String>,
+    pub(crate) configuration: Arc<Configuration>,
+    pub(crate) context: Arc<Context>,
     pub(crate) result_bytes_max: usize,
     pub(crate) started: Instant,
     pub(crate) stops: Stops,
@@ -207,6 +220,8 @@ pub(crate) struct Given {
     pub(crate) spec: Spec,
     pub(crate) failures: u32,
     pub(crate) resource: Option<String>,
+    pub(crate) configuration: Arc<Configuration>,
+    pub(crate) context: Arc<Context>,
     pub(crate) result_bytes_max: usize,
     pub(crate) log_bytes_max: u64,
 }
@@ -220,6 +235,8 @@ impl Ticket {
             spec: given.spec,
             failures: given.failures,
             resource: given.resource,
+            configuration: given.configuration,
+            context: given.context,
             result_bytes_max: given.result_bytes_max,
             started: now,
             stops: Stops::new(),

@@ -1,14 +1,15 @@
 //! How a worker is put together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use proto::v1;
+use proto::{Bearer, v1};
 use tonic::transport::Endpoint;
 
-use crate::{Error, Handler, Inventory, Worker};
+use crate::detection::{Detector, Scout};
+use crate::{Descriptor, Error, Handler, Inventory, Worker};
 
 /// How long attempts may go on when the worker leaves.
 const LEAVE_GRACE: Duration = Duration::from_secs(30);
@@ -25,9 +26,13 @@ pub struct Builder {
     address: String,
     hello: v1::Hello,
     types: BTreeMap<String, Type>,
+    scouts: BTreeMap<String, Scout>,
+    descriptors: BTreeMap<String, Descriptor>,
     leave_grace: Duration,
     stop_grace: Duration,
     inventory: Option<Arc<dyn Inventory>>,
+    bearer: Result<Bearer, proto::Invalid>,
+    ca_pem: Option<Vec<u8>>,
 }
 
 /// What a worker is, once it is put together.
@@ -37,9 +42,12 @@ pub(crate) struct Settings {
     /// All of the hello but the attempts.
     pub(crate) hello: v1::Hello,
     pub(crate) types: BTreeMap<String, Type>,
+    pub(crate) scouts: BTreeMap<String, Scout>,
+    pub(crate) descriptors: BTreeMap<String, Descriptor>,
     pub(crate) leave_grace: Duration,
     pub(crate) stop_grace: Duration,
     pub(crate) inventory: Option<Arc<dyn Inventory>>,
+    pub(crate) bearer: Bearer,
 }
 
 /// How jobs of one type are done here.
@@ -63,10 +71,28 @@ impl Builder {
             address: address.to_owned(),
             hello,
             types: BTreeMap::new(),
+            scouts: BTreeMap::new(),
+            descriptors: BTreeMap::new(),
             leave_grace: LEAVE_GRACE,
             stop_grace: STOP_GRACE,
             inventory: None,
+            bearer: Ok(Bearer::default()),
+            ca_pem: None,
         }
+    }
+
+    /// The token that lets it in.
+    #[must_use]
+    pub fn token(mut self, token: &str) -> Self {
+        self.bearer = Bearer::new(Some(token));
+        self
+    }
+
+    /// Who vouches for the server, beside those that the system trusts: certificates, as PEM.
+    #[must_use]
+    pub fn ca_pem(mut self, pem: &[u8]) -> Self {
+        self.ca_pem = Some(pem.to_owned());
+        self
     }
 
     /// What it is called: the same after every restart, and unlike every other worker.
@@ -95,6 +121,22 @@ impl Builder {
     pub fn type_(mut self, name: &str, execute_max: u32, handler: impl Handler) -> Self {
         let handler: Arc<dyn Handler> = Arc::new(handler);
         self.types.insert(name.to_owned(), Type { execute_max, handler });
+        self
+    }
+
+    /// It looks for work of this type when it is asked to, at most `detect_max` times at once. It
+    /// need not do jobs of it too.
+    #[must_use]
+    pub fn detect(mut self, name: &str, detect_max: u32, detector: impl Detector) -> Self {
+        let scout = Scout { detect_max: detect_max.max(1), detector: Arc::new(detector) };
+        self.scouts.insert(name.to_owned(), scout);
+        self
+    }
+
+    /// What it says about a type: how it is configured, and the policy that suits it.
+    #[must_use]
+    pub fn describe(mut self, name: &str, descriptor: Descriptor) -> Self {
+        self.descriptors.insert(name.to_owned(), descriptor);
         self
     }
 
@@ -158,28 +200,51 @@ impl Builder {
 
     /// Checks what was given.
     pub fn build(mut self) -> Result<Worker, Error> {
-        if self.types.is_empty() {
+        if self.types.is_empty() && self.scouts.is_empty() {
             // To the server, a list without types means any type.
             return Err(proto::Invalid::new("types", "is empty: there is nothing to do").into());
         }
-        let types = self.types.iter().map(|(name, kind)| v1::WorkerType {
-            name: name.clone(),
-            execute_max: kind.execute_max,
-            detect_max: 0,
-        });
-        self.hello.types = types.collect();
+        for (name, descriptor) in &self.descriptors {
+            descriptor.check().map_err(|problem| {
+                proto::Invalid::new(&format!("{name}.{}", problem.field), problem.problem)
+            })?;
+        }
+        self.hello.types = self.worker_types();
         self.hello.has_inventory = self.inventory.is_some();
         self.hello.instance = instance()?;
         self.hello.checked()?;
         let settings = Settings {
-            endpoint: endpoint(&self.address)?,
+            endpoint: endpoint(&self.address, self.ca_pem.as_deref())?,
             hello: self.hello,
             types: self.types,
+            scouts: self.scouts,
+            descriptors: self.descriptors,
             leave_grace: self.leave_grace,
             stop_grace: self.stop_grace,
             inventory: self.inventory,
+            bearer: self.bearer?,
         };
         Ok(Worker::new(settings))
+    }
+}
+
+impl Builder {
+    /// What it does and what it looks for, as it says in its hello.
+    fn worker_types(&self) -> Vec<v1::WorkerType> {
+        let names: BTreeSet<&String> = self.types.keys().chain(self.scouts.keys()).collect();
+        let kind = |name: &String| {
+            let (does, looks) = (self.types.get(name), self.scouts.get(name));
+            let descriptor = self.descriptors.get(name).cloned().unwrap_or_default();
+            v1::WorkerType {
+                name: name.clone(),
+                execute_max: does.map_or(0, |kind| kind.execute_max),
+                detect_max: looks.map_or(0, |scout| scout.detect_max),
+                detects_only: does.is_none(),
+                display_name: descriptor.display_name,
+                description: descriptor.description,
+            }
+        };
+        names.into_iter().map(kind).collect()
     }
 }
 
@@ -192,10 +257,10 @@ fn instance() -> Result<String, Error> {
 }
 
 /// `host:port` means plain HTTP.
-fn endpoint(address: &str) -> Result<Endpoint, Error> {
+fn endpoint(address: &str, ca_pem: Option<&[u8]>) -> Result<Endpoint, Error> {
     let url =
         if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
-    let endpoint = Endpoint::from_shared(url)
+    let endpoint = proto::endpoint(&url, ca_pem)
         .map_err(|source| Error::Address { address: address.to_owned(), source })?;
     Ok(endpoint
         .connect_timeout(CONNECT_TIMEOUT)

@@ -6,6 +6,8 @@ mod lock;
 mod error;
 mod handler;
 mod attempt;
+mod detection;
+mod known;
 mod stop;
 mod builder;
 mod worker;
@@ -27,10 +29,13 @@ mod command;
 pub use attempt::{Attempt, Stream};
 pub use builder::Builder;
 pub use command::{ChildProgram, Command, CommandSettings, Commands};
+pub use detect::{Descriptor, Field, Kind as FieldKind, VisibleIf};
+pub use detection::{Detection, Detector, Looking, Proposal};
 pub use error::Error;
 pub use handler::{
     BlockingHandler, Done, Failure, FailureKind, Handler, Outcome, Running, blocking,
 };
 pub use inventory::{Directory, Inventory};
+pub use known::{Configuration, Context};
 pub use stop::StopReason;
 pub use worker::{Control, Worker};

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
 use std::time::Duration;
 
+use prost::Message as _;
 use proto::v1;
 use proto::v1::worker_message::Message;
 use tokio::sync::Notify;
@@ -21,6 +22,8 @@ use crate::lock::lock;
 pub(crate) const LOG_BYTES_QUEUED_MAX: usize = 4 << 20;
 /// Accepts and refusals that wait to be sent. A server that causes more does not listen.
 const ANSWERS_MAX: usize = 10_000;
+/// Pages of proposals that wait to be sent.
+const PAGES_MAX: usize = 8;
 /// Where a batch ends. One message more may be in it: far below the 4 MiB that servers take.
 const BATCH_BYTES_MAX: usize = 512 << 10;
 /// Progress of one attempt is sent at most so often.
@@ -45,6 +48,8 @@ struct Waiting {
     answers: VecDeque<Message>,
     inventory: VecDeque<v1::Inventory>,
     progress: BTreeMap<Key, Told>,
+    /// Work that was found, and how detections ended: in order.
+    pages: VecDeque<Message>,
     logs: VecDeque<v1::LogChunk>,
     log_bytes: usize,
     /// Chunks that ever came in, and ever went out. A completion waits for the output before it.
@@ -88,6 +93,7 @@ impl Outbox {
         waiting.is_connected = true;
         waiting.heartbeat = None;
         waiting.inventory.clear();
+        waiting.pages.clear();
         waiting.completions.repeat_all();
         drop(waiting);
         self.wake.notify_one();
@@ -115,6 +121,33 @@ impl Outbox {
         drop(waiting);
         self.wake.notify_one();
         true
+    }
+
+    /// A page of work that was found, or how a detection ended. Nobody wants it who is not there.
+    pub(crate) fn page(&self, page: Message) {
+        let mut waiting = lock(&self.waiting);
+        if waiting.is_connected {
+            waiting.pages.push_back(page);
+        }
+        drop(waiting);
+        self.wake.notify_one();
+    }
+
+    /// Waits for room for a page, or for the connection to be gone.
+    pub(crate) async fn page_room(&self) {
+        loop {
+            let changed = self.room.notified();
+            tokio::pin!(changed);
+            // Registered before the look, so that no change in between is missed.
+            changed.as_mut().enable();
+            {
+                let waiting = lock(&self.waiting);
+                if !waiting.is_connected || waiting.pages.len() < PAGES_MAX {
+                    return;
+                }
+            }
+            changed.await;
+        }
     }
 
     pub(crate) fn inventory(&self, pages: Vec<v1::Inventory>) {
@@ -265,6 +298,12 @@ impl Waiting {
                 .map(|digest| digest.len() + 2)
                 .sum::<usize>();
             messages.push(Message::Inventory(page));
+        }
+        while bytes < BATCH_BYTES_MAX
+            && let Some(page) = self.pages.pop_front()
+        {
+            bytes += v1::WorkerMessage { message: Some(page.clone()) }.encoded_len();
+            messages.push(page);
         }
         let next_at = self.take_progress(now, &mut messages);
         while bytes < BATCH_BYTES_MAX

@@ -19,6 +19,7 @@ use tonic::{Code, Status, Streaming};
 use crate::Error;
 use crate::attempt::Key;
 use crate::backoff::Backoff;
+use crate::detection::asked;
 use crate::inventory::Shown;
 use crate::lock::lock;
 use crate::roster::refs;
@@ -81,6 +82,8 @@ pub(crate) async fn session(shared: &Arc<Shared>, backoff: &mut Backoff) -> End 
     drop(opened.sender);
     let end = read(shared, backoff, opened.rest, &mut opened.stream).await;
     shared.outbox.disconnected();
+    // Whoever asked is not there any more.
+    shared.detections.stop_all();
     end
 }
 
@@ -101,7 +104,8 @@ async fn open(shared: &Shared) -> Result<Opened, End> {
         let source = std::error::Error::source(&error).map(ToString::to_string);
         End::Broken(source.unwrap_or_else(|| error.to_string()))
     })?;
-    let mut client = WorkerClient::new(channel)
+    let bearer = shared.settings.bearer.clone();
+    let mut client = WorkerClient::with_interceptor(channel, bearer)
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
     let attempts: Vec<Key> = attempts(shared).into_iter().collect();
@@ -239,11 +243,23 @@ fn heard(shared: &Arc<Shared>, backoff: &mut Backoff, message: Message) -> bool 
                 shared.depart(Departure::WhenEmpty);
             }
         }
+        Message::Configured(configured) => shared.known.configured(&configured),
+        Message::Context(context) => shared.known.published(&context),
+        Message::Describe(describe) => return described(shared, describe.r#type),
+        Message::Detect(detect) => asked(shared, detect),
+        Message::StopDetection(stop) => shared.detections.stop(&stop.run),
         Message::Shutdown(shutdown) => {
             shared.depart(Departure::Now(Duration::from_millis(shutdown.grace_ms)));
         }
     }
     true
+}
+
+/// Says what there is to say about a type. `false` if the server does not read our answers.
+fn described(shared: &Shared, kind: String) -> bool {
+    let descriptor = shared.settings.descriptors.get(&kind);
+    let json = descriptor.cloned().unwrap_or_default().to_text();
+    shared.outbox.answer(Ours::Described(v1::Described { r#type: kind, json }))
 }
 
 fn stopped(shared: &Shared, stop: &v1::Stop) {
@@ -298,6 +314,10 @@ async fn heartbeats(shared: Arc<Shared>, every: Duration) {
         shared.outbox.repeat_older_than((every * REPEAT_HEARTBEATS).max(REPEAT_MIN));
         let sequence = shared.sequence.fetch_add(1, Ordering::SeqCst) + 1;
         let heartbeat = heartbeat(&shared, sequence);
+        let published = lock(&shared.condition).published.take();
+        if let Some(json) = published {
+            shared.outbox.page(Ours::Publish(v1::Publish { json }));
+        }
         shared.lease.sent(sequence, Instant::now());
         shared.outbox.heartbeat(heartbeat);
     }
@@ -309,7 +329,7 @@ fn heartbeat(shared: &Shared, sequence: u64) -> v1::Heartbeat {
         sequence,
         slots_used: shared.roster.slots_used(),
         slots_total: shared.settings.hello.slots,
-        detections_used: 0,
+        detections_used: u32::try_from(shared.detections.n_running()).unwrap_or(u32::MAX),
         detections_total: shared.settings.hello.types.iter().map(|kind| kind.detect_max).sum(),
         // It goes before the completions of its batch: what ended is lost if it is not named.
         attempts: refs(attempts(shared)),

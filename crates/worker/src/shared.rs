@@ -9,6 +9,8 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::builder::Settings;
+use crate::detection::Detections;
+use crate::known::Told;
 use crate::lease::Lease;
 use crate::lock::lock;
 use crate::metrics::{Gauges, Speeds};
@@ -23,6 +25,9 @@ pub(crate) struct Shared {
     pub(crate) roster: Arc<Roster>,
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) lease: Lease,
+    /// What the server told about types and the world around.
+    pub(crate) known: Told,
+    pub(crate) detections: Detections,
     pub(crate) speeds: Arc<Speeds>,
     pub(crate) gauges: Arc<Gauges>,
     pub(crate) condition: Arc<Mutex<Condition>>,
@@ -46,6 +51,8 @@ pub(crate) struct Condition {
     pub(crate) is_unwell: bool,
     /// `None` means as in the hello.
     pub(crate) hints: Option<Vec<String>>,
+    /// What it wants to publish; sent with the next heartbeat.
+    pub(crate) published: Option<String>,
 }
 
 /// Whether the worker leaves, and how fast. Later ones are more urgent.
@@ -79,6 +86,8 @@ impl Shared {
             roster: Arc::new(Roster::new(slots)),
             outbox: Arc::new(Outbox::new()),
             lease: Lease::new(),
+            known: Told::default(),
+            detections: Detections::default(),
             speeds: Arc::default(),
             gauges: Arc::new(Gauges::new(slots)),
             condition,

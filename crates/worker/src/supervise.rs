@@ -68,11 +68,14 @@ fn start(shared: &Arc<Shared>, key: Key, offer: v1::Offer) -> Result<(), String>
     };
     let room = shared.roster.admit(&spec.kind, spec.slots, kind.execute_max)?;
     let limits = shared.limits();
+    let kind_name = spec.kind.to_string();
     let given = Given {
         key,
         spec,
         failures: offer.failures,
         resource: (!offer.resource.is_empty()).then_some(offer.resource),
+        configuration: shared.known.configuration(&kind_name),
+        context: shared.known.context(),
         result_bytes_max: limits.result_bytes_max,
         log_bytes_max: limits.log_bytes_max,
     };
@@ -302,6 +305,8 @@ mod tests {
             spec: Spec::new(TenantId::new("t"), Name::new("a")),
             failures: 0,
             resource: None,
+            configuration: Arc::default(),
+            context: Arc::default(),
             result_bytes_max: 10,
             log_bytes_max: 10,
         };

@@ -107,6 +107,12 @@ impl Control {
         lock(&self.condition).is_unwell = false;
     }
 
+    /// Publishes a JSON object for all workers, once it is connected; the server takes it only from
+    /// the worker that the operator chose.
+    pub fn publish(&self, json: impl Into<String>) {
+        lock(&self.condition).published = Some(json.into());
+    }
+
     /// Its locality labels are these from now on.
     pub fn hints(&self, hints: Vec<String>) {
         lock(&self.condition).hints = Some(hints);

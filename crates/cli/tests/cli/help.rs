@@ -3,7 +3,7 @@
 use crate::said;
 
 /// Commands that have commands of their own.
-const WITH_OWN: [&str; 3] = ["bench", "poison", "set"];
+const WITH_OWN: [&str; 7] = ["bench", "poison", "set", "token", "types", "context", "schedule"];
 
 /// They serve until they are stopped, or speak JSON anyway, or a shell's language.
 const WITHOUT_JSON: [&str; 6] = ["dev", "serve", "work", "snapshot", "decide", "completions"];

@@ -13,3 +13,5 @@ mod unprivileged;
 mod bulk;
 mod overview;
 mod shared;
+mod janitor;
+mod doors;

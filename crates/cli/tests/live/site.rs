@@ -72,7 +72,6 @@ impl Site {
         self.scheduler = Some(child);
     }
 
-    /// Where it listens.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
@@ -118,6 +117,14 @@ impl Site {
             .spawn()
             .expect("maitre starts");
         self.workers.push(child);
+    }
+
+    /// Starts a worker that is another program; its place in the order of workers.
+    pub(crate) fn adopt(&mut self, mut command: Command) -> usize {
+        command.env("MAITRE_SERVER", &self.address).current_dir(self.dir.path());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        self.workers.push(command.spawn().expect("it starts"));
+        self.workers.len() - 1
     }
 
     /// Another copy of the program, with nothing inherited that could change what it does.
@@ -239,7 +246,9 @@ fn command() -> Command {
 }
 
 fn quiet(mut command: Command) -> Command {
-    for variable in ["MAITRE_CONFIG", "MAITRE_SERVER", "MAITRE_LOG", "MAITRE_TENANT"] {
+    for variable in
+        ["MAITRE_CONFIG", "MAITRE_SERVER", "MAITRE_LOG", "MAITRE_TENANT", "MAITRE_TOKEN"]
+    {
         command.env_remove(variable);
     }
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

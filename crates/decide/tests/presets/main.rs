@@ -20,6 +20,7 @@ mod fair_share;
 mod budgets;
 mod workspaces;
 mod status;
+mod wanted;
 mod aging;
 mod detected;
 mod balanced;

@@ -2,17 +2,20 @@
 
 use std::pin::Pin;
 
-use model::{Fixed, WorkerId};
+use model::{Fixed, TenantId, WorkerId};
 use proto::v1::admin_server::Admin;
 use proto::{Invalid, v1};
 use store::{Setting, SettingKind};
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status};
 
+use super::guard::Caller;
 use super::{Door, answer};
 use crate::scheduler::Message;
 use crate::settings::understand;
 use crate::status::{Leave, Question};
+use crate::tokens::Scope;
+use crate::webhook;
 
 /// Bytes of a snapshot in one answer.
 const PIECE_BYTES: usize = 256 << 10;
@@ -77,9 +80,14 @@ impl Admin for Door {
 
     async fn tenants(
         &self,
-        _request: Request<v1::TenantsRequest>,
+        request: Request<v1::TenantsRequest>,
     ) -> Result<Response<v1::TenantsResponse>, Status> {
-        let (tenants, limit) = self.ask(Question::Tenants).await?;
+        let caller = Caller::of(&request)?;
+        let (mut tenants, mut limit) = self.ask(Question::Tenants).await?;
+        if caller.tenant().is_some() {
+            tenants.retain(|status| caller.grant().reaches(&status.tenant.id));
+            limit = None;
+        }
         let used: Fixed = tenants.iter().map(|status| status.tenant.used + status.in_flight).sum();
         Ok(Response::new(v1::TenantsResponse {
             tenants: tenants.iter().map(tenant).collect(),
@@ -146,14 +154,66 @@ impl Admin for Door {
 
     async fn status(
         &self,
-        _request: Request<v1::StatusRequest>,
+        request: Request<v1::StatusRequest>,
     ) -> Result<Response<v1::StatusResponse>, Status> {
-        Ok(Response::new(*self.ask(Question::Status).await?))
+        let caller = Caller::of(&request)?;
+        let status = *self.ask(Question::Status).await?;
+        let is_for_all = caller.tenant().is_none() && caller.grant().allows(Scope::Read);
+        Ok(Response::new(if is_for_all { status } else { version_and_time(status) }))
+    }
+
+    async fn demand(
+        &self,
+        _request: Request<v1::DemandRequest>,
+    ) -> Result<Response<v1::DemandResponse>, Status> {
+        let wanted = self.ask(Question::Demand).await?;
+        Ok(Response::new(v1::DemandResponse {
+            wanted: wanted.into_iter().map(wanted_on_the_wire).collect(),
+        }))
+    }
+
+    async fn new_token(
+        &self,
+        request: Request<v1::NewTokenRequest>,
+    ) -> Result<Response<v1::NewTokenResponse>, Status> {
+        let (caller, door) = (Caller::of(&request)?, self.clone());
+        let made = async move { door.make_token(caller, request.into_inner()).await };
+        Ok(Response::new(self.whole(made).await?))
+    }
+
+    async fn revoke_token(
+        &self,
+        request: Request<v1::RevokeTokenRequest>,
+    ) -> Result<Response<v1::RevokeTokenResponse>, Status> {
+        let (caller, door) = (Caller::of(&request)?, self.clone());
+        let gone = async move { door.remove_token(caller, request.into_inner()).await };
+        Ok(Response::new(self.whole(gone).await?))
+    }
+
+    async fn tokens(
+        &self,
+        request: Request<v1::TokensRequest>,
+    ) -> Result<Response<v1::TokensResponse>, Status> {
+        Ok(Response::new(self.list_tokens(Caller::of(&request)?).await?))
+    }
+
+    async fn webhook_key(
+        &self,
+        request: Request<v1::WebhookKeyRequest>,
+    ) -> Result<Response<v1::WebhookKeyResponse>, Status> {
+        let (caller, mut request) = (Caller::of(&request)?, request.into_inner());
+        caller.own("tenant", &mut request.tenant)?;
+        let tenant = TenantId::new(&request.tenant);
+        let key = webhook::tenant_key(&self.config.webhooks, &tenant);
+        let key = key.ok_or_else(|| {
+            Status::failed_precondition("there is no secret; hint: set `webhook_secret`")
+        })?;
+        Ok(Response::new(v1::WebhookKeyResponse { key: key.reveal().to_owned() }))
     }
 }
 
 impl Door {
-    async fn put_whole(&self, setting: Setting) -> Result<(), Status> {
+    pub(crate) async fn put_whole(&self, setting: Setting) -> Result<(), Status> {
         let door = self.clone();
         self.whole(async move { door.put(setting).await }).await
     }
@@ -166,6 +226,30 @@ impl Door {
         self.tell_done(Message::Set(Box::new(understood))).await;
         Ok(())
     }
+}
+
+fn wanted_on_the_wire(wanted: decide::Wanted) -> v1::Wanted {
+    let text = |name: Option<model::Name>| name.map(|name| name.to_string()).unwrap_or_default();
+    let needs = wanted.needs.into_iter().map(|(key, values)| {
+        let values = values.iter().map(ToString::to_string).collect();
+        (key.to_string(), v1::Values { values })
+    });
+    v1::Wanted {
+        r#type: text(wanted.kind),
+        pool: text(wanted.pool),
+        needs: needs.collect(),
+        slots: wanted.slots,
+        amounts: wanted.amounts.into_iter().map(|(key, n)| (key.to_string(), n)).collect(),
+        jobs: wanted.n_jobs,
+        slots_wanted: wanted.slots_wanted,
+        slots_fitting: wanted.slots_fitting,
+    }
+}
+
+/// What everybody may know.
+fn version_and_time(status: v1::StatusResponse) -> v1::StatusResponse {
+    let v1::StatusResponse { version, now_ms, .. } = status;
+    v1::StatusResponse { version, now_ms, ..v1::StatusResponse::default() }
 }
 
 fn kind(kind: v1::SettingKind) -> Result<SettingKind, Status> {
@@ -182,7 +266,7 @@ fn kind(kind: v1::SettingKind) -> Result<SettingKind, Status> {
     }
 }
 
-/// The kind on the wire; `None` for what is not set by name (`DrainWorker` does it).
+/// The kind on the wire; `None` for what is set in other ways (`DrainWorker`, `NewToken`).
 const fn wire_kind(kind: SettingKind) -> Option<v1::SettingKind> {
     match kind {
         SettingKind::Policy => Some(v1::SettingKind::Policy),
@@ -191,7 +275,11 @@ const fn wire_kind(kind: SettingKind) -> Option<v1::SettingKind> {
         SettingKind::Type => Some(v1::SettingKind::Type),
         SettingKind::Resource => Some(v1::SettingKind::Resource),
         SettingKind::Pool => Some(v1::SettingKind::Pool),
-        SettingKind::Worker => None,
+        SettingKind::Worker
+        | SettingKind::Token
+        | SettingKind::Descriptor
+        | SettingKind::Context
+        | SettingKind::Schedule => None,
     }
 }
 

@@ -4,6 +4,8 @@ use proto::Invalid;
 use store::{Error, Refusal};
 use tonic::Status;
 
+use crate::limits::exceeded;
+
 pub(crate) fn invalid(invalid: &Invalid) -> Status {
     Status::invalid_argument(invalid.to_string())
 }
@@ -27,9 +29,16 @@ pub(crate) fn refused(refusal: &Refusal) -> Status {
         Refusal::NoSuchJob { index, job } => Status::not_found(format!(
             "`jobs[{index}].after` has {job}, which is no job of this tenant"
         )),
-        Refusal::TenantFull { .. } | Refusal::StoreFull { .. } => {
-            Status::resource_exhausted(format!("{refusal}; nothing was taken in"))
-        }
+        Refusal::TenantFull { tenant, jobs, max } => exceeded(
+            ("tenant_jobs_max", max),
+            format!("tenant `{tenant}` has {jobs} unfinished jobs and would have more"),
+            "wait until some are done",
+        ),
+        Refusal::StoreFull { jobs, max } => exceeded(
+            ("jobs_max", max),
+            format!("there are {jobs} unfinished jobs and would be more"),
+            "wait until some are done",
+        ),
     }
 }
 

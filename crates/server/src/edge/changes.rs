@@ -9,13 +9,27 @@ use tonic::Status;
 use super::{Door, answer};
 use crate::scheduler::Message;
 
+/// A job that a request names. One that does not exist for the caller is looked for under a number
+/// that no job has: the answer is the same as for one that does not exist at all.
+pub(crate) struct Named {
+    pub(crate) asked: JobId,
+    pub(crate) job: JobId,
+}
+
+fn jobs(named: &[Named]) -> Vec<JobId> {
+    named.iter().map(|named| named.job.clone()).collect()
+}
+
 impl Door {
-    pub(crate) async fn cancel_jobs(&self, ids: Vec<JobId>) -> Result<v1::ChangeResponse, Status> {
-        let answers = self.store.cancel(ids.clone()).await;
+    pub(crate) async fn cancel_jobs(
+        &self,
+        named: Vec<Named>,
+    ) -> Result<v1::ChangeResponse, Status> {
+        let answers = self.store.cancel(jobs(&named)).await;
         let answers = answers.map_err(|error| answer::failed(&error))?;
         let (mut gone, mut waiting, mut stopping) = (Vec::new(), Vec::new(), Vec::new());
-        let mut changes = Vec::with_capacity(ids.len());
-        for (id, answer) in ids.iter().zip(answers) {
+        let mut changes = Vec::with_capacity(named.len());
+        for (Named { asked: id, .. }, answer) in named.iter().zip(answers) {
             changes.push(match answer {
                 Cancelled::Done { record, released, cancelled, changed: others } => {
                     let change = changed(id, record.state);
@@ -45,11 +59,15 @@ impl Door {
         Ok(v1::ChangeResponse { changes })
     }
 
-    pub(crate) async fn revive_jobs(&self, ids: Vec<JobId>) -> Result<v1::ChangeResponse, Status> {
-        let answers = self.store.revive(ids.clone()).await;
+    pub(crate) async fn revive_jobs(
+        &self,
+        named: Vec<Named>,
+    ) -> Result<v1::ChangeResponse, Status> {
+        let answers = self.store.revive(jobs(&named)).await;
         let answers = answers.map_err(|error| answer::failed(&error))?;
         let mut waiting = Vec::new();
-        let changes = ids.iter().zip(answers).map(|(id, answer)| match answer {
+        let answers = named.iter().map(|named| &named.asked).zip(answers);
+        let changes = answers.map(|(id, answer)| match answer {
             Revived::Done(record) => {
                 let change = changed(id, record.state);
                 waiting.push(*record);
@@ -72,14 +90,15 @@ impl Door {
 
     pub(crate) async fn amend_jobs(
         &self,
-        ids: Vec<JobId>,
+        named: Vec<Named>,
         change: Option<v1::amend_request::Change>,
     ) -> Result<v1::ChangeResponse, Status> {
         let amend = amend(change).map_err(|invalid| answer::invalid(&invalid))?;
-        let answers = self.store.amend(ids.clone(), amend).await;
+        let answers = self.store.amend(jobs(&named), amend).await;
         let answers = answers.map_err(|error| answer::failed(&error))?;
         let mut waiting = Vec::new();
-        let changes = ids.iter().zip(answers).map(|(id, answer)| match answer {
+        let answers = named.iter().map(|named| &named.asked).zip(answers);
+        let changes = answers.map(|(id, answer)| match answer {
             Amended::Done(record) => {
                 let change = changed(id, record.state);
                 waiting.push(*record);

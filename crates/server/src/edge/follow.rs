@@ -10,12 +10,13 @@ use proto::v1;
 use store::{Filter, LogChunk, LogPage, Stream as LogStream};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
+use super::guard::Caller;
 use super::jobs::without_bytes;
 use super::{Door, answer};
 use crate::task;
@@ -37,6 +38,7 @@ impl Door {
     /// Answers once all jobs are final, or the time is up.
     pub(crate) async fn wait_for(
         &self,
+        caller: &Caller,
         ids: Vec<JobId>,
         timeout_ms: u64,
     ) -> Result<v1::WaitResponse, Status> {
@@ -47,7 +49,7 @@ impl Door {
         let mut listener = self.hub.listen();
         let mut records = Vec::with_capacity(ids.len());
         for id in &ids {
-            records.push(self.record(id.as_number().unwrap_or_default()).await?);
+            records.push(self.record(caller, id.as_number().unwrap_or_default()).await?);
         }
         loop {
             let open: BTreeSet<JobId> = records
@@ -65,7 +67,7 @@ impl Door {
                 Err(_) => open,
             };
             for record in records.iter_mut().filter(|record| ended.contains(&record.id)) {
-                *record = self.record(record.id.as_number().unwrap_or_default()).await?;
+                *record = self.record(caller, record.id.as_number().unwrap_or_default()).await?;
             }
         }
         let all_final = records.iter().all(|record| record.state.is_terminal());
@@ -84,13 +86,23 @@ impl Door {
     }
 
     /// Every change of jobs that pass the filter, as it happens.
-    pub(crate) fn changes_of(&self, filter: Filter, ids: Vec<u64>) -> Answers<v1::WatchResponse> {
+    pub(crate) fn changes_of(
+        &self,
+        filter: Filter,
+        ids: Vec<u64>,
+        place: OwnedSemaphorePermit,
+    ) -> Answers<v1::WatchResponse> {
         let (sender, receiver) = mpsc::channel(ANSWERS_MAX);
         let mut listener = self.hub.listen();
         let ids: BTreeSet<JobId> = ids.into_iter().map(JobId::number).collect();
         task::spawn("watch", async move {
+            let _place = place;
             loop {
-                let response = match listener.recv().await {
+                let heard = tokio::select! {
+                    heard = listener.recv() => heard,
+                    () = sender.closed() => return,
+                };
+                let response = match heard {
                     Ok(changes) => {
                         let wanted = changes.iter().filter(|change| passes(&filter, &ids, change));
                         let changes: Vec<v1::JobChange> = wanted.map(change).collect();
@@ -105,20 +117,23 @@ impl Door {
                 if is_news && sender.send(Ok(response)).await.is_err() {
                     return;
                 }
-                if sender.is_closed() {
-                    return;
-                }
             }
         });
         Box::pin(ReceiverStream::new(receiver))
     }
 
     /// The output of a job, and with `follow` more of it until the job is final.
-    pub(crate) fn follow(&self, request: v1::LogsRequest) -> Answers<v1::LogsResponse> {
+    pub(crate) fn follow(
+        &self,
+        caller: Caller,
+        request: v1::LogsRequest,
+        place: OwnedSemaphorePermit,
+    ) -> Answers<v1::LogsResponse> {
         let (sender, receiver) = mpsc::channel(ANSWERS_MAX);
         let door = self.clone();
         task::spawn("logs", async move {
-            if let Err(status) = door.send_logs(request, &sender).await {
+            let _place = place;
+            if let Err(status) = door.send_logs(&caller, request, &sender).await {
                 let _ = sender.send(Err(status)).await;
             }
         });
@@ -127,6 +142,7 @@ impl Door {
 
     async fn send_logs(
         &self,
+        caller: &Caller,
         request: v1::LogsRequest,
         sender: &mpsc::Sender<Result<v1::LogsResponse, Status>>,
     ) -> Result<(), Status> {
@@ -135,7 +151,7 @@ impl Door {
         let mut after = None;
         loop {
             // Looked at before the output, so that nothing can come after the last look.
-            let is_final = self.record(request.id).await?.state.is_terminal();
+            let is_final = self.record(caller, request.id).await?.state.is_terminal();
             let page = LogPage {
                 job: JobId::number(request.id),
                 attempt: (request.attempt != 0).then_some(request.attempt),

@@ -1,23 +1,28 @@
 //! The clients' door: jobs.
 
 use std::pin::Pin;
+use std::sync::Arc;
 
 use model::maxima::{IDS_MAX, PAGE_MAX};
 use model::{Cause, JobId, Name, Record, State, TenantId, WorkerId};
 use proto::v1::jobs_server::Jobs;
 use proto::{Invalid, v1};
 use store::{Filter, Past, Submission};
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status};
 
+use super::changes::Named;
+use super::guard::Caller;
 use super::{Door, answer, stopping};
 use crate::ahead::{self, Outcome, Taking};
 use crate::explain::{Explained, from_record};
+use crate::limits::exceeded;
 use crate::scheduler::Message;
 use crate::status::Question;
 use crate::submit::submission;
 use crate::watch::Change;
+use crate::webhook;
 
 /// Jobs on a page, if nobody says how many.
 const PAGE_DEFAULT: usize = 100;
@@ -36,23 +41,33 @@ impl Jobs for Door {
         &self,
         request: Request<v1::SubmitRequest>,
     ) -> Result<Response<v1::SubmitResponse>, Status> {
-        let (door, request) = (self.clone(), request.into_inner());
-        Ok(Response::new(self.whole(async move { door.take_in(request).await }).await?))
+        let taken = match self.submittable(request) {
+            Ok(request) => {
+                let door = self.clone();
+                self.whole(async move { door.take_in(request).await }).await
+            }
+            Err(status) => Err(status),
+        };
+        match &taken {
+            Ok(taken) => self.tolls.submitted(taken.jobs.len()),
+            Err(_) => self.tolls.refused(),
+        }
+        taken.map(Response::new)
     }
 
     async fn dry_run(
         &self,
         request: Request<v1::SubmitRequest>,
     ) -> Result<Response<v1::DryRunResponse>, Status> {
-        Ok(Response::new(self.foresee(request.into_inner()).await?))
+        Ok(Response::new(self.foresee(self.submittable(request)?).await?))
     }
 
     async fn get(
         &self,
         request: Request<v1::GetRequest>,
     ) -> Result<Response<v1::GetResponse>, Status> {
-        let id = request.into_inner().id;
-        let record = self.record(id).await?;
+        let (caller, id) = (Caller::of(&request)?, request.into_inner().id);
+        let record = self.record(&caller, id).await?;
         let past = self.store.attempts(JobId::number(id)).await;
         let past = past.map_err(|error| answer::failed(&error))?;
         let n_older = past.len().saturating_sub(ATTEMPTS_SHOWN);
@@ -64,15 +79,14 @@ impl Jobs for Door {
         &self,
         request: Request<v1::ListRequest>,
     ) -> Result<Response<v1::ListResponse>, Status> {
-        let request = request.into_inner();
+        let (caller, request) = (Caller::of(&request)?, request.into_inner());
         let size = usize::try_from(request.page_size).unwrap_or(PAGE_MAX);
         if size > PAGE_MAX {
             let problem = format!("is {size}, which is not between 1 and {PAGE_MAX}");
             return Err(answer::invalid(&Invalid::new("page_size", problem)));
         }
         let max = if size == 0 { PAGE_DEFAULT } else { size };
-        let mut filter =
-            filter(request.filter.unwrap_or_default()).map_err(|error| answer::invalid(&error))?;
+        let mut filter = filter(&caller, request.filter.unwrap_or_default())?;
         filter.before = (request.before != 0).then(|| JobId::number(request.before));
         filter.max = max;
         let records = self.store.jobs(filter).await.map_err(|error| answer::failed(&error))?;
@@ -86,28 +100,30 @@ impl Jobs for Door {
         &self,
         request: Request<v1::WatchRequest>,
     ) -> Result<Response<Self::WatchStream>, Status> {
-        let request = request.into_inner();
+        let (caller, request) = (Caller::of(&request)?, request.into_inner());
         ids(&request.ids)?;
-        let filter =
-            filter(request.filter.unwrap_or_default()).map_err(|error| answer::invalid(&error))?;
+        let filter = filter(&caller, request.filter.unwrap_or_default())?;
         watchable(&filter).map_err(|error| answer::invalid(&error))?;
-        Ok(Response::new(self.changes_of(filter, request.ids)))
+        let place = self.place_to_watch()?;
+        Ok(Response::new(self.changes_of(filter, request.ids, place)))
     }
 
     async fn wait(
         &self,
         request: Request<v1::WaitRequest>,
     ) -> Result<Response<v1::WaitResponse>, Status> {
-        let request = request.into_inner();
+        let (caller, request) = (Caller::of(&request)?, request.into_inner());
         let ids = ids(&request.ids)?;
-        Ok(Response::new(self.wait_for(ids, request.timeout_ms).await?))
+        let _place = self.place_to_watch()?;
+        Ok(Response::new(self.wait_for(&caller, ids, request.timeout_ms).await?))
     }
 
     async fn cancel(
         &self,
         request: Request<v1::CancelRequest>,
     ) -> Result<Response<v1::ChangeResponse>, Status> {
-        let (door, ids) = (self.clone(), ids(&request.into_inner().ids)?);
+        let (door, caller) = (self.clone(), Caller::of(&request)?);
+        let ids = self.named(&caller, &request.into_inner().ids).await?;
         Ok(Response::new(self.whole(async move { door.cancel_jobs(ids).await }).await?))
     }
 
@@ -115,7 +131,8 @@ impl Jobs for Door {
         &self,
         request: Request<v1::RetryRequest>,
     ) -> Result<Response<v1::ChangeResponse>, Status> {
-        let (door, ids) = (self.clone(), ids(&request.into_inner().ids)?);
+        let (door, caller) = (self.clone(), Caller::of(&request)?);
+        let ids = self.named(&caller, &request.into_inner().ids).await?;
         Ok(Response::new(self.whole(async move { door.revive_jobs(ids).await }).await?))
     }
 
@@ -123,8 +140,8 @@ impl Jobs for Door {
         &self,
         request: Request<v1::AmendRequest>,
     ) -> Result<Response<v1::ChangeResponse>, Status> {
-        let request = request.into_inner();
-        let (door, ids) = (self.clone(), ids(&request.ids)?);
+        let (caller, request) = (Caller::of(&request)?, request.into_inner());
+        let (door, ids) = (self.clone(), self.named(&caller, &request.ids).await?);
         let amended = self.whole(async move { door.amend_jobs(ids, request.change).await });
         Ok(Response::new(amended.await?))
     }
@@ -133,8 +150,8 @@ impl Jobs for Door {
         &self,
         request: Request<v1::ExplainRequest>,
     ) -> Result<Response<v1::ExplainResponse>, Status> {
-        let id = request.into_inner().id;
-        let record = self.record(id).await?;
+        let (caller, id) = (Caller::of(&request)?, request.into_inner().id);
+        let record = self.record(&caller, id).await?;
         let mut explained = from_record(&record);
         if explained.is_none() && record.state == State::Queued {
             let asked = Box::new(record.clone());
@@ -158,9 +175,10 @@ impl Jobs for Door {
         &self,
         request: Request<v1::LogsRequest>,
     ) -> Result<Response<Self::LogsStream>, Status> {
-        let request = request.into_inner();
-        self.record(request.id).await?;
-        Ok(Response::new(self.follow(request)))
+        let (caller, request) = (Caller::of(&request)?, request.into_inner());
+        self.record(&caller, request.id).await?;
+        let place = self.place_to_watch()?;
+        Ok(Response::new(self.follow(caller, request, place)))
     }
 }
 
@@ -201,10 +219,50 @@ impl Door {
         answered.await.map_err(|_| stopping())
     }
 
-    pub(crate) async fn record(&self, id: u64) -> Result<Record, Status> {
+    /// A submission that the caller may make, and that is within the limits.
+    fn submittable(
+        &self,
+        request: Request<v1::SubmitRequest>,
+    ) -> Result<v1::SubmitRequest, Status> {
+        let (caller, mut request) = (Caller::of(&request)?, request.into_inner());
+        self.config.limits.submission(&request)?;
+        for (index, job) in request.jobs.iter_mut().enumerate() {
+            caller.own(&format!("jobs[{index}].tenant"), &mut job.tenant)?;
+            if !job.webhook.is_empty() {
+                webhook::check(&self.config.webhooks, &job.webhook)?;
+            }
+        }
+        Ok(request)
+    }
+
+    /// A job that the caller may see. What others have does not exist.
+    pub(crate) async fn record(&self, caller: &Caller, id: u64) -> Result<Record, Status> {
         let record = self.store.job(JobId::number(id)).await;
         let record = record.map_err(|error| answer::failed(&error))?;
-        record.ok_or_else(|| answer::no_such_job(id))
+        record.filter(|record| caller.sees(record)).ok_or_else(|| answer::no_such_job(id))
+    }
+
+    /// The jobs that a request names. A job never changes its tenant, so what is seen here holds.
+    async fn named(&self, caller: &Caller, numbers: &[u64]) -> Result<Vec<Named>, Status> {
+        let mut named = Vec::with_capacity(numbers.len());
+        for asked in ids(numbers)? {
+            let is_seen = caller.tenant().is_none() || {
+                let record = self.store.job(asked.clone()).await;
+                let record = record.map_err(|error| answer::failed(&error))?;
+                record.is_some_and(|record| caller.sees(&record))
+            };
+            let job = if is_seen { asked.clone() } else { JobId::number(0) };
+            named.push(Named { asked, job });
+        }
+        Ok(named)
+    }
+
+    /// A place among the requests that stay open.
+    fn place_to_watch(&self) -> Result<OwnedSemaphorePermit, Status> {
+        Arc::clone(&self.watches).try_acquire_owned().map_err(|_| {
+            let max = self.config.limits.watches_max;
+            exceeded(("watches_max", max), format!("{max} requests watch or wait"), "try later")
+        })
     }
 
     /// Tells those who watch.
@@ -237,7 +295,13 @@ pub(crate) fn ids(ids: &[u64]) -> Result<Vec<JobId>, Status> {
     Ok(ids.iter().map(|id| JobId::number(*id)).collect())
 }
 
-fn filter(filter: v1::JobFilter) -> Result<Filter, Invalid> {
+/// Which jobs are asked for, of those that the caller may see.
+fn filter(caller: &Caller, mut filter: v1::JobFilter) -> Result<Filter, Status> {
+    caller.own("filter.tenant", &mut filter.tenant)?;
+    understood(filter).map_err(|error| answer::invalid(&error))
+}
+
+fn understood(filter: v1::JobFilter) -> Result<Filter, Invalid> {
     let states = filter.states().map(|state| {
         state.known().ok_or_else(|| Invalid::new("filter.states", "has a state that is unknown"))
     });

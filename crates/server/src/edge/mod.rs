@@ -1,25 +1,38 @@
-//! The doors: gRPC. Requests are checked here, and answers put into the words of the wire.
+//! The doors: gRPC and HTTP, on one port. Requests are checked here, and answers put into the words
+//! of the wire.
 
+pub(crate) mod listen;
+pub(crate) mod tls;
+pub(crate) mod front;
+pub(crate) mod router;
+pub(crate) mod guard;
 mod answer;
+mod http;
+mod tokens;
 pub(crate) mod worker;
 pub(crate) mod jobs;
 mod changes;
 mod follow;
 pub(crate) mod admin;
+mod detection;
+mod schedules;
 mod foresee;
 mod load;
 
 use std::sync::Arc;
 
 use store::Store;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Semaphore, oneshot, watch};
 use tonic::Status;
 
+use crate::config::Config;
 use crate::inbox::Inbox;
+use crate::meters::Tolls;
 use crate::scheduler::Message;
 use crate::settings::Types;
 use crate::status::Question;
 use crate::task;
+use crate::tokens::Tokens;
 use crate::watch::Hub;
 
 /// What every door needs. Cheap to clone.
@@ -29,6 +42,11 @@ pub(crate) struct Door {
     pub(crate) scheduler: Inbox,
     pub(crate) types: watch::Receiver<Arc<Types>>,
     pub(crate) hub: Hub,
+    pub(crate) config: Arc<Config>,
+    pub(crate) tokens: Tokens,
+    /// Places for requests that stay open.
+    pub(crate) watches: Arc<Semaphore>,
+    pub(crate) tolls: Tolls,
 }
 
 impl Door {

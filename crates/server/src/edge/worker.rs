@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use model::Name;
 use model::maxima::NAME_BYTES_MAX;
 use proto::v1::worker_message::Message as Said;
 use proto::v1::worker_server::Worker;
@@ -42,6 +43,9 @@ impl Worker for Door {
             .map_err(|invalid| answer::invalid(&invalid))?;
         let worker =
             hello.checked().map_err(|invalid| answer::invalid(&invalid.inside("hello")))?;
+        let detecting = hello.types.iter().filter(|kind| kind.detect_max > 0);
+        let detects = detecting.map(|kind| (Name::new(&kind.name), kind.detect_max)).collect();
+        let runs_jobs = hello.runs_jobs();
         let arrival = Arrival {
             stream,
             worker,
@@ -50,6 +54,8 @@ impl Worker for Door {
             protocol,
             attempts: hello.attempts,
             has_inventory: hello.has_inventory,
+            detects,
+            runs_jobs,
             outbox,
         };
         // Weak: when the owner of the world lets go of a worker, its stream ends.

@@ -79,6 +79,10 @@ impl Scheduler {
                 }
                 self.seat_in_world(worker);
             }
+            Heard::Described(kind, json) => self.described(worker, &kind, &json),
+            Heard::Proposals(proposals) => self.proposed(worker, proposals),
+            Heard::Detected(detected) => self.looked_to_the_end(worker, &detected),
+            Heard::Publish(json) => self.publish(worker, json),
             Heard::Goodbye => self.goodbye(worker),
         }
     }

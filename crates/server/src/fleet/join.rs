@@ -25,11 +25,11 @@ impl Scheduler {
             let _ = arrival.outbox.try_send(Err(status));
             return;
         }
-        if seat.is_none() && self.fleet.n_connected() >= self.config.workers_max {
-            let most = self.config.workers_max;
-            let status = tonic::Status::resource_exhausted(format!(
-                "there are {most} workers, the most that may connect"
-            ));
+        if seat.is_none() && self.fleet.n_connected() >= self.config.limits.workers_max {
+            let most = self.config.limits.workers_max;
+            let found = format!("there would be {} workers", most + 1);
+            let hint = "let another scheduler have it, or set the limit higher";
+            let status = crate::limits::exceeded(("workers_max", most), found, hint);
             let _ = arrival.outbox.try_send(Err(status));
             return;
         }
@@ -86,6 +86,7 @@ impl Scheduler {
         let welcome = self.welcome(protocol, generation, stale);
         self.send(stream, Message::Welcome(welcome));
         self.seat_in_world(&worker);
+        self.introduce(&worker);
         for job in self.jobs.of(&worker) {
             self.tell_to_stop(stream, &job);
         }
@@ -108,7 +109,7 @@ impl Scheduler {
             reconnect_ms: config.reconnect.0.0.unsigned_abs(),
             reconnect_ms_max: config.reconnect.1.0.unsigned_abs(),
             stale,
-            log_bytes_max: config.log_bytes_max,
+            log_bytes_max: config.limits.log_bytes_max,
             result_bytes_max: u64::try_from(model::maxima::RESULT_BYTES_MAX).unwrap_or(u64::MAX),
             inventory_max: u32::try_from(model::maxima::INVENTORY_MAX).unwrap_or(u32::MAX),
         }
@@ -177,6 +178,8 @@ fn seat_of(arrival: Arrival, session: Session, learned: VecDeque<Name>, now: Tim
         is_well: true,
         foreign_slots: 0,
         slots_held: 0,
+        detects: arrival.detects,
+        runs_jobs: arrival.runs_jobs,
         detections: (0, 0),
         heard: now,
     }

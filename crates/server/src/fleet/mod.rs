@@ -39,12 +39,21 @@ pub(crate) struct Seat {
     pub(crate) foreign_slots: u32,
     /// Slots that attempts use which are no longer its own and have not ended yet.
     pub(crate) slots_held: u32,
+    /// Types that it looks for, and how often at once.
+    pub(crate) detects: BTreeMap<Name, u32>,
+    /// It does jobs; otherwise it only looks for them, and is nobody to the world.
+    pub(crate) runs_jobs: bool,
     /// Detections that run, and that may run at once.
     pub(crate) detections: (u32, u32),
     pub(crate) heard: Timestamp,
 }
 
 impl Seat {
+    /// Whether it said anything about a type.
+    pub(crate) fn names(&self, kind: &Name) -> bool {
+        self.detects.contains_key(kind) || self.said.types.contains(kind)
+    }
+
     /// The worker as the world is to see it. Its slots are its operator's word, whatever else runs
     /// on its machine: that shows in its metrics.
     pub(crate) fn worker(&self, closed: &Closed) -> Worker {
@@ -134,13 +143,13 @@ impl Scheduler {
     }
 
     pub(super) fn seat_in_world(&mut self, worker: &WorkerId) {
-        if let Some(seat) = self.fleet.seats.get(worker) {
+        if let Some(seat) = self.fleet.seats.get(worker).filter(|seat| seat.runs_jobs) {
             self.world.apply(Event::Joined(Box::new(seat.worker(&self.closed))));
         }
     }
 
     pub(super) fn beat_in_world(&mut self, worker: &WorkerId, at: Timestamp) {
-        if let Some(seat) = self.fleet.seats.get(worker) {
+        if let Some(seat) = self.fleet.seats.get(worker).filter(|seat| seat.runs_jobs) {
             let mut seen = seat.worker(&self.closed);
             if seat.slots_held > 0 {
                 let used = self.jobs.slots_of(worker).saturating_add(seat.slots_held);

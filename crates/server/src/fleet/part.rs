@@ -13,6 +13,7 @@ impl Scheduler {
         if let Some(worker) = self.fleet.rise(stream) {
             tracing::info!(%worker, "a worker's stream ended");
             self.beat_in_world(&worker, self.store.now());
+            self.detection.is_dirty = true;
         }
     }
 
@@ -41,6 +42,7 @@ impl Scheduler {
         self.fleet.leave(worker);
         self.inventories.left(worker);
         self.world.apply(Event::Left(worker.clone()));
+        self.detection.is_dirty = true;
     }
 
     /// Workers that were not heard for two heartbeats get no more work; those that were not heard
@@ -56,6 +58,7 @@ impl Scheduler {
                 self.gone(&worker);
             } else if silence > late && seat.is_well {
                 seat.is_well = false;
+                self.detection.is_dirty = true;
                 self.beat_in_world(&worker, now);
             }
         }

@@ -1,5 +1,7 @@
 //! What a worker's stream says, checked and in our words.
 
+use std::collections::BTreeMap;
+
 use model::maxima::{LOG_CHUNK_BYTES_MAX, TEXT_BYTES_MAX, WORKER_ATTEMPTS_MAX};
 use model::{Ending, Fixed, Measured, Metrics, Name, Progress, Worker};
 use proto::v1::worker_message::Message;
@@ -27,6 +29,9 @@ pub(crate) struct Arrival {
     /// The attempts that it has.
     pub(crate) attempts: Vec<v1::AttemptRef>,
     pub(crate) has_inventory: bool,
+    /// Types that it looks for, and how often at once.
+    pub(crate) detects: BTreeMap<Name, u32>,
+    pub(crate) runs_jobs: bool,
     pub(crate) outbox: Outbox,
 }
 
@@ -41,6 +46,10 @@ pub(crate) enum Heard {
     Log(v1::AttemptRef, Stream, u64, Vec<u8>),
     Complete(v1::AttemptRef, Box<Completion>),
     Draining(bool),
+    Described(String, String),
+    Proposals(v1::Proposals),
+    Detected(v1::Detected),
+    Publish(String),
     Goodbye,
 }
 
@@ -106,6 +115,15 @@ pub(crate) fn heard(message: v1::WorkerMessage) -> Result<Option<Heard>, Invalid
             Heard::Complete(about, Box::new(checked_completion(complete)?))
         }
         Message::Draining(draining) => Heard::Draining(draining.draining),
+        Message::Described(described) => {
+            proto::name("described.type", &described.r#type)?;
+            Heard::Described(described.r#type, described.json)
+        }
+        Message::Proposals(proposals) => Heard::Proposals(proposals),
+        Message::Detected(detected) => {
+            Heard::Detected(v1::Detected { error: cut(detected.error), ..detected })
+        }
+        Message::Publish(publish) => Heard::Publish(publish.json),
         Message::Goodbye(_) => Heard::Goodbye,
     };
     Ok(Some(heard))

@@ -28,13 +28,16 @@ impl Scheduler {
             Understood::Event(Event::Tenant(tenant)) => {
                 sharing.limits.tenants.insert(tenant.id.clone(), tenant.clone());
             }
-            Understood::Type(kind, _) => {
+            Understood::Type(kind, ..) => {
                 sharing.limits.types.insert(kind.name.clone(), kind.clone());
             }
             Understood::Event(_)
             | Understood::Budget(_)
             | Understood::Pool { .. }
-            | Understood::Worker { .. } => {}
+            | Understood::Worker { .. }
+            | Understood::Descriptor(..)
+            | Understood::Published(_)
+            | Understood::Schedule(..) => {}
         }
     }
 

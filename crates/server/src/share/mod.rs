@@ -144,14 +144,14 @@ impl Scheduler {
                     Some(shared) => shared.window(ask).await,
                     None => Ok(Seen::default()),
                 };
-                Answer::Looked(reach, seen)
+                Answer::Window(reach, seen)
             }
             .boxed()
         });
     }
 
     /// The first jobs of queues, as they are now.
-    pub(crate) fn looked(&mut self, reach: Reach, answer: Result<Seen, store::Error>) {
+    pub(crate) fn seen(&mut self, reach: Reach, answer: Result<Seen, store::Error>) {
         if let Some(sharing) = &mut self.sharing {
             sharing.is_looking = false;
         }
@@ -260,7 +260,7 @@ impl Scheduler {
         self.count_elsewhere(&meeting);
     }
 
-    pub(crate) fn called_off(&mut self, answer: Result<Vec<JobId>, store::Error>) {
+    pub(crate) fn calls_off(&mut self, answer: Result<Vec<JobId>, store::Error>) {
         for job in self.ok(answer).into_iter().flatten() {
             self.cancel(&job);
         }
@@ -275,7 +275,9 @@ impl Scheduler {
 
     /// All settings were read: those that are there hold, and those that are gone do not.
     pub(crate) fn read_settings(&mut self, answer: Result<Vec<Setting>, store::Error>) {
-        let Some(settings) = self.ok(answer) else { return };
+        let Some(mut settings) = self.ok(answer) else { return };
+        // Doors look after tokens themselves.
+        settings.retain(|setting| setting.kind != SettingKind::Token);
         let named = |setting: &Setting| (setting.kind, setting.name.clone());
         let now: BTreeSet<(SettingKind, String)> = settings.iter().map(named).collect();
         let before = match &mut self.sharing {

@@ -15,3 +15,7 @@ mod heartbeat;
 mod restart;
 mod moments;
 mod foresight;
+mod detection;
+mod recurring;
+mod stale;
+mod doors;

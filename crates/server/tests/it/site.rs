@@ -7,6 +7,7 @@ use std::time::Duration;
 use model::{JobId, Millis, Record};
 use proto::v1;
 use proto::v1::admin_client::AdminClient;
+use proto::v1::detection_client::DetectionClient;
 use proto::v1::jobs_client::JobsClient;
 use serde_json::Value;
 use server::Config;
@@ -29,8 +30,10 @@ pub(crate) struct Site {
     pub(crate) config: Config,
     pub(crate) channel: Channel,
     url: String,
+    ca_pem: String,
     pub(crate) jobs: JobsClient<Channel>,
     pub(crate) admin: AdminClient<Channel>,
+    pub(crate) detection: DetectionClient<Channel>,
     running: Option<Running>,
 }
 
@@ -41,10 +44,17 @@ impl Site {
     }
 
     pub(crate) async fn with(config: Config) -> Self {
+        Self::sealed(config, "").await
+    }
+
+    /// One that this vouches for.
+    pub(crate) async fn sealed(config: Config, ca_pem: &str) -> Self {
         let time = Time::new();
         let options = Options {
             clock: Some(time.clock()),
-            log_bytes_max: config.log_bytes_max,
+            log_bytes_max: config.limits.log_bytes_max,
+            jobs_max: config.limits.jobs_max,
+            tenant_jobs_max: config.limits.tenant_jobs_max,
             patience: config.patience,
             ..Options::default()
         };
@@ -52,9 +62,29 @@ impl Site {
         let listen = ([127, 0, 0, 1], 0).into();
         let config = Config { listen, shutdown_grace: Millis(100), seed: Some(7), ..config };
         let (url, running) = launch(&config, &store, || {}).await;
-        let channel = connect(&url).await;
+        let channel = connect(&url, ca_pem).await;
         let (jobs, admin) = (JobsClient::new(channel.clone()), AdminClient::new(channel.clone()));
-        Self { time, store, config, channel, url, jobs, admin, running: Some(running) }
+        let detection = DetectionClient::new(channel.clone());
+        let (ca_pem, running) = (ca_pem.to_owned(), Some(running));
+        Self { time, store, config, channel, url, ca_pem, jobs, admin, detection, running }
+    }
+
+    /// Another scheduler beside this one, on the same store.
+    pub(crate) async fn another(&self) -> Self {
+        let (url, running) = launch(&self.config, &self.store, || {}).await;
+        let channel = connect(&url, &self.ca_pem).await;
+        Self {
+            time: self.time.clone(),
+            store: Arc::clone(&self.store),
+            config: self.config.clone(),
+            jobs: JobsClient::new(channel.clone()),
+            admin: AdminClient::new(channel.clone()),
+            detection: DetectionClient::new(channel.clone()),
+            channel,
+            url,
+            ca_pem: self.ca_pem.clone(),
+            running: Some(running),
+        }
     }
 
     pub(crate) async fn stop(&mut self) {
@@ -76,9 +106,10 @@ impl Site {
     }
 
     async fn follow(&mut self, (url, running): (String, Running)) {
-        let channel = connect(&url).await;
+        let channel = connect(&url, &self.ca_pem).await;
         self.jobs = JobsClient::new(channel.clone());
         self.admin = AdminClient::new(channel.clone());
+        self.detection = DetectionClient::new(channel.clone());
         (self.url, self.channel, self.running) = (url, channel, Some(running));
     }
 
@@ -93,7 +124,11 @@ impl Site {
 
     /// Another connection to the same scheduler.
     pub(crate) async fn connect(&self) -> Channel {
-        connect(&self.url).await
+        connect(&self.url, &self.ca_pem).await
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.url
     }
 
     /// Lets time pass, and the scheduler see it.
@@ -194,14 +229,17 @@ async fn launch(config: &Config, store: &Arc<Faulty>, built: impl FnOnce()) -> (
     let server = server::start(config.clone(), store).await.expect("it starts");
     // Tests have one thread: the scheduler's own task has not begun.
     built();
-    let url = format!("http://{}", server.address);
+    let url = match config.tls_cert {
+        Some(_) => format!("https://localhost:{}", server.address.port()),
+        None => format!("http://{}", server.address),
+    };
     let (stop, stopped) = oneshot::channel();
     let ended = tokio::spawn(server.run(async { drop(stopped.await) }));
     (url, (stop, ended))
 }
 
-async fn connect(url: &str) -> Channel {
-    let endpoint = Channel::from_shared(url.to_owned()).expect("it is an address");
+async fn connect(url: &str, ca_pem: &str) -> Channel {
+    let endpoint = proto::endpoint(url, Some(ca_pem.as_bytes())).expect("it is an address");
     endpoint.connect().await.expect("it listens")
 }
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use model::{JobId, Millis, Record, Timestamp, WorkerId};
+use model::{JobId, Millis, Record, Retry, Timestamp, WorkerId};
 use store::{
-    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Error, Filter, LogChunk, LogPage,
-    Memory, Past, Refusal, Reply, Report, Revived, Run, Session, Setting, Start, Store, Submission,
-    Submitted, Tally, Usage,
+    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Error, Filter, Lead, LogChunk, LogPage,
+    Memory, Note, NotePage, Noted, Notice, Past, Refusal, Reply, Report, Revived, Run, Session,
+    Setting, Start, Store, Submission, Submitted, Tally, Usage,
 };
 use tokio::sync::Semaphore;
 
@@ -123,6 +123,13 @@ impl Store for Faulty {
         settings() -> Vec<Setting>;
         usage(since: Timestamp) -> Vec<Usage>;
         runs(since: Timestamp, max: usize) -> Vec<Run>;
+        lead(name: String, holder: String, length: Millis) -> Option<Lead>;
+        keep(name: String, token: u64, document: String) -> bool;
+        leads(prefix: String) -> Vec<Lead>;
+        note(notes: Vec<Note>) -> ();
+        notes(page: NotePage) -> Vec<Noted>;
+        notices(retry: Retry, max: usize) -> Vec<Notice>;
+        told(notices: Vec<u64>) -> ();
         forget(before: Timestamp, max: usize) -> usize;
     }
 }

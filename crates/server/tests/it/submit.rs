@@ -96,9 +96,12 @@ async fn a_small_request_cannot_make_a_large_submission() {
         ..v1::SubmitRequest::default()
     };
     let refused = site.jobs.clone().submit(array(most + 1)).await.unwrap_err();
-    assert_eq!(refused.code(), Code::InvalidArgument);
+    assert_eq!(refused.code(), Code::ResourceExhausted);
     let told = refused.message();
-    assert!(told.contains("`jobs` have") && told.contains("of at most 16777216"), "{told}");
+    assert!(
+        told.contains("`jobs` have") && told.contains("`submission_bytes_max` = 16777216"),
+        "{told}"
+    );
     let taken = site.jobs.clone().submit(array(most - 1)).await.unwrap().into_inner();
     assert_eq!(taken.jobs.len(), usize::try_from(most - 1).unwrap());
 }

@@ -205,6 +205,7 @@ pub(super) async fn every_ending_is_counted_charged_and_remembered_as_it_should(
                 Ending::Permanent => (State::Failed, true, true),
                 Ending::Lost | Ending::Refused | Ending::Preempted => (State::Queued, false, false),
                 Ending::Cancelled => (State::Cancelled, is_started, false),
+                Ending::Stale => (State::Queued, is_started, false),
             };
             assert_eq!(ended.record.state, state, "{ending:?}");
             assert_eq!(ended.run.is_some(), is_run, "{ending:?}");

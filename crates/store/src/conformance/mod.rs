@@ -11,7 +11,9 @@ mod attempt;
 mod depend;
 mod control;
 mod lease;
+mod lead;
 mod read;
+mod notice;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -81,6 +83,10 @@ pub fn cases() -> Vec<Case> {
         lease::a_worker_that_left_has_no_lease,
         lease::after_a_silence_all_that_work_get_a_fresh_lease,
         lease::what_a_worker_that_never_came_was_given_is_expired,
+        lead::one_holder_leads_until_its_time_is_over,
+        lead::what_a_holder_kept_comes_to_the_next_and_old_holders_change_nothing,
+        lead::a_flood_of_one_kind_pushes_out_no_other,
+        lead::a_note_of_a_key_is_written_once_and_only_some_age,
         read::unfinished_jobs_are_looked_at_by_id,
         read::lists_are_filtered_and_paged,
         read::unfinished_jobs_are_counted_by_type_and_state,
@@ -92,5 +98,10 @@ pub fn cases() -> Vec<Case> {
         read::what_is_old_is_forgotten_a_step_at_a_time,
         read::histories_are_trimmed,
         read::ids_that_are_no_numbers_name_nothing,
+        notice::only_an_end_that_somebody_asked_for_is_told,
+        notice::a_notice_is_told_again_after_a_wait_until_it_is_done_with,
+        notice::notices_come_in_order_and_their_ids_are_never_used_twice,
+        notice::every_way_to_an_end_is_told,
+        notice::a_notice_outlives_its_job_but_not_forever,
     ]
 }

@@ -56,6 +56,7 @@ pub(super) async fn everything_that_was_asked_is_kept(site: Site) {
         group: Some("group".to_owned()),
         array_index: Some(3),
         parent: Some(JobId::number(1)),
+        webhook: Some("https://example.com".to_owned()),
         ..spec()
     };
     let record = site.one(spec.clone()).await;

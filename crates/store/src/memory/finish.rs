@@ -41,6 +41,7 @@ impl World {
         let usage = self.usage.entry(key).or_default();
         usage.0 += after.charged;
         usage.1 += u64::from(end.ending == Ending::Succeeded);
+        self.note(number);
         let Settled { released, cancelled, changed } = self.settle(number, now);
         let record = Box::new(record);
         let After { charged, run, .. } = after;
@@ -93,6 +94,7 @@ impl World {
     }
 
     fn done(&mut self, number: i64, record: Box<Record>, now: Timestamp) -> Cancelled {
+        self.note(number);
         let Settled { released, cancelled, changed } = self.settle(number, now);
         Cancelled::Done { record, released, cancelled, changed }
     }
@@ -126,6 +128,7 @@ impl World {
                 } else if !record.state.is_terminal() {
                     let cause = Some(Cause::Dependency);
                     transition::finish(record, State::Cancelled, cause, now);
+                    self.note(waiter);
                     open.push_back(waiter);
                 }
             }

@@ -24,7 +24,9 @@ impl World {
         let minute = minute::of(before);
         self.usage.retain(|(at, _), _| *at >= minute);
         self.runs.retain(|run| run.at >= before);
+        self.notices.retain(|_, (_, notice)| notice.finished >= before);
         self.trim();
+        self.forget_notes(before);
         self.forget_workers(before);
         old.len()
     }

@@ -7,6 +7,8 @@ mod finish;
 mod lease;
 mod read;
 mod forget;
+mod note;
+mod notice;
 mod store;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 use model::{Fixed, JobId, Name, Record, State, TenantId, Timestamp, WorkerId};
 
 use crate::clock::Steady;
-use crate::{LogChunk, Options, Past, Run, SettingKind, number};
+use crate::{Lead, LogChunk, Notice, Options, Past, Run, SettingKind, number};
 
 /// A store in plain collections.
 pub struct Memory {
@@ -45,6 +47,13 @@ struct World {
     /// Oldest first.
     runs: Vec<Run>,
     keys: BTreeMap<(TenantId, String), ([u8; 32], Vec<i64>)>,
+    leads: BTreeMap<String, Lead>,
+    notes: BTreeMap<u64, note::Kept>,
+    /// The number of the last note.
+    n_notes: u64,
+    /// With the moments at which they are due.
+    notices: BTreeMap<u64, (Timestamp, Notice)>,
+    next_notice: u64,
 }
 
 struct Lease {
@@ -72,6 +81,11 @@ impl Memory {
             usage: BTreeMap::new(),
             runs: Vec::new(),
             keys: BTreeMap::new(),
+            leads: BTreeMap::new(),
+            notes: BTreeMap::new(),
+            n_notes: 0,
+            notices: BTreeMap::new(),
+            next_notice: 1,
         };
         Self { clock, state: Mutex::new(state) }
     }

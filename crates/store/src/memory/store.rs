@@ -2,14 +2,14 @@
 
 use std::future::ready;
 
-use model::{JobId, Millis, Record, State, Timestamp, WorkerId};
+use model::{JobId, Millis, Record, Retry, State, Timestamp, WorkerId};
 
 use super::{Lease, Memory, World};
 use crate::chunk::{self, Keep};
 use crate::{
-    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, LogChunk, LogPage, Past,
-    Refusal, Reply, Report, Revived, Run, Session, Setting, Start, Store, Submission, Submitted,
-    Tally, Usage, number, transition,
+    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, Lead, LogChunk, LogPage, Note,
+    NotePage, Noted, Notice, Past, Refusal, Reply, Report, Revived, Run, Session, Setting, Start,
+    Store, Submission, Submitted, Tally, Usage, number, transition,
 };
 
 impl Memory {
@@ -159,6 +159,37 @@ impl Store for Memory {
 
     fn runs(&self, since: Timestamp, max: usize) -> Reply<'_, Vec<Run>> {
         self.reply(|world, _| world.runs(since, max))
+    }
+
+    fn lead(&self, name: String, holder: String, length: Millis) -> Reply<'_, Option<Lead>> {
+        self.reply(|world, now| world.lead(name, holder, (now, now + length)))
+    }
+
+    fn keep(&self, name: String, token: u64, document: String) -> Reply<'_, bool> {
+        self.reply(|world, _| world.keep(&name, token, document))
+    }
+
+    fn leads(&self, prefix: String) -> Reply<'_, Vec<Lead>> {
+        self.reply(|world, _| {
+            let leads = world.leads.values().filter(|lead| lead.name.starts_with(&prefix));
+            leads.cloned().collect()
+        })
+    }
+
+    fn note(&self, notes: Vec<Note>) -> Reply<'_, ()> {
+        self.reply(|world, now| notes.into_iter().for_each(|note| world.write_down(note, now)))
+    }
+
+    fn notes(&self, page: NotePage) -> Reply<'_, Vec<Noted>> {
+        self.reply(|world, _| world.notes(&page))
+    }
+
+    fn notices(&self, retry: Retry, max: usize) -> Reply<'_, Vec<Notice>> {
+        self.reply(|world, now| world.notices(retry, max, now))
+    }
+
+    fn told(&self, notices: Vec<u64>) -> Reply<'_, ()> {
+        self.reply(|world, _| world.notices.retain(|id, _| !notices.contains(id)))
     }
 
     fn forget(&self, before: Timestamp, max: usize) -> Reply<'_, usize> {

@@ -97,6 +97,7 @@ impl World {
             let mut record = transition::submit(number::id(number), spec, 0, now);
             transition::finish(&mut record, State::Cancelled, Some(Cause::Dependency), now);
             self.jobs.insert(number, record);
+            self.note(number);
             return;
         }
         let n_blockers = u32::try_from(blockers.len()).unwrap_or(u32::MAX);

@@ -8,6 +8,7 @@ use super::columns::{Changes, Ends, NewJobs, Pasts};
 use super::desk::Sheet;
 use super::fault::Fault;
 use super::limits;
+use super::notice;
 use super::row::{self, finished_columns, jobs_columns};
 use super::write::insert_over;
 use crate::Past;
@@ -171,6 +172,10 @@ impl Draft {
         for (id, record) in over {
             insert_over(sheet, id, record).await?;
         }
+        let ended = self.entries.iter().filter(|(_, (from, record))| {
+            record.state.is_terminal() && !matches!(from, From::Finished(_))
+        });
+        notice::note(sheet, ended.map(|(id, (_, record))| (*id, record))).await?;
         let mut outcome = sheet.outcome();
         outcome.balance.extend(self.balance());
         outcome.told.work.extend(new.standing().chain(changes.standing()).chain(back.standing()));

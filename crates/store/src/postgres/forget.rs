@@ -63,6 +63,13 @@ const QUEUES: &str = "WITH old AS MATERIALIZED (SELECT queue FROM queues WHERE u
     DELETE FROM queues q USING old WHERE q.queue = old.queue \
     AND NOT EXISTS (SELECT 1 FROM busy WHERE busy.queue = q.queue)";
 
+/// Few are kept of each kind, so there are few to look at.
+const NOTES: &str = "DELETE FROM notes WHERE ages AND at < $1";
+
+/// Nobody asked for them in all this time.
+const NOTICES: &str = "DELETE FROM notices WHERE id = ANY(ARRAY(SELECT id FROM notices \
+    WHERE finished < $1 ORDER BY finished LIMIT $2))";
+
 /// Limits of which nothing is in use; those that somebody claims under stay.
 const HOLDINGS: &str = "DELETE FROM holdings WHERE ctid = ANY(ARRAY(SELECT ctid FROM holdings \
     WHERE held = 0 LIMIT $1 FOR UPDATE SKIP LOCKED))";
@@ -86,6 +93,10 @@ impl Stage for Forgetting {
         let sessions = transaction.prepare_cached(SESSIONS).await?;
         transaction.execute(&sessions, &[&before.0]).await?;
         let queues = transaction.prepare_cached(QUEUES).await?;
+        let notes = transaction.prepare_cached(NOTES).await?;
+        transaction.execute(&notes, &[&before.0]).await?;
+        let notices = transaction.prepare_cached(NOTICES).await?;
+        transaction.execute(&notices, &[&before.0, &ROWS_MAX]).await?;
         let holdings = transaction.prepare_cached(HOLDINGS).await?;
         transaction.execute(&holdings, &[&ROWS_MAX]).await?;
         let unused = sheet.now - KEPT_FOR;

@@ -94,6 +94,27 @@ const TABLES: &[Table] = &[
         ],
     },
     Table {
+        name: "notices",
+        read: "SELECT id, job, tenant, kind, url, state, cause, finished, tries, due \
+            FROM notices ORDER BY id",
+        columns: columns![
+            id bigint, job bigint, tenant text, kind text, url text, state text, cause text,
+            finished bigint, tries bigint, due bigint,
+        ],
+    },
+    Table {
+        name: "leads",
+        read: "SELECT name, holder, token, lead_until, document FROM leads ORDER BY name",
+        columns: columns![name text, holder text, token bigint, lead_until bigint, document text],
+    },
+    Table {
+        name: "notes",
+        read: "SELECT id, topic, kind, key, at, ages, document FROM notes ORDER BY id",
+        columns: columns![
+            id bigint, topic text, kind text, key text, at bigint, ages boolean, document text,
+        ],
+    },
+    Table {
         name: "finished",
         read: "SELECT j.id, j.tenant, j.kind, s.document ->> '$.dedupe_key', j.group_name, \
             j.state, j.fence, j.priority, j.attempts, j.failures, j.losses, j.evictions, \
@@ -146,7 +167,9 @@ const FINISH: &str = "UPDATE jobs SET queue = hashtextextended(json_build_array(
     SELECT DISTINCT ON (queue) queue, tenant, kind, document::json ->> 'pool', \
     (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM jobs ON CONFLICT DO NOTHING; \
     SELECT setval(pg_get_serial_sequence('keys', 'id'), (SELECT max(id) FROM keys)), \
-    setval(pg_get_serial_sequence('runs', 'id'), (SELECT max(id) FROM runs))";
+    setval(pg_get_serial_sequence('runs', 'id'), (SELECT max(id) FROM runs)), \
+    setval(pg_get_serial_sequence('notices', 'id'), (SELECT max(id) FROM notices)), \
+    setval(pg_get_serial_sequence('notes', 'id'), (SELECT max(id) FROM notes))";
 
 const OTHERS: &str = "SELECT count(*) FROM schedulers \
     WHERE at > (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 10000";

@@ -4,7 +4,7 @@ use std::future::Future;
 
 use tokio::sync::mpsc;
 
-use model::{JobId, Millis, Record, Timestamp, WorkerId};
+use model::{JobId, Millis, Record, Retry, Timestamp, WorkerId};
 
 use super::amend::Amending;
 use super::cancel::{Cancelling, Reason};
@@ -13,15 +13,18 @@ use super::fault::{Doubt, Fault};
 use super::forget::Forgetting;
 use super::limits::Claiming;
 use super::log::Logging;
+use super::note::Noting;
+use super::notice::Telling;
 use super::revive::Reviving;
 use super::settings::Changing;
 use super::{
-    Postgres, claim, history, lease, list, log, meet, read, settings, start, tell, window,
+    Postgres, claim, history, lead, lease, list, log, meet, note, notice, read, settings, start,
+    tell, window,
 };
 use crate::{
-    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Error, Filter, LogChunk, LogPage,
-    Meeting, News, Past, Refusal, Reply, Report, Revived, Run, Seen, Session, Setting, Shared,
-    Start, Store, Submission, Submitted, Tally, Usage, Window,
+    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Error, Filter, Lead, LogChunk, LogPage,
+    Meeting, News, Note, NotePage, Noted, Notice, Past, Refusal, Reply, Report, Revived, Run, Seen,
+    Session, Setting, Shared, Start, Store, Submission, Submitted, Tally, Usage, Window,
 };
 
 /// A few statements that change nothing.
@@ -186,6 +189,41 @@ impl Store for Postgres {
 
     fn runs(&self, since: Timestamp, max: usize) -> Reply<'_, Vec<Run>> {
         Box::pin(reading("read history", history::runs(&self.desk, since, max)))
+    }
+
+    fn lead(&self, name: String, holder: String, length: Millis) -> Reply<'_, Option<Lead>> {
+        Box::pin(async move {
+            writing("take a lead", || lead::lead(&self.desk, &name, &holder, length)).await
+        })
+    }
+
+    fn keep(&self, name: String, token: u64, document: String) -> Reply<'_, bool> {
+        Box::pin(async move {
+            let keep = || lead::keep(&self.desk, &name, token, &document);
+            writing("keep what a lead keeps", keep).await
+        })
+    }
+
+    fn leads(&self, prefix: String) -> Reply<'_, Vec<Lead>> {
+        Box::pin(async move { reading("list leads", lead::leads(&self.desk, &prefix)).await })
+    }
+
+    fn note(&self, notes: Vec<Note>) -> Reply<'_, ()> {
+        Box::pin(async move { self.desk.run("write notes", &Noting { notes }).await })
+    }
+
+    fn notes(&self, page: NotePage) -> Reply<'_, Vec<Noted>> {
+        Box::pin(async move { reading("read notes", note::notes(&self.desk, &page)).await })
+    }
+
+    fn notices(&self, wait: Retry, max: usize) -> Reply<'_, Vec<Notice>> {
+        Box::pin(async move { self.desk.run("look for notices", &Telling { wait, max }).await })
+    }
+
+    fn told(&self, notices: Vec<u64>) -> Reply<'_, ()> {
+        Box::pin(
+            async move { writing("drop notices", || notice::told(&self.desk, &notices)).await },
+        )
     }
 
     fn forget(&self, before: Timestamp, max: usize) -> Reply<'_, usize> {

@@ -16,6 +16,8 @@ pub(super) fn forget(desk: &mut Desk, before: Timestamp, max: usize) -> Result<u
     let minute = minute::of(before);
     desk.connection.prepare_cached(USAGE)?.execute([minute, ROWS_MAX])?;
     desk.connection.prepare_cached(RUNS)?.execute([before.0, ROWS_MAX])?;
+    desk.connection.prepare_cached(NOTES)?.execute([before.0])?;
+    desk.connection.prepare_cached(NOTICES)?.execute([before.0, ROWS_MAX])?;
     trim(desk)?;
     sessions(&desk.connection, before)?;
     Ok(n_jobs)
@@ -25,9 +27,16 @@ pub(super) fn forget(desk: &mut Desk, before: Timestamp, max: usize) -> Result<u
 const USAGE: &str = "DELETE FROM usage WHERE (minute, tenant) IN \
     (SELECT minute, tenant FROM usage WHERE minute < ?1 ORDER BY minute LIMIT ?2)";
 
+/// Nobody asked for them in all this time.
+const NOTICES: &str = "DELETE FROM notices WHERE id IN \
+    (SELECT id FROM notices WHERE finished < ?1 ORDER BY finished LIMIT ?2)";
+
 /// Ids are in the order of time, so the oldest are first.
 const RUNS: &str = "DELETE FROM runs \
     WHERE id IN (SELECT id FROM runs ORDER BY id LIMIT ?2) AND at < ?1";
+
+/// Few are kept of each kind, so there are few to look at.
+const NOTES: &str = "DELETE FROM notes WHERE ages = 1 AND at < ?1";
 
 const OLD: &str = "SELECT id FROM finished WHERE finished < ?1 ORDER BY finished, id LIMIT ?2";
 

@@ -21,15 +21,18 @@ mod cancel;
 mod amend;
 mod revive;
 mod lease;
+mod lead;
+mod note;
 mod list;
 mod read;
 mod settings;
 mod history;
+mod notice;
 mod forget;
 mod store;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use model::Timestamp;
@@ -37,7 +40,7 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::Steady;
-use crate::{Error, Options, Reply};
+use crate::{Commits, Error, Options, Reply};
 use fault::Broken;
 use reader::Read;
 use writer::{CALLS_MAX, Call, Desk, Numbers, Writer};
@@ -50,6 +53,7 @@ pub struct Sqlite {
     clock: Arc<Steady>,
     numbers: Arc<Numbers>,
     broken: Broken,
+    commits: Arc<Mutex<Commits>>,
     /// `None` while it is being dropped, and where it was opened to read.
     calls: Option<mpsc::Sender<Box<dyn Call>>>,
     /// Empty for a store in memory, which has one connection for all.
@@ -83,8 +87,9 @@ impl Sqlite {
         let connection = to_read(path)?;
         let clock = Arc::new(Steady::new(options.clock(), Timestamp(0)));
         let (numbers, broken) = (Arc::new(Numbers::from(1)), Broken::default());
+        let commits = Arc::default();
         let (reads, threads) = (Vec::new(), Vec::new());
-        let mut store = Self { clock, numbers, broken, calls: None, reads, threads };
+        let mut store = Self { clock, numbers, broken, commits, calls: None, reads, threads };
         store.add_reader(connection)?;
         Ok(store)
     }
@@ -133,9 +138,12 @@ impl Sqlite {
         let (calls, receiver) = mpsc::channel(CALLS_MAX);
         let broken = Broken::default();
         let desk = Desk::new(connection, options, (Arc::clone(&clock), Arc::clone(&numbers)));
-        let writer = Writer::new(desk, broken.clone(), receiver).map_err(cannot)?;
+        let commits = Arc::default();
+        let writer = Writer::new(desk, broken.clone(), receiver, Arc::clone(&commits));
+        let writer = writer.map_err(cannot)?;
         let threads = vec![spawn("store-write", move || writer.run())?];
-        Ok(Self { clock, numbers, broken, calls: Some(calls), reads: Vec::new(), threads })
+        let (calls, reads) = (Some(calls), Vec::new());
+        Ok(Self { clock, numbers, broken, commits, calls, reads, threads })
     }
 
     fn write<T, W>(&self, (doing, weight): (&'static str, usize), work: W) -> Reply<'_, T>

@@ -6,7 +6,7 @@ use model::{Cause, IfFailed, JobId, Record, State, TenantId, Timestamp};
 use rusqlite::{CachedStatement, Connection, Result};
 
 use super::fault::unreadable;
-use super::row;
+use super::{notice, row};
 use crate::{number, transition};
 
 /// What else changed when a job came to its end, each list by id.
@@ -124,6 +124,7 @@ impl Cascade {
         }
         row::one(to.delete.execute([id])?)?;
         row::insert_finished(&mut to.insert, id, record)?;
+        notice::note(to.connection, id, record)?;
         self.finished.push(record.spec.tenant.clone());
         if !waiters.is_empty() {
             self.open.push_back((record.state, waiters));

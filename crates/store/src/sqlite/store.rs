@@ -1,15 +1,17 @@
 //! The trait, stage by stage: which thread does it, and in which file it is.
 
-use model::{JobId, Millis, Record, Timestamp, WorkerId};
+use std::sync::PoisonError;
+
+use model::{JobId, Millis, Record, Retry, Timestamp, WorkerId};
 
 use super::{
-    Lane, Sqlite, amend, cancel, claim, complete, forget, history, lease, list, log, read, revive,
-    settings, start, submit,
+    Lane, Sqlite, amend, cancel, claim, complete, forget, history, lead, lease, list, log, note,
+    notice, read, revive, settings, start, submit,
 };
 use crate::{
-    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, LogChunk, LogPage, Past,
-    Refusal, Reply, Report, Revived, Run, Session, Setting, Start, Store, Submission, Submitted,
-    Tally, Usage, number,
+    Amend, Amended, Cancelled, Claim, Claimed, Commits, End, Ended, Filter, Lead, LogChunk,
+    LogPage, Note, NotePage, Noted, Notice, Past, Refusal, Reply, Report, Revived, Run, Session,
+    Setting, Start, Store, Submission, Submitted, Tally, Usage, number,
 };
 
 impl Store for Sqlite {
@@ -131,7 +133,42 @@ impl Store for Sqlite {
         })
     }
 
+    fn lead(&self, name: String, holder: String, length: Millis) -> Reply<'_, Option<Lead>> {
+        self.write(("take a lead", 1), move |desk| lead::lead(desk, &name, &holder, length))
+    }
+
+    fn keep(&self, name: String, token: u64, document: String) -> Reply<'_, bool> {
+        self.write(("keep what a lead needs", 1), move |desk| {
+            lead::keep(desk, &name, token, &document)
+        })
+    }
+
+    fn leads(&self, prefix: String) -> Reply<'_, Vec<Lead>> {
+        self.read(Lane::One, "look at leads", move |connection| lead::leads(connection, &prefix))
+    }
+
+    fn note(&self, notes: Vec<Note>) -> Reply<'_, ()> {
+        self.write(("write notes", notes.len()), move |desk| note::note(desk, &notes))
+    }
+
+    fn notes(&self, page: NotePage) -> Reply<'_, Vec<Noted>> {
+        self.read(Lane::Many, "read notes", move |connection| note::notes(connection, &page))
+    }
+
+    fn notices(&self, retry: Retry, max: usize) -> Reply<'_, Vec<Notice>> {
+        self.write(("take notices", 1), move |desk| notice::notices(desk, retry, max))
+    }
+
+    fn told(&self, notices: Vec<u64>) -> Reply<'_, ()> {
+        let weight = notices.len();
+        self.write(("drop notices", weight), move |desk| notice::told(desk, &notices))
+    }
+
     fn forget(&self, before: Timestamp, max: usize) -> Reply<'_, usize> {
         self.write(("forget jobs", max), move |desk| forget::forget(desk, before, max))
+    }
+
+    fn commits(&self) -> Commits {
+        self.commits.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

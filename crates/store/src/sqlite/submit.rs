@@ -6,8 +6,8 @@ use model::{Record, TenantId};
 use rusqlite::{Connection, OptionalExtension as _, Result, params};
 
 use super::fault::unreadable;
-use super::row;
 use super::writer::Desk;
+use super::{notice, row};
 use crate::plan::{self, Place, begin, plan};
 use crate::{Idempotency, NewJob, Refusal, Repeat, Submission, Submitted, number, transition};
 
@@ -174,6 +174,7 @@ fn insert(desk: &mut Desk, draft: &Draft, places: &[Place]) -> Result<()> {
             None if record.state.is_terminal() => {
                 let mut insert = desk.connection.prepare_cached(row::INSERT_FINISHED)?;
                 row::insert_finished(&mut insert, *id, record)?;
+                notice::note(&desk.connection, *id, record)?;
             }
             None => {
                 row::insert_job(&mut insert_job, *id, record)?;

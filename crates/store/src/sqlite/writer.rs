@@ -6,8 +6,9 @@
 //! database gave up the whole transaction; then all of them are told.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use model::{TenantId, Timestamp};
 use rusqlite::hooks::Wal;
@@ -16,8 +17,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::fault::Broken;
 use super::forget::History;
-use crate::clock::Steady;
-use crate::{Error, Options};
+use crate::clock::{self, Steady};
+use crate::{Commits, Error, Options};
 
 /// Calls that may wait; further callers wait for a place.
 pub(super) const CALLS_MAX: usize = 4_096;
@@ -198,6 +199,7 @@ pub(super) struct Writer {
     broken: Broken,
     calls: mpsc::Receiver<Box<dyn Call>>,
     log_pages: Arc<AtomicI32>,
+    commits: Arc<Mutex<Commits>>,
     /// Whether what is kept beside the connection is what is on disk.
     is_counted: bool,
 }
@@ -207,6 +209,7 @@ impl Writer {
         mut desk: Desk,
         broken: Broken,
         calls: mpsc::Receiver<Box<dyn Call>>,
+        commits: Arc<Mutex<Commits>>,
     ) -> Result<Self> {
         let log_pages = Arc::new(AtomicI32::new(0));
         let seen = Arc::clone(&log_pages);
@@ -215,7 +218,7 @@ impl Writer {
             seen.store(n_pages, Ordering::Relaxed);
             Ok(())
         }))?;
-        Ok(Self { desk, broken, calls, log_pages, is_counted: false })
+        Ok(Self { desk, broken, calls, log_pages, commits, is_counted: false })
     }
 
     /// Until nobody can call any more.
@@ -248,6 +251,7 @@ impl Writer {
             }
             return;
         }
+        let began = clock::stopwatch();
         let is_alone = batch.len() == 1;
         let mut done: Vec<Box<dyn Call>> = Vec::with_capacity(batch.len());
         let n_changes = self.desk.connection.total_changes();
@@ -273,14 +277,22 @@ impl Writer {
             Some(error) => Err(error),
             None => self.desk.put_down(n_changes).and_then(|()| self.desk.run("COMMIT")),
         };
-        if committed.is_err() {
-            self.roll_back();
+        match committed {
+            Ok(()) if self.desk.connection.total_changes() == n_changes => {}
+            Ok(()) => self.count(done.len(), began.elapsed()),
+            Err(_) => self.roll_back(),
         }
         for call in done {
             let doing = call.doing();
             let outcome = committed.as_ref().map_err(|error| self.broken.note(doing, error));
             call.answer(outcome.copied());
         }
+    }
+
+    fn count(&self, size: usize, took: Duration) {
+        let mut commits = self.commits.lock().unwrap_or_else(PoisonError::into_inner);
+        commits.sizes.add(u64::try_from(size).unwrap_or(u64::MAX));
+        commits.micros.add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
     }
 
     /// One call of several, so that it leaves nothing behind if it fails.

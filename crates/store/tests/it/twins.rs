@@ -159,6 +159,9 @@ impl<'d> Twins<'d> {
         same(&memory.runs(since, 9).await.unwrap(), &other.runs(since, 9).await.unwrap(), "runs");
         let settings = (memory.settings().await.unwrap(), other.settings().await.unwrap());
         same(&settings.0, &settings.1, "settings");
+        let retry = model::Retry::DEFAULT;
+        let notices = (memory.notices(retry, 99).await, other.notices(retry, 99).await);
+        same(&notices.0.unwrap(), &notices.1.unwrap(), "notices");
         for number in 0..60 {
             let id = JobId::number(number);
             let job = memory.job(id.clone()).await.unwrap();

@@ -6,6 +6,7 @@
 mod server;
 mod world;
 mod session;
+mod detection;
 mod attempts;
 mod leases;
 mod leaving;

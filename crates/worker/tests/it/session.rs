@@ -39,7 +39,8 @@ async fn a_worker_says_who_it_is() {
     let hello = server.session().await.hello;
     assert_eq!((hello.worker.as_str(), hello.pool.as_str()), ("w", "gpu"));
     assert_eq!((hello.protocol, hello.slots, hello.rank), (proto::PROTOCOL, 3, -4));
-    let kind = v1::WorkerType { name: "train".to_owned(), execute_max: 2, detect_max: 0 };
+    let name = "train".to_owned();
+    let kind = v1::WorkerType { name, execute_max: 2, ..v1::WorkerType::default() };
     assert_eq!(hello.types, [kind]);
     assert_eq!(hello.has["os"].values, ["linux", "bsd"]);
     assert_eq!(hello.amounts["ram_mb"], 512);

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use proto::v1;
-use proto::v1::jobs_client::JobsClient;
 use tokio::task::JoinSet;
-use tonic::transport::Channel;
 
 use super::site::{NOOP, Site, done};
 use super::{Options, per_second};
 use crate::bench::machine::now;
+use crate::client::Jobs;
 use crate::print::Failure;
 
 /// Jobs in one request.
@@ -64,7 +63,7 @@ pub(crate) async fn together(site: &Site, n_jobs: u64) -> Result<f64, Failure> {
 }
 
 /// Submits jobs that do nothing, in full requests.
-async fn submit(jobs: &JobsClient<Channel>, n_jobs: u64) -> Result<Duration, Failure> {
+async fn submit(jobs: &Jobs, n_jobs: u64) -> Result<Duration, Failure> {
     let start = now();
     let mut submitters = JoinSet::new();
     for n in 0..SUBMITTERS {

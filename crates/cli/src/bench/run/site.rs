@@ -10,12 +10,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use proto::v1;
-use proto::v1::admin_client::AdminClient;
-use proto::v1::jobs_client::JobsClient;
-use tonic::transport::Channel;
 
 use crate::bench::machine::{now, resident_of};
-use crate::client::Target;
+use crate::client::{Admin, Jobs, Target};
 use crate::print::Failure;
 
 /// The type of jobs that do nothing.
@@ -51,8 +48,8 @@ pub(crate) struct Site {
     workers: Vec<Process>,
     scheduler: Process,
     target: Target,
-    pub(crate) jobs: JobsClient<Channel>,
-    admin: AdminClient<Channel>,
+    pub(crate) jobs: Jobs,
+    admin: Admin,
     /// How long each timed job took from its submission to its start, in nanoseconds.
     starts: (Sender<u64>, Receiver<u64>),
 }
@@ -61,7 +58,7 @@ impl Site {
     /// Starts a scheduler that keeps its data in `place`.
     pub(crate) async fn start(place: &Path) -> Result<Self, Failure> {
         let (scheduler, address) = scheduler("serve", place)?;
-        let target = Target { server: address };
+        let target = Target::at(address);
         let (jobs, admin) = (target.jobs().await?, target.admin().await?);
         Ok(Self { workers: Vec::new(), scheduler, target, jobs, admin, starts: channel() })
     }

@@ -6,8 +6,8 @@ use model::{
 };
 use proptest::prelude::*;
 use store::{
-    Amend, Claim, End, Error, Filter, Idempotency, LogChunk, NewJob, Repeat, Report, Session,
-    Setting, SettingKind, Start, Store, Stream, Submission,
+    Amend, Claim, End, Error, Filter, Idempotency, LogChunk, NewJob, Note, NotePage, Repeat,
+    Report, Session, Setting, SettingKind, Start, Store, Stream, Submission,
 };
 
 #[derive(Clone, Debug)]
@@ -42,7 +42,13 @@ pub(super) enum Request {
     Leave(Session),
     Set(Vec<Setting>),
     Jobs(Filter),
+    Lead(String, String, Millis),
+    Keep(String, u64),
+    Note(Vec<Note>),
+    Notes(NotePage),
     Forget(Millis, usize),
+    Notices(usize),
+    Told(Vec<u64>),
 }
 
 const LEASE: Millis = Millis(3_000);
@@ -94,6 +100,17 @@ impl Request {
             Self::Leave(session) => shown(store.leave(session.clone()).await),
             Self::Set(settings) => shown(store.set(settings.clone()).await),
             Self::Jobs(filter) => shown(store.jobs(filter.clone()).await),
+            Self::Lead(name, holder, length) => {
+                shown(store.lead(name.clone(), holder.clone(), *length).await)
+            }
+            Self::Keep(name, token) => {
+                let kept = shown(store.keep(name.clone(), *token, token.to_string()).await);
+                kept + &shown(store.leads(String::new()).await)
+            }
+            Self::Note(notes) => shown(store.note(notes.clone()).await),
+            Self::Notes(page) => shown(store.notes(page.clone()).await),
+            Self::Notices(max) => shown(store.notices(Retry::DEFAULT, *max).await),
+            Self::Told(notices) => shown(store.told(notices.clone()).await),
             Self::Forget(age, max) => shown(store.forget(store.now() - *age, *max).await),
         }
     }
@@ -147,7 +164,17 @@ fn rest() -> impl Strategy<Value = Request> {
         1 => session().prop_map(Request::Leave),
         1 => prop::collection::vec(setting(), 1..3).prop_map(Request::Set),
         1 => filter().prop_map(Request::Jobs),
+        1 => (word(), word(), 0..4_000_i64).prop_map(|(name, holder, ms)| {
+            Request::Lead(name, holder, Millis(ms))
+        }),
+        1 => (word(), 0..4_u64).prop_map(|(name, token)| Request::Keep(name, token)),
+        1 => prop::collection::vec(note(), 1..4).prop_map(Request::Note),
+        1 => (word(), key(), 0..4_usize).prop_map(|(topic, kind, max)| {
+            Request::Notes(NotePage { topic, kind, before: None, max })
+        }),
         2 => (0..9_000_i64, 0..5_usize).prop_map(|(ms, max)| Request::Forget(Millis(ms), max)),
+        2 => (0..4_usize).prop_map(Request::Notices),
+        1 => prop::collection::vec(0..12_u64, 0..3).prop_map(Request::Told),
     ]
 }
 
@@ -214,6 +241,7 @@ fn spec() -> impl Strategy<Value = Spec> {
             retry: Retry { attempts_max, ..Retry::DEFAULT },
             labels: label.into_iter().collect(),
             history_key: format!("{attempts_max}"),
+            webhook: (priority > 0).then(|| "https://a.example".to_owned()),
             ..Spec::new(TenantId::new("ignored"), kind)
         }
     })
@@ -300,6 +328,19 @@ fn setting() -> impl Strategy<Value = Setting> {
     (kind, key(), prop::option::of(Just("{}".to_owned()))).prop_map(|(kind, name, document)| {
         Setting { kind, name: name.unwrap_or_default(), document }
     })
+}
+
+fn word() -> impl Strategy<Value = String> {
+    prop::sample::select(vec!["a".to_owned(), "b".to_owned()])
+}
+
+fn note() -> impl Strategy<Value = Note> {
+    (word(), word(), key(), 1..3_usize, any::<bool>()).prop_map(
+        |(topic, kind, key, n_max, ages)| {
+            let document = format!("{kind} {n_max}");
+            Note { topic, kind, key: key.unwrap_or_default(), document, n_max, ages }
+        },
+    )
 }
 
 fn filter() -> impl Strategy<Value = Filter> {

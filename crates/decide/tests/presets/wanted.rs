@@ -1,0 +1,73 @@
+//! What whoever adds and removes workers is told.
+
+use decide::World;
+use model::{
+    Event, Job, JobId, JobType, Name, Preset, Tenant, TenantId, Timestamp, Worker, WorkerId,
+};
+
+const NOW: Timestamp = Timestamp(1_000_000);
+
+fn world() -> World {
+    World::new(Preset::Balanced.policy(), 0)
+}
+
+fn job(id: u64, tenant: &str, kind: &str) -> Job {
+    let kind = Some(Name::new(kind));
+    Job { kind, ..Job::new(JobId::number(id), TenantId::new(tenant), NOW) }
+}
+
+fn queue(world: &mut World, jobs: impl IntoIterator<Item = Job>) {
+    for job in jobs {
+        world.apply(Event::Queued(Box::new(job)));
+    }
+}
+
+/// Type, jobs, slots wanted and slots that fit, after a decision.
+fn wanted(world: &mut World) -> Vec<(String, u64, u64, u64)> {
+    world.decide(NOW);
+    let shown = |wanted: decide::Wanted| {
+        let kind = wanted.kind.map(|kind| kind.to_string()).unwrap_or_default();
+        (kind, wanted.n_jobs, wanted.slots_wanted, wanted.slots_fitting)
+    };
+    world.wanted().into_iter().map(shown).collect()
+}
+
+#[test]
+fn what_finds_no_free_slot_is_wanted_and_what_is_placed_is_not() {
+    let mut world = world();
+    let mut worker = Worker::new(WorkerId::new("w"));
+    (worker.slots, worker.types) = (2, vec![Name::new("a")]);
+    world.apply(Event::Joined(Box::new(worker)));
+    queue(&mut world, (1..=3).map(|id| job(id, "t", "a")));
+    queue(&mut world, (4..=5).map(|id| Job { slots: 4, ..job(id, "t", "b") }));
+    assert_eq!(wanted(&mut world), [("b".to_owned(), 2, 8, 0), ("a".to_owned(), 1, 1, 2)]);
+}
+
+#[test]
+fn what_a_limit_holds_back_is_not_wanted() {
+    let mut world = world();
+    let paused = Tenant { active: false, ..Tenant::new(TenantId::new("paused")) };
+    let few = Tenant { jobs_max: Some(2), ..Tenant::new(TenantId::new("few")) };
+    let rare = JobType { jobs_max: Some(1), ..JobType::new(Name::new("rare")) };
+    world.apply(Event::Tenant(paused));
+    world.apply(Event::Tenant(few));
+    world.apply(Event::Type(rare));
+    queue(&mut world, [job(1, "paused", "a")]);
+    queue(&mut world, (2..=5).map(|id| job(id, "few", "a")));
+    queue(&mut world, (6..=9).map(|id| job(id, "t", "rare")));
+    assert_eq!(wanted(&mut world), [("a".to_owned(), 2, 2, 0), ("rare".to_owned(), 1, 1, 0)]);
+}
+
+#[test]
+fn work_that_needs_different_things_is_told_apart() {
+    let mut world = world();
+    let needs = [(Name::new("gpu"), vec![Name::new("a100")])].into();
+    queue(&mut world, [Job { needs, ..job(1, "t", "a") }]);
+    let pool = || Some(Name::new("p"));
+    queue(&mut world, (2..=3).map(|id| Job { pool: pool(), ..job(id, "t", "a") }));
+    wanted(&mut world);
+    let all = world.wanted();
+    assert_eq!(all.len(), 2);
+    assert_eq!((all[0].pool.clone(), all[0].slots_wanted), (pool(), 2));
+    assert_eq!((all[1].needs.len(), all[1].slots_wanted), (1, 1));
+}

@@ -1,0 +1,110 @@
+//! Which moments of a recurring job are due.
+
+use model::{Millis, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// Moments that are walked through in one go.
+const WALK_MAX: usize = 100_000;
+
+/// What to do about moments that passed while nobody was there to see them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CatchUp {
+    /// Nothing: only what is due now counts.
+    None,
+    /// The last of them.
+    #[default]
+    One,
+    /// All of them, up to a limit: the latest.
+    All,
+}
+
+/// What is due.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// The moments for which there is to be a job, in order.
+    pub moments: Vec<Timestamp>,
+    /// Moments that are passed over.
+    pub n_skipped: usize,
+    /// Everything until here is dealt with.
+    pub until: Timestamp,
+}
+
+/// What is due in the time after `done` up to `now`. `next` tells the first moment after one.
+/// A moment that is more than `grace` ago was missed.
+pub fn missed(
+    (done, now): (Timestamp, Timestamp),
+    grace: Millis,
+    (catch_up, n_max): (CatchUp, usize),
+    next: impl Fn(Timestamp) -> Option<Timestamp>,
+) -> Due {
+    let keep_max = match catch_up {
+        CatchUp::None | CatchUp::One => 1,
+        CatchUp::All => n_max.max(1),
+    };
+    let mut due = Due { moments: Vec::new(), n_skipped: 0, until: done };
+    for _ in 0..WALK_MAX {
+        let Some(at) = next(due.until).filter(|at| *at <= now && *at > due.until) else { break };
+        due.until = at;
+        due.moments.push(at);
+        if due.moments.len() > keep_max {
+            due.moments.remove(0);
+            due.n_skipped += 1;
+        }
+    }
+    if catch_up == CatchUp::None {
+        let n_before = due.moments.len();
+        due.moments.retain(|at| now.since(*at) <= grace);
+        due.n_skipped += n_before - due.moments.len();
+    }
+    due
+}
+
+/// The first moment after `after` of those that are a multiple of `length` from `anchor`.
+pub fn every(anchor: Timestamp, length: Millis, after: Timestamp) -> Option<Timestamp> {
+    if length.0 <= 0 {
+        return None;
+    }
+    if after < anchor {
+        return Some(anchor);
+    }
+    let n_passed = (after.0 - anchor.0).div_euclid(length.0);
+    let at = length.0.checked_mul(n_passed + 1)?.checked_add(anchor.0)?;
+    Some(Timestamp(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GRACE: Millis = Millis(5);
+
+    fn due(done: i64, now: i64, catch_up: CatchUp) -> (Vec<i64>, usize, i64) {
+        let next = |after| every(Timestamp(0), Millis(10), after);
+        let times = (Timestamp(done), Timestamp(now));
+        let due = missed(times, GRACE, (catch_up, 3), next);
+        (due.moments.iter().map(|at| at.0).collect(), due.n_skipped, due.until.0)
+    }
+
+    #[test]
+    fn nothing_is_due_before_its_moment_and_nothing_twice() {
+        assert_eq!(due(10, 19, CatchUp::All), (vec![], 0, 10));
+        assert_eq!(due(10, 20, CatchUp::None), (vec![20], 0, 20));
+        assert_eq!(due(20, 20, CatchUp::All), (vec![], 0, 20));
+    }
+
+    #[test]
+    fn what_was_missed_is_caught_up_with_as_one_chooses() {
+        assert_eq!(due(10, 67, CatchUp::None), (vec![], 5, 60));
+        assert_eq!(due(10, 63, CatchUp::None), (vec![60], 4, 60));
+        assert_eq!(due(10, 67, CatchUp::One), (vec![60], 4, 60));
+        assert_eq!(due(10, 67, CatchUp::All), (vec![40, 50, 60], 2, 60));
+    }
+
+    #[test]
+    fn intervals_keep_their_beat() {
+        let next = |after| every(Timestamp(7), Millis(10), Timestamp(after)).unwrap().0;
+        assert_eq!([next(-50), next(7), next(16), next(17)], [7, 17, 17, 27]);
+        assert_eq!(every(Timestamp(0), Millis(0), Timestamp(0)), None);
+    }
+}

@@ -1,0 +1,7 @@
+//! What a lane promises.
+
+#![allow(clippy::unwrap_used, reason = "these are tests, also what is not in a test itself")]
+
+mod lane;
+mod sieve;
+mod descriptor;

@@ -1,0 +1,237 @@
+//! Work that workers find: lanes that this scheduler leads, driven over the workers' streams.
+//!
+//! What to do next is decided in the crate `detect`; here it is done.
+//!
+//! **Invariant:** a lane is changed by whoever leads it, and what it changed is in the store before
+//! a worker or a job hears of it.
+
+mod configure;
+mod lead;
+mod ask;
+mod propose;
+mod sweep;
+mod note;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+
+use ::detect::{Detector, Lane, Phase, Sieve, Step, Type, View};
+use model::{Millis, Name, Record, Timestamp, WorkerId};
+
+use crate::scheduler::Scheduler;
+use crate::timers::Timer;
+
+pub(crate) use configure::{Known, Published, TypeWords, check_context};
+pub(crate) use lead::PREFIX as LANE_PREFIX;
+pub(crate) use note::{Activity, KINDS, TOPIC as ACTIVITY_TOPIC, run_topic};
+pub(crate) use sweep::Looked;
+
+/// The jobs of a group are counted again this often, in case others saw them end.
+const LOOK_EVERY: Millis = Millis::from_secs(2);
+
+/// What is known of types, and the lanes that this scheduler leads.
+#[derive(Debug, Default)]
+pub(crate) struct Detection {
+    /// This scheduler, among those that may lead.
+    pub(crate) holder: String,
+    pub(crate) types: BTreeMap<String, Known>,
+    pub(crate) lanes: BTreeMap<String, Led>,
+    pub(crate) published: Published,
+    /// Something happened since the lanes were last looked at.
+    pub(crate) is_dirty: bool,
+    /// Lanes whose lead is being asked for.
+    asking: BTreeSet<String>,
+    /// Types that a worker was asked about.
+    describing: BTreeMap<String, WorkerId>,
+}
+
+/// A lane that this scheduler leads.
+#[derive(Debug)]
+pub(crate) struct Led {
+    token: u64,
+    until: Timestamp,
+    pub(crate) lane: Lane,
+    /// Something about it is on its way to the store: the answer goes on.
+    is_busy: bool,
+    /// It was changed and is not kept yet.
+    is_unkept: bool,
+    /// The worker that was told to look.
+    told: Option<WorkerId>,
+    sieve: Option<Sieve>,
+    /// Pages of proposals that are on their way to the store.
+    n_pages: usize,
+    /// How the detection ended, once all its pages are in the store.
+    ended: Option<Result<(), String>>,
+    n_unfinished: Option<usize>,
+    looked_at: Timestamp,
+}
+
+impl Led {
+    /// Whether this worker was told to look, for this run.
+    fn is_told(&self, worker: &WorkerId, run: &str) -> bool {
+        let is_run = self.lane.group.as_ref().is_some_and(|group| group.run == run);
+        is_run && self.told.as_ref() == Some(worker)
+    }
+
+    /// Whether the worker that was told still is the one that is to look.
+    fn is_looking(&self) -> bool {
+        let Some((group, told)) = self.lane.group.as_ref().zip(self.told.as_ref()) else {
+            return false;
+        };
+        let is_chosen = matches!(group.phase, Phase::Detecting { since_ms: Some(_), .. });
+        is_chosen && *told == WorkerId::new(&group.worker)
+    }
+}
+
+/// The group that jobs of a run are in.
+pub(crate) fn group_of(run: &str) -> String {
+    format!("detected/{run}")
+}
+
+impl Detection {
+    pub(crate) fn new() -> Self {
+        // A number that no other process has.
+        let drawn = RandomState::new().build_hasher().finish();
+        Self { holder: format!("scheduler-{drawn:016x}"), ..Self::default() }
+    }
+}
+
+impl Scheduler {
+    /// Takes every step that can be taken, in every lane that is led.
+    pub(crate) fn drive_lanes(&mut self, now: Timestamp) {
+        self.detection.is_dirty = false;
+        let names: Vec<String> = self.detection.lanes.keys().cloned().collect();
+        for name in names {
+            self.drive(&name, now);
+        }
+        self.seek_leads();
+    }
+
+    fn drive(&mut self, name: &str, now: Timestamp) {
+        let types = self.types_of(name);
+        loop {
+            let Some(led) = self.detection.lanes.get_mut(name) else { return };
+            // Whoever may have lost the lead does nothing until it knows.
+            if led.is_busy || now >= led.until {
+                return;
+            }
+            if led.is_unkept {
+                self.keep(name, Vec::new());
+                return;
+            }
+            if now.since(led.looked_at) >= LOOK_EVERY {
+                led.n_unfinished = None;
+            }
+            let (is_told, n_unfinished) = (led.is_looking(), led.n_unfinished);
+            let view = View { now, types: &types, is_told, n_unfinished };
+            let step = led.lane.step(name, &view);
+            self.stop_looking(name);
+            match step {
+                Step::Keep => {
+                    self.keep(name, Vec::new());
+                    return;
+                }
+                Step::Tell(worker) => self.tell_to_look(name, &WorkerId::new(&worker)),
+                Step::Look(sweep) => return self.look(name, sweep),
+                Step::Finish => return self.count_ends(name),
+                Step::Wait(at) => return self.wait_for(name, at),
+            }
+        }
+    }
+
+    fn wait_for(&mut self, name: &str, at: Option<Timestamp>) {
+        let Some(led) = self.detection.lanes.get(name) else { return };
+        let look_at = led.n_unfinished.map(|_| led.looked_at + LOOK_EVERY);
+        if let Some(at) = at.into_iter().chain(look_at).min() {
+            self.timers.set(at, Timer::Lane(name.to_owned()));
+        }
+    }
+
+    /// The types of a lane, with who can look for them.
+    fn types_of(&self, lane: &str) -> BTreeMap<String, Type> {
+        let known = self.detection.types.iter();
+        let known = known.filter(|(_, known)| known.descriptor.is_some());
+        let own = known.filter(|(_, known)| known.now.policy.lane == lane);
+        let kind = |(name, known): (&String, &Known)| {
+            let detectors = self.detectors(name);
+            (name.clone(), Type { policy: known.now.policy.clone(), detectors })
+        };
+        own.map(kind).collect()
+    }
+
+    /// Workers that can look for a type and are well.
+    pub(crate) fn detectors(&self, kind: &str) -> Vec<Detector> {
+        let name = Name::new(kind);
+        let mut detectors = Vec::new();
+        for (id, seat) in &self.fleet.seats {
+            let n_max = seat.detects.get(&name).copied().unwrap_or(0);
+            let worker = seat.worker(&self.closed);
+            if n_max == 0 || !worker.is_serving() {
+                continue;
+            }
+            let lanes = self.detection.lanes.values();
+            let n_told = lanes.filter(|led| led.told.as_ref() == Some(id)).count();
+            let n_all: u32 = seat.detects.values().fold(0, |sum, n| sum.saturating_add(*n));
+            let has_room = u32::try_from(n_told).is_ok_and(|n_told| n_told < n_all);
+            detectors.push(Detector { worker: id.to_string(), has_room });
+        }
+        detectors
+    }
+
+    /// A job came to its end: if it is one of a group, the group may be done.
+    pub(crate) fn group_job_ended(&mut self, record: &Record) {
+        let Some(group) = record.spec.group.as_deref() else { return };
+        let Some(run) = group.strip_prefix("detected/") else { return };
+        for led in self.detection.lanes.values_mut() {
+            if led.lane.group.as_ref().is_some_and(|group| group.run == run) {
+                led.n_unfinished = None;
+                self.detection.is_dirty = true;
+            }
+        }
+    }
+
+    /// Somebody wants a run of this type now: whether one is under way, or why there is none.
+    pub(crate) fn detect_now(&mut self, kind: &str) -> Result<bool, String> {
+        let Some(known) = self.detection.types.get(kind) else {
+            return Err(format!("no worker ever said that it can look for work of type `{kind}`"));
+        };
+        if !known.now.policy.is_enabled {
+            return Err(format!(
+                "type `{kind}` is not enabled; `maitre types set {kind} enabled=true` changes that"
+            ));
+        }
+        if self.detectors(kind).is_empty() {
+            return Err(format!("no worker that is well can look for work of type `{kind}` now"));
+        }
+        let lane = known.now.policy.lane.clone();
+        let Some(led) = self.detection.lanes.get_mut(&lane) else {
+            return Err(format!(
+                "another scheduler leads lane `{lane}`, or none does yet; ask it, or try again"
+            ));
+        };
+        led.lane.ask(kind);
+        led.is_unkept = true;
+        let group = led.lane.group.as_ref();
+        let is_running = group.is_some_and(|group| group.kind == kind);
+        self.detection.is_dirty = true;
+        let what = format!("asked for a run of `{kind}` now");
+        self.write_down(&Activity::by_operator("detection", kind, what));
+        Ok(is_running)
+    }
+
+    /// Calls off the run of a type; its name, if there is one.
+    pub(crate) fn cancel_run(&mut self, kind: &str) -> Option<String> {
+        let mut lanes = self.detection.lanes.values_mut();
+        let led =
+            lanes.find(|led| led.lane.group.as_ref().is_some_and(|group| group.kind == kind))?;
+        let run = led.lane.group.as_ref()?.run.clone();
+        if led.lane.cancel() {
+            led.is_unkept = true;
+            led.n_unfinished = None;
+        }
+        self.detection.is_dirty = true;
+        let what = format!("called off run {run} of `{kind}`");
+        self.write_down(&Activity::by_operator("group", kind, what));
+        Some(run)
+    }
+}

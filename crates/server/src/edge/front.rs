@@ -1,0 +1,63 @@
+//! What answers from the first moment on: whether there is life, and whether it is time to ask.
+
+use std::sync::{Arc, OnceLock};
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use store::Store;
+use tokio_util::sync::CancellationToken;
+use tonic::Status;
+use tower::ServiceExt as _;
+
+use super::guard::turned_away;
+use crate::health::Health;
+
+/// The outermost door. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Front {
+    /// Everything else, once the world is built.
+    pub(crate) inside: Arc<OnceLock<Router>>,
+    pub(crate) health: Health,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) stop: CancellationToken,
+}
+
+impl Front {
+    /// All that is answered.
+    pub(crate) fn router(self) -> Router {
+        Router::new()
+            .route("/healthz", get(|| async { "ok\n" }))
+            .route("/readyz", get(readyz))
+            .fallback(pass)
+            .with_state(self)
+    }
+
+    /// Why nobody should be sent here now.
+    fn not_ready(&self) -> Option<&'static str> {
+        if self.stop.is_cancelled() {
+            return Some("the scheduler is stopping");
+        }
+        if self.inside.get().is_none() {
+            return Some("the scheduler reads what it knows");
+        }
+        self.health.is_failing(self.store.now()).then_some("the store fails")
+    }
+}
+
+async fn readyz(State(front): State<Front>) -> Response {
+    match front.not_ready() {
+        None => "ready\n".into_response(),
+        Some(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")).into_response(),
+    }
+}
+
+async fn pass(State(front): State<Front>, request: Request) -> Response {
+    if let Some(inside) = front.inside.get() {
+        let response = inside.clone().oneshot(request).await;
+        return response.unwrap_or_else(|never| match never {});
+    }
+    turned_away(&request, &Status::unavailable("the scheduler reads what it knows; try again"))
+}

@@ -1,0 +1,60 @@
+//! The HTTP door.
+
+mod metrics;
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use serde_json::{Map, Value, json};
+
+use super::Door;
+use crate::status::Question;
+
+/// What is asked by HTTP. Who may ask it is in the table of `guard.rs`.
+pub(crate) fn router(door: Door) -> Router {
+    Router::new().route("/metrics", get(metrics)).route("/v1/demand", get(demand)).with_state(door)
+}
+
+async fn metrics(State(door): State<Door>) -> Response {
+    let measures = match door.ask(Question::Measures).await {
+        Ok(measures) => measures,
+        Err(status) => return unavailable(status.message()),
+    };
+    let text = metrics::page(*measures, &door);
+    ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response()
+}
+
+async fn demand(State(door): State<Door>) -> Response {
+    match door.ask(Question::Demand).await {
+        Ok(wanted) => {
+            let wanted: Vec<Value> = wanted.iter().map(as_json).collect();
+            Json(json!({ "wanted": wanted })).into_response()
+        }
+        Err(status) => unavailable(status.message()),
+    }
+}
+
+fn as_json(wanted: &decide::Wanted) -> Value {
+    let texts =
+        |names: &Vec<model::Name>| json!(names.iter().map(ToString::to_string).collect::<Vec<_>>());
+    let needs: Map<String, Value> =
+        wanted.needs.iter().map(|(key, names)| (key.to_string(), texts(names))).collect();
+    let amounts: Map<String, Value> =
+        wanted.amounts.iter().map(|(key, n)| (key.to_string(), json!(n))).collect();
+    json!({
+        "type": wanted.kind.as_ref().map(ToString::to_string),
+        "pool": wanted.pool.as_ref().map(ToString::to_string),
+        "needs": needs,
+        "slots": wanted.slots,
+        "amounts": amounts,
+        "jobs": wanted.n_jobs,
+        "slots_wanted": wanted.slots_wanted,
+        "slots_fitting": wanted.slots_fitting,
+    })
+}
+
+fn unavailable(error: &str) -> Response {
+    (StatusCode::SERVICE_UNAVAILABLE, Json(json!({ "error": error }))).into_response()
+}

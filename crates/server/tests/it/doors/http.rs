@@ -1,0 +1,155 @@
+//! What is asked by HTTP, on the same port.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use model::Millis;
+use proto::v1;
+use serde_json::Value;
+use server::Config;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::site::{Site, spec};
+
+impl Site {
+    /// The status and the body that a path is answered with.
+    async fn get(&self, path: &str, token: Option<&str>) -> (u16, String) {
+        let authority = self.url().split("://").last().expect("it is a URL").to_owned();
+        let mut stream = TcpStream::connect(&authority).await.expect("it listens");
+        let token = token.map(|token| format!("authorization: Bearer {token}\r\n"));
+        let token = token.unwrap_or_default();
+        let request =
+            format!("GET {path} HTTP/1.1\r\nhost: {authority}\r\n{token}connection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.expect("it listens");
+        let mut text = Vec::new();
+        let read = stream.read_to_end(&mut text);
+        tokio::time::timeout(Duration::from_mins(1), read)
+            .await
+            .expect("it ends")
+            .expect("it is read");
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let (head, body) = text.split_once("\r\n\r\n").expect("it has a head");
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+        (status.expect("it has a status"), unchunked(head, body))
+    }
+
+    async fn metrics(&self) -> BTreeMap<String, f64> {
+        let (status, body) = self.get("/metrics", None).await;
+        assert_eq!(status, 200, "{body}");
+        let lines = body.lines().filter(|line| !line.starts_with('#'));
+        let pair = |line: &str| {
+            let (name, value) = line.rsplit_once(' ')?;
+            Some((name.to_owned(), value.parse().ok()?))
+        };
+        lines.map(|line| pair(line).unwrap_or_else(|| panic!("{line}"))).collect()
+    }
+}
+
+fn unchunked(head: &str, body: &str) -> String {
+    if !head.to_ascii_lowercase().contains("transfer-encoding: chunked") {
+        return body.to_owned();
+    }
+    let (mut rest, mut whole) = (body, String::new());
+    while let Some((size, after)) = rest.split_once("\r\n") {
+        let size = usize::from_str_radix(size, 16).expect("a chunk has a size");
+        whole += &after[..size];
+        rest = after[size..].trim_start_matches("\r\n");
+    }
+    whole
+}
+
+#[tokio::test]
+async fn the_stages_are_counted_and_measured() {
+    let site = Site::start().await;
+    let mut worker = site.worker("w").await;
+    for _ in 0..3 {
+        let id = site.submit(v1::Spec { tenant: "acme".to_owned(), ..spec() }).await;
+        assert_eq!(worker.serve().await.job, id);
+        site.record_when(id, |record| record.state.is_terminal()).await;
+    }
+    let nothing = v1::SubmitRequest::default();
+    site.jobs.clone().submit(nothing).await.expect_err("there is nothing in it");
+    let needs = [("gpu".to_owned(), v1::Values { values: vec!["a100".to_owned()] })];
+    site.submit(v1::Spec { needs: needs.into(), slots: 2, ..spec() }).await;
+    site.turn().await;
+    let metrics = site.metrics().await;
+    for (name, value) in [
+        ("maitre_jobs_submitted_total", 4.0),
+        ("maitre_submissions_refused_total", 1.0),
+        ("maitre_claims_total{outcome=\"won\"}", 3.0),
+        ("maitre_claims_total{outcome=\"lost\"}", 0.0),
+        ("maitre_jobs_succeeded_total", 3.0),
+        ("maitre_leases_lost_total", 0.0),
+        ("maitre_job_wait_seconds_count{tenant=\"acme\",type=\"t\"}", 3.0),
+        ("maitre_job_run_seconds_count{tenant=\"acme\",type=\"t\"}", 3.0),
+        ("maitre_job_run_seconds_bucket{le=\"+Inf\",tenant=\"acme\",type=\"t\"}", 3.0),
+        ("maitre_jobs_queued{tenant=\"default\"}", 1.0),
+        ("maitre_slots{pool=\"default\",state=\"free\"}", 1.0),
+        ("maitre_slots{pool=\"default\",state=\"used\"}", 0.0),
+        ("maitre_workers_connected", 1.0),
+        ("maitre_slots_wanted{type=\"t\",pool=\"\",needs=\"gpu=a100\"}", 2.0),
+        ("maitre_jobs_unplaceable{type=\"t\",pool=\"\",needs=\"gpu=a100\"}", 1.0),
+        ("maitre_webhooks_total{outcome=\"delivered\"}", 0.0),
+    ] {
+        assert_eq!(metrics.get(name).copied(), Some(value), "{name} of {metrics:#?}");
+    }
+    assert!(metrics.contains_key("maitre_commit_seconds_count"), "{metrics:#?}");
+    let (status, demand) = site.get("/v1/demand", None).await;
+    let demand: Value = serde_json::from_str(&demand).expect("it is JSON");
+    assert_eq!(status, 200);
+    assert_eq!(demand["wanted"][0]["needs"]["gpu"][0], "a100", "{demand}");
+    assert_eq!(demand["wanted"][0]["slots_wanted"], 2, "{demand}");
+}
+
+#[tokio::test]
+async fn tenants_beyond_the_limit_share_one_series() {
+    let site = Site::with(Config { metrics_pairs_max: 2, ..Config::default() }).await;
+    for tenant in ["a", "b", "c", "d"] {
+        site.submit(v1::Spec { tenant: tenant.to_owned(), ..spec() }).await;
+    }
+    let metrics = site.metrics().await;
+    let queued: Vec<(&str, f64)> = metrics
+        .iter()
+        .filter(|(name, _)| name.starts_with("maitre_jobs_queued"))
+        .map(|(name, value)| (name.as_str(), *value))
+        .collect();
+    assert_eq!(queued.len(), 3, "{queued:?}");
+    assert!(queued.contains(&("maitre_jobs_queued{tenant=\"other\"}", 2.0)), "{queued:?}");
+}
+
+#[tokio::test]
+async fn what_is_about_all_tenants_needs_a_token_for_all() {
+    let site = Site::start().await;
+    let admin = site.admin_token().await;
+    let acme = admin.make("acme", &["tenant-admin"]).await.unwrap();
+    let read = admin.make("", &["read"]).await.unwrap();
+    for path in ["/metrics", "/v1/demand"] {
+        assert_eq!(site.get(path, None).await.0, 401);
+        assert_eq!(site.get(path, Some("wrong")).await.0, 401);
+        assert_eq!(site.get(path, Some(&acme)).await.0, 403);
+        assert_eq!(site.get(path, Some(&read)).await.0, 200);
+        assert_eq!(site.get(path, Some(&admin.secret)).await.0, 200);
+    }
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(site.get(path, None).await.0, 200);
+    }
+    assert_eq!(site.get("/nothing", None).await.0, 401);
+    assert_eq!(site.get("/nothing", Some(&read)).await.0, 403, "what nobody knows is for admins");
+    assert_eq!(site.get("/nothing", Some(&admin.secret)).await.0, 404);
+}
+
+#[tokio::test]
+async fn it_is_ready_once_the_world_is_built_and_while_the_store_answers() {
+    let mut site = Site::start().await;
+    assert_eq!(site.get("/readyz", None).await, (200, "ready\n".to_owned()));
+    site.store.fail("expired", 1, store::Error::Full { doing: "look" });
+    site.pass(Millis::from_secs(2)).await;
+    assert_eq!(site.get("/healthz", None).await.0, 200);
+    assert_eq!(site.get("/readyz", None).await, (503, "the store fails\n".to_owned()));
+    site.pass(Millis::from_secs(6)).await;
+    assert_eq!(site.get("/readyz", None).await.0, 200);
+    site.stop().await;
+    site.go().await;
+    assert_eq!(site.get("/readyz", None).await.0, 200);
+}

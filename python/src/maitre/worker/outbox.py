@@ -1,0 +1,245 @@
+"""What waits to be told to the server, and how much of it goes into the next batch.
+
+**Invariant:** everything in here is bounded, and nobody who puts something in waits for the
+network. Output that there is no room for is left out; a completion is kept until the server has
+it. Whoever calls holds the worker's lock.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from maitre.v1 import job_pb2
+from maitre.v1 import worker_pb2 as wire
+from maitre.worker.outcome import Key
+
+# Output of all attempts that waits to be sent.
+LOG_BYTES_QUEUED_MAX = 4 << 20
+# Accepts and refusals that wait to be sent. A server that causes more does not listen.
+ANSWERS_MAX = 10_000
+# Pages of proposals that wait to be sent.
+PAGES_MAX = 8
+# Where a batch ends. One message more may be in it: far below the 4 MiB that servers take.
+BATCH_BYTES_MAX = 512 << 10
+# Progress of one attempt is sent at most so often, in seconds.
+PROGRESS_EVERY = 1.0
+# Completions that the server has not acknowledged, and bytes in them. With more, no attempt is
+# accepted.
+COMPLETIONS_MAX = 1_000
+COMPLETION_BYTES_MAX = 64 << 20
+
+
+@dataclass
+class Kept:
+    """The end of an attempt, until the server acknowledges it."""
+
+    complete: wire.Complete
+    # The count of chunks of output that go before it.
+    after_logs: int
+    is_unsent: bool = True
+    sent_at: float | None = None
+
+
+@dataclass
+class Told:
+    """Progress of one attempt."""
+
+    waiting: job_pb2.Progress | None = None
+    sent_at: float | None = None
+
+
+@dataclass
+class Parcel:
+    """What goes out next."""
+
+    messages: list[wire.WorkerMessage] = field(default_factory=list)
+    n_bytes: int = 0
+    # When there is more, if nothing comes in before.
+    next_at: float | None = None
+    # The last message is the goodbye.
+    is_last: bool = False
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more fits."""
+        return self.n_bytes >= BATCH_BYTES_MAX
+
+
+class Outbox:
+    """What waits to be told. `wake` is called when there is something."""
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self._wake = wake
+        self.is_connected = False
+        self._heartbeat: wire.Heartbeat | None = None
+        self._answers: deque[wire.WorkerMessage] = deque()
+        self._pages: deque[wire.WorkerMessage] = deque()
+        self._progress: dict[Key, Told] = {}
+        self._logs: deque[wire.LogChunk] = deque()
+        self._log_bytes = 0
+        # Chunks that ever came in, and ever went out. A completion waits for the output before it.
+        self._logs_in = 0
+        self._logs_out = 0
+        self._kept: dict[Key, Kept] = {}
+        self._kept_bytes = 0
+        self._says_goodbye = False
+        self.is_goodbye_sent = False
+
+    def connected(self) -> None:
+        """A new session has begun: what the last one may not have delivered is sent again."""
+        self.is_connected = True
+        self._heartbeat = None
+        self._pages.clear()
+        for kept in self._kept.values():
+            kept.is_unsent = True
+        self._wake()
+
+    def disconnected(self) -> None:
+        """Nobody listens for now."""
+        self.is_connected = False
+        self._wake()
+
+    def heartbeat(self, heartbeat: wire.Heartbeat) -> None:
+        """The latest heartbeat; one that was not sent yet is replaced."""
+        self._heartbeat = heartbeat
+        self._wake()
+
+    def answer(self, answer: wire.WorkerMessage) -> bool:
+        """An accept, a refusal, or what else was asked for. `False` if there are too many."""
+        if len(self._answers) >= ANSWERS_MAX:
+            return False
+        self._answers.append(answer)
+        self._wake()
+        return True
+
+    def page(self, page: wire.WorkerMessage) -> None:
+        """Work that was found, or how a detection ended. Nobody wants it who is not there."""
+        if self.is_connected:
+            self._pages.append(page)
+            self._wake()
+
+    @property
+    def has_page_room(self) -> bool:
+        """Whether a page may come, or nobody is there to wait for."""
+        return not self.is_connected or len(self._pages) < PAGES_MAX
+
+    def progress(self, key: Key, progress: job_pb2.Progress) -> None:
+        """How far an attempt is."""
+        self._progress.setdefault(key, Told()).waiting = progress
+        self._wake()
+
+    def has_log_room(self, n_bytes: int) -> bool:
+        """Whether so much output fits."""
+        return self._log_bytes + n_bytes <= LOG_BYTES_QUEUED_MAX
+
+    def log(self, chunk: wire.LogChunk) -> None:
+        """Output of an attempt."""
+        self._log_bytes += len(chunk.bytes)
+        self._logs_in += 1
+        self._logs.append(chunk)
+        self._wake()
+
+    def complete(self, key: Key, complete: wire.Complete) -> None:
+        """An attempt ended: its completion is sent until it is acknowledged."""
+        self._drop(key)
+        self._kept[key] = Kept(complete, self._logs_in)
+        self._kept_bytes += _bytes_of(complete)
+        self._wake()
+
+    def forget(self, key: Key) -> None:
+        """The server has the completion, or does not want it."""
+        self._drop(key)
+        self._progress.pop(key, None)
+        self._wake()
+
+    def repeat(self, key: Key) -> bool:
+        """Sends a completion again now. `False`: there is none."""
+        kept = self._kept.get(key)
+        if kept is None:
+            return False
+        kept.is_unsent = True
+        self._wake()
+        return True
+
+    def repeat_older_than(self, age: float, now: float) -> None:
+        """Sends again what was sent so long ago and is not acknowledged."""
+        for kept in self._kept.values():
+            if kept.sent_at is not None and now - kept.sent_at >= age:
+                kept.is_unsent = True
+
+    @property
+    def unacknowledged(self) -> list[Key]:
+        """Attempts that ended and are not acknowledged."""
+        return list(self._kept)
+
+    @property
+    def has_completion_room(self) -> bool:
+        """Whether another attempt may be accepted."""
+        return len(self._kept) < COMPLETIONS_MAX and self._kept_bytes < COMPLETION_BYTES_MAX
+
+    def goodbye(self) -> None:
+        """Once everything else is sent, say goodbye."""
+        self._says_goodbye = True
+        self._wake()
+
+    def next(self, now: float) -> Parcel:
+        """Takes out what goes into the next batch, in the order of urgency: the heartbeat first,
+        and what an attempt said before its end."""
+        parcel = Parcel()
+        if self._heartbeat is not None:
+            parcel.messages.append(wire.WorkerMessage(heartbeat=self._heartbeat))
+            self._heartbeat = None
+        parcel.messages.extend(self._answers)
+        self._answers.clear()
+        while self._pages and not parcel.is_full:
+            page = self._pages.popleft()
+            parcel.n_bytes += page.ByteSize()
+            parcel.messages.append(page)
+        self._take_progress(parcel, now)
+        while self._logs and not parcel.is_full:
+            chunk = self._logs.popleft()
+            self._log_bytes -= len(chunk.bytes)
+            self._logs_out += 1
+            parcel.n_bytes += len(chunk.bytes)
+            parcel.messages.append(wire.WorkerMessage(log=chunk))
+        self._take_completions(parcel, now)
+        if parcel.is_full:
+            parcel.next_at = now
+        elif self._says_goodbye:
+            self.is_goodbye_sent = parcel.is_last = True
+            parcel.messages.append(wire.WorkerMessage(goodbye=wire.Goodbye()))
+        return parcel
+
+    def _take_progress(self, parcel: Parcel, now: float) -> None:
+        """Progress that is due, and when the next is. An attempt that ended does not wait."""
+        for key, told in self._progress.items():
+            if told.waiting is None:
+                continue
+            due_at = now if told.sent_at is None else told.sent_at + PROGRESS_EVERY
+            if due_at > now and key not in self._kept:
+                sooner = parcel.next_at is None or due_at < parcel.next_at
+                parcel.next_at = due_at if sooner else parcel.next_at
+                continue
+            report = wire.ProgressReport(attempt=key.ref, progress=told.waiting)
+            told.waiting, told.sent_at = None, now
+            parcel.messages.append(wire.WorkerMessage(progress=report))
+
+    def _take_completions(self, parcel: Parcel, now: float) -> None:
+        for kept in self._kept.values():
+            if parcel.is_full:
+                return
+            if kept.is_unsent and kept.after_logs <= self._logs_out:
+                kept.is_unsent, kept.sent_at = False, now
+                parcel.n_bytes += _bytes_of(kept.complete)
+                parcel.messages.append(wire.WorkerMessage(complete=kept.complete))
+
+    def _drop(self, key: Key) -> None:
+        kept = self._kept.pop(key, None)
+        if kept is not None:
+            self._kept_bytes -= _bytes_of(kept.complete)
+
+
+def _bytes_of(complete: wire.Complete) -> int:
+    return len(complete.error) + len(complete.result)
