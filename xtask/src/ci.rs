@@ -25,6 +25,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     for line in TOOLS {
         tool(root, line)?;
     }
+    step("postgres", || postgres(root))?;
     command(root, CLIPPY)?;
     tests(root)?;
     step("docs --check", || docs::check(root))
@@ -41,6 +42,24 @@ fn tests(root: &Path) -> Result<()> {
     } else {
         command(root, &["cargo", "test", "--workspace"])
     }
+}
+
+/// Tests bring their own Postgres, from the programs of an installed server: without them, it is
+/// installed, and if that does not work either, nothing is skipped.
+fn postgres(root: &Path) -> Result<()> {
+    if cluster::is_there() {
+        return Ok(());
+    }
+    let environment = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "--yes"];
+    let package = ["--no-install-recommends", "postgresql"];
+    println!("no Postgres server is installed; installing one");
+    // A list of packages that is old may do all the same.
+    drop(shell::run(root, &["apt-get", "update"]));
+    let installed = shell::run(root, &[&environment[..], &package[..]].concat());
+    if cluster::is_there() {
+        return Ok(());
+    }
+    installed.context(cluster::Error::NotInstalled)
 }
 
 fn tool(root: &Path, line: &[&str]) -> Result<()> {

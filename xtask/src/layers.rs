@@ -9,11 +9,12 @@ use crate::shell;
 
 /// Each crate with the crates of ours that it may depend on, in reading order.
 const ALLOWED: &[(&str, &[&str])] = &[
+    ("cluster", &[]),
     ("model", &[]),
     ("decide", &["model"]),
     ("snapshot", &["model"]),
     ("sim", &["model", "decide", "snapshot"]),
-    ("store", &["model"]),
+    ("store", &["model", "cluster"]),
     ("proto", &["model"]),
     ("detect", &["model"]),
     ("server", &["model", "decide", "snapshot", "store", "proto", "detect"]),
@@ -22,9 +23,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("seeds", &["model", "store", "proto", "server", "faults"]),
     (
         "cli",
-        &["model", "decide", "snapshot", "store", "proto", "server", "worker", "faults", "sim"],
+        &[
+            "model", "decide", "snapshot", "store", "proto", "server", "worker", "faults", "sim",
+            "cluster",
+        ],
     ),
-    ("xtask", &[]),
+    ("xtask", &["cluster"]),
 ];
 
 /// Crates that depend on nobody else's code, except in their tests.

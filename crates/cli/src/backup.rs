@@ -6,8 +6,8 @@ use clap::Args;
 use indicatif::HumanBytes;
 use serde_json::json;
 
+use crate::place::{DATABASE, MEMORY};
 use crate::print::{self, Failure};
-use crate::serve::{DATABASE, MEMORY};
 use crate::settings::Settings;
 
 /// Options of `maitre backup`.

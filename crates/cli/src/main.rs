@@ -3,6 +3,8 @@
 mod settings;
 mod config;
 mod serve;
+mod place;
+mod upkeep;
 mod work;
 mod client;
 mod spec;
@@ -127,6 +129,9 @@ enum Command {
     Token(token::Options),
     /// Copy everything that is kept, while the scheduler runs.
     Backup(backup::Options),
+    /// Look after what is kept.
+    #[command(subcommand)]
+    Store(upkeep::Upkeep),
     /// Write the live world down, for `maitre decide`.
     Snapshot,
     /// Decide on a snapshot, once: who runs where, and why the others wait.
@@ -202,6 +207,7 @@ fn run(command: &Command, target: &Target) -> Result<(), Failure> {
         Command::Settings(options) => wait(setting::list(options, target)),
         Command::Token(options) => token::run(options, target),
         Command::Backup(options) => backup::run(options),
+        Command::Store(upkeep) => wait(upkeep::run(upkeep)),
         Command::Snapshot => wait(setting::snapshot(target)),
         Command::Decide(options) => decide::run(options),
         Command::Simulate(options) => simulate::run(options),

@@ -1,27 +1,21 @@
 //! `maitre dev` and `maitre serve`: a scheduler, and for `dev` a worker beside it.
 
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use clap::Args;
 use server::{Config, Server};
-use store::{Options as StoreOptions, Sqlite, Store};
+use store::Options as StoreOptions;
 use tokio_util::sync::CancellationToken;
 
+use crate::place::Place;
 use crate::print::{self, Failure};
-use crate::settings::{All, Said, Settings};
+use crate::settings::{Said, Settings};
 use crate::spec::pairs;
 use crate::work;
-
-/// The database, in the data directory.
-pub(crate) const DATABASE: &str = "maitre.db";
-/// Who holds this open has the data directory.
-const LOCK: &str = "lock";
-/// A data directory of this name keeps everything in memory.
-pub(crate) const MEMORY: &str = ":memory:";
 
 /// Options of `maitre serve`.
 #[derive(Args, Clone)]
@@ -38,6 +32,10 @@ pub(crate) struct Options {
     /// Where jobs are kept; `:memory:` forgets them at the end.
     #[arg(long, value_name = "DIR")]
     data_dir: Option<String>,
+    /// A Postgres in which jobs are kept instead, alone or with other schedulers:
+    /// `postgres://user@host/database`.
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
     /// Workers give a sign of life this often.
     #[arg(long, value_name = "LENGTH")]
     heartbeat: Option<String>,
@@ -66,8 +64,9 @@ pub(crate) struct DevOptions {
 
 /// Runs a scheduler until it is told to stop.
 pub(crate) fn serve(options: &Options) -> Result<(), Failure> {
-    let All { config, data_dir } = options.settings()?.all;
-    run(config, &data_dir, |server, stop| async move {
+    let all = options.settings()?.all;
+    let place = Place::of(&all);
+    run(all.config, &place, |server, stop| async move {
         print::note(&format!("maitre listens on {}", server.address));
         ended(server.run(stop.cancelled_owned()).await)
     })
@@ -76,14 +75,15 @@ pub(crate) fn serve(options: &Options) -> Result<(), Failure> {
 /// Runs a scheduler and a worker that runs any command, until it is told to stop.
 pub(crate) fn dev(options: &DevOptions) -> Result<(), Failure> {
     let settings = options.serve.settings()?;
-    let All { config, data_dir } = settings.all;
+    let place = Place::of(&settings.all);
+    let config = settings.all.config;
     let section = options.work.over(settings.worker)?;
     let tls_cert = config.tls_cert.clone();
-    run(config, &data_dir.clone(), |server, stop| async move {
+    run(config, &place.clone(), |server, stop| async move {
         let address = server.address;
         let door = own_door(&server, tls_cert.as_deref())?;
         let (worker, name) = work::exec_worker(&door, section)?;
-        print::note(&welcome(address, &data_dir, &name));
+        print::note(&welcome(address, &place, &name));
         let working = CancellationToken::new();
         let work = tokio::spawn(report(worker.run(working.clone())));
         // The worker goes first: what it finishes on its way out is still written down.
@@ -131,17 +131,16 @@ fn failed(error: server::Error) -> Failure {
     }
 }
 
-fn welcome(address: SocketAddr, data_dir: &Path, worker: &str) -> String {
+fn welcome(address: SocketAddr, place: &Place, worker: &str) -> String {
     format!(
-        "maitre listens on {address}, keeps its data in {}, and has one worker, `{worker}`\n\
+        "maitre listens on {address}, keeps its data in {place}, and has one worker, `{worker}`\n\
          \n\
          in another terminal:\n\
          \x20 maitre run -- echo hello      runs a command and shows what it says\n\
          \x20 maitre submit -- sleep 5      puts a command into the queue\n\
          \x20 maitre jobs                   lists what became of them\n\
          \n\
-         Ctrl-C stops it; nothing is lost",
-        data_dir.display()
+         Ctrl-C stops it; nothing is lost"
     )
 }
 
@@ -151,6 +150,7 @@ impl Options {
         let own = [
             ("--listen", "listen", &self.listen),
             ("--data-dir", "data_dir", &self.data_dir),
+            ("--store", "store", &self.store),
             ("--heartbeat", "heartbeat", &self.heartbeat),
             ("--lease", "lease", &self.lease),
             ("--retention", "retention", &self.retention),
@@ -169,10 +169,10 @@ impl Options {
     }
 }
 
-/// Opens the data directory, starts a scheduler on it, and lets `body` run it.
+/// Opens the store, starts a scheduler on it, and lets `body` run it.
 fn run<F: Future<Output = Result<(), Failure>>>(
     config: Config,
-    data_dir: &Path,
+    place: &Place,
     body: impl FnOnce(Server, CancellationToken) -> F,
 ) -> Result<(), Failure> {
     logging();
@@ -183,13 +183,12 @@ fn run<F: Future<Output = Result<(), Failure>>>(
         patience: config.patience,
         ..StoreOptions::default()
     };
-    // Held until the very end: nobody else may open the data before the last write.
-    let (store, _lock) = open(data_dir, options)?;
-    let store = Arc::new(store);
     let runtime = crate::client::runtime()?;
+    // Held until the very end: nobody else may open the data before the last write.
+    let kept = runtime.block_on(place.open(options))?;
     runtime.block_on(async {
-        let shared: Arc<dyn Store> = Arc::<Sqlite>::clone(&store);
-        let server = server::start(config, shared).await.map_err(failed)?;
+        let store = Arc::clone(&kept.store);
+        let server = server::start(config, store).await.map_err(failed)?;
         let stop = CancellationToken::new();
         tokio::select! {
             ended = body(server, stop.clone()) => ended,
@@ -197,49 +196,8 @@ fn run<F: Future<Output = Result<(), Failure>>>(
         }
     })?;
     drop(runtime);
-    if let Some(store) = Arc::into_inner(store) {
-        store.close();
-    }
+    drop(kept);
     Ok(())
-}
-
-/// The store in `data_dir`, and the lock that says whose it is.
-pub(crate) fn open(
-    data_dir: &Path,
-    options: StoreOptions,
-) -> Result<(Sqlite, Option<File>), Failure> {
-    let unusable = |error: store::Error| Failure::Other(anyhow!(error).context("open the store"));
-    if data_dir == Path::new(MEMORY) {
-        return Ok((Sqlite::in_memory(options).map_err(unusable)?, None));
-    }
-    let lock = lock(data_dir)?;
-    let store = Sqlite::open(&data_dir.join(DATABASE), options).map_err(unusable)?;
-    Ok((store, Some(lock)))
-}
-
-/// Makes the directory if need be, and takes it.
-fn lock(data_dir: &Path) -> Result<File, Failure> {
-    let place = data_dir.display();
-    let make = || -> anyhow::Result<File> {
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(data_dir)?;
-        let path = data_dir.join(LOCK);
-        Ok(File::options().create(true).truncate(false).write(true).open(path)?)
-    };
-    let file = make().with_context(|| format!("could not use `{place}` as data directory"))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Failure::Input {
-            error: format!("another scheduler uses the data in `{place}`"),
-            hint: Some("stop it, or name another directory with `--data-dir`".to_owned()),
-        }),
-        Err(TryLockError::Error(error)) => {
-            Err(Failure::Other(anyhow!(error).context(format!("could not lock `{place}`"))))
-        }
-    }
 }
 
 /// Cancels `stop` at the first signal, and returns at the second: then nobody waits any longer.

@@ -7,11 +7,11 @@ use model::TenantId;
 use proto::v1;
 use serde_json::{Value, json};
 use server::{Grant, Scope, Token};
-use store::{Options as StoreOptions, Store};
+use store::Options as StoreOptions;
 
 use crate::client::{Target, refused, wait};
+use crate::place::Place;
 use crate::print::{self, Failure};
-use crate::serve;
 use crate::settings::Length;
 use crate::view;
 
@@ -119,7 +119,8 @@ impl Options {
     }
 
     async fn on_store(&self, data_dir: &Path) -> Result<(), Failure> {
-        let (store, _lock) = serve::open(data_dir, StoreOptions::default())?;
+        let kept = Place::Directory(data_dir.to_owned()).open(StoreOptions::default()).await?;
+        let store = &kept.store;
         let failed = |error: store::Error| Failure::Other(error.into());
         let settings = store.settings().await.map_err(failed)?;
         let known: Vec<Token> = settings.iter().filter_map(Token::kept).collect();

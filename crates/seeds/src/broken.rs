@@ -56,7 +56,7 @@ pub(crate) fn unguarded(claims: &[Claim], answers: Vec<Claimed>) -> Vec<Claimed>
                 }
                 Claimed::Won(record)
             }
-            Claimed::Won(_) | Claimed::Lost(_) => answer,
+            Claimed::Won(_) | Claimed::Lost(_) | Claimed::Refused(_) => answer,
         });
     }
     wins

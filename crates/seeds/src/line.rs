@@ -214,6 +214,7 @@ fn won(answer: &Claimed) -> String {
             format!("lost, it is {} at fence {}", record.state.name(), record.fence)
         }
         Claimed::Lost(None) => "lost, it is gone".to_owned(),
+        Claimed::Refused(limit) => format!("refused: {limit}"),
     }
 }
 

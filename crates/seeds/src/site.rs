@@ -62,7 +62,7 @@ impl Site {
     pub(crate) fn new(seed: u64, broken: Option<Broken>, trace: Trace) -> Self {
         let mut chance = Chance::new(seed);
         let time = Time::new();
-        let options = Options { clock: time.clock(), ..Options::default() };
+        let options = Options { clock: Some(time.clock()), ..Options::default() };
         let memory = Memory::new(options);
         at_once(memory.set(settings()));
         let wire = Arc::new(Wire::new(memory, time, broken, trace));

@@ -1,8 +1,8 @@
 //! 5. Complete: what workers say about their attempts, and what becomes of the jobs.
 
 use model::{
-    Ended as WorldEnded, Ending, Event, Eviction, JobId, Measured, Millis, Name, Progress, Record,
-    State, TenantId, Timestamp, WorkerId,
+    Ask, Ended as WorldEnded, Ending, Event, Eviction, Fixed, JobId, Measured, Millis, Name,
+    Progress, Record, State, TenantId, Timestamp, WorkerId,
 };
 use proto::v1;
 use proto::v1::server_message::Message;
@@ -23,6 +23,9 @@ pub(crate) struct Live {
     pub(crate) tenant: TenantId,
     pub(crate) kind: Name,
     pub(crate) slots: u32,
+    pub(crate) pool: Name,
+    pub(crate) cost: Fixed,
+    pub(crate) holds: Option<Ask>,
     pub(crate) claimed: Timestamp,
     /// It was put on its worker's stream, by this scheduler or by one before it.
     pub(crate) is_offered: bool,
@@ -55,6 +58,9 @@ impl Live {
             tenant: record.spec.tenant.clone(),
             kind: record.spec.kind.clone(),
             slots: record.spec.slots,
+            pool: current.pool.clone(),
+            cost: record.spec.cost,
+            holds: current.holds.clone(),
             claimed: current.claimed,
             is_offered: false,
             is_started: current.started.is_some(),
@@ -225,7 +231,7 @@ impl Scheduler {
         }
     }
 
-    fn settle(&mut self, end: &End, record: &Record, charged: model::Fixed) {
+    fn settle(&mut self, end: &End, record: &Record, charged: Fixed) {
         if let Some(live) = self.remove_live(&end.job).filter(|live| live.is_started) {
             let at = self.store.now();
             let told = (!live.is_start_told).then(|| live.change(&end.job, at, None));
@@ -271,12 +277,12 @@ impl Scheduler {
     }
 
     /// Forgets an attempt that the store does not know as current.
-    fn drop_live(&mut self, job: &JobId, number: u32) {
+    pub(crate) fn drop_live(&mut self, job: &JobId, number: u32) {
         if self.jobs.live(job).is_none_or(|live| live.number != number) {
             return;
         }
         self.remove_live(job);
-        let (cost, at) = (model::Fixed::ZERO, self.store.now());
+        let (cost, at) = (Fixed::ZERO, self.store.now());
         let ended = WorldEnded { job: job.clone(), cost, completed: false, at };
         self.world.apply(Event::Ended(ended));
     }
@@ -290,7 +296,7 @@ impl Scheduler {
         match self.ok(answer) {
             None => drop(self.refetch.insert(job)),
             Some(None) => self.withdraw(&job),
-            Some(Some(record)) if record.current.is_some() => self.adopt(&record),
+            Some(Some(record)) if record.current.is_some() => self.adopt_if_here(&record),
             Some(Some(record)) => self.enqueue(&record),
         }
     }

@@ -20,6 +20,9 @@ const RESCORE_EVERY: Millis = Millis::from_secs(5);
 /// Rules that look at the time are asked again this often, if jobs wait.
 const SWEEP_EVERY: Millis = Millis::from_secs(1);
 
+/// What tenants used is asked for at least so often, where several share a store.
+const USAGE_EVERY: Millis = Millis::from_secs(5);
+
 impl Scheduler {
     /// A timer's moment has come.
     pub(crate) fn fire(&mut self, timer: Timer, now: Timestamp) {
@@ -38,7 +41,10 @@ impl Scheduler {
             }
             Timer::Averages => {
                 self.average(now);
-                self.timers.set(now + self.config.averages_every, Timer::Averages);
+                let every = self.config.averages_every;
+                // What others are charged is only known by asking.
+                let every = if self.is_shared() { every.min(USAGE_EVERY) } else { every };
+                self.timers.set(now + every, Timer::Averages);
             }
             Timer::Rescore => {
                 self.inventories.rescore(&mut self.world);
@@ -53,6 +59,9 @@ impl Scheduler {
                 self.is_dirty |= self.world.n_queued() > 0;
                 self.timers.set(now + SWEEP_EVERY, Timer::Sweep);
             }
+            Timer::Meet => self.meet(now),
+            Timer::Look => self.look_now_and_then(now),
+            Timer::Due => self.want_look(),
             Timer::Leads => {
                 self.renew_leads();
                 self.lead_schedules();
@@ -104,7 +113,8 @@ impl Scheduler {
     /// Looks for workers that gave no sign of life.
     fn expire(&mut self, now: Timestamp) {
         self.silent_workers(now);
-        if self.are_leases_old {
+        // Where others renew too, whoever could not only waits before it judges.
+        if self.are_leases_old && !self.is_shared() {
             self.are_leases_old = false;
             let lease = self.config.lease;
             self.call(|store| {
@@ -124,6 +134,14 @@ impl Scheduler {
     pub(crate) fn expired(&mut self, answer: Result<Vec<Record>, store::Error>) {
         for record in self.ok(answer).into_iter().flatten() {
             let job = record.id.clone();
+            // One of those that share the store does it; if it does not, it is soon not one of
+            // them any more.
+            if self.is_others(&job) {
+                continue;
+            }
+            if self.is_shared() {
+                self.take_over(std::slice::from_ref(&record));
+            }
             let number = record.counts.attempts;
             let Some(live) = self.jobs.live(&job).filter(|live| live.number == number) else {
                 self.refetch.insert(job);
@@ -151,6 +169,7 @@ impl Scheduler {
                 self.world.apply(Event::Left(worker.clone()));
             }
         }
+        self.leave_elsewhere();
         self.n_names_used = self.world.n_names();
         self.counters.add("names_forgotten", 1);
     }

@@ -37,7 +37,9 @@ impl Scheduler {
             });
         }
         let now = self.store.now();
-        let hold = self.world.explain(job, now)?;
+        let Some(hold) = self.world.explain(job, now) else {
+            return self.is_shared().then(beyond_the_window);
+        };
         let ahead = self.world.ahead(job, now).and_then(|n| u64::try_from(n).ok());
         let wait = Wait {
             spec: &record.spec,
@@ -63,6 +65,17 @@ impl Scheduler {
         let pool = spec.pool.clone().or(kind);
         let slots = slots_that_fit(workers.iter(), spec, pool.as_ref());
         Pace { slots, mean: lately.or_else(of_its_own) }
+    }
+}
+
+/// Where several share a store, each sees the first jobs of each queue.
+fn beyond_the_window() -> Explained {
+    let detail = "others of its kind and tenant go before it, or another scheduler is about to \
+        claim it; this scheduler sees the first jobs of each queue";
+    Explained {
+        reason: model::Reason::Outranked.name().to_owned(),
+        detail: detail.to_owned(),
+        ..Explained::nothing()
     }
 }
 

@@ -54,7 +54,11 @@ fn n_bytes(message: &Message) -> usize {
         Message::Waiting(records) => records.iter().map(bytes_of_record).sum(),
         Message::Heard(_, heard) => heard.iter().map(bytes_of_word).sum(),
         Message::Gone(jobs) | Message::Cancelling(jobs) => 16 * jobs.len(),
-        Message::Set(_) | Message::Hello(_) | Message::Parted(_) | Message::Ask(_) => 0,
+        Message::Set(_)
+        | Message::Hello(_)
+        | Message::Parted(_)
+        | Message::Ask(_)
+        | Message::News(_) => 0,
     };
     OVERHEAD + brought
 }

@@ -35,6 +35,7 @@ mod detect;
 mod recur;
 mod stale;
 mod fleet;
+mod share;
 mod history;
 mod averages;
 mod estimate;

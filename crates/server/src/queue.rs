@@ -1,6 +1,8 @@
 //! 2. Queue: jobs that wait stand in the world, and nowhere twice.
 
-use model::{Ask, Attempt, Event, Job, JobId, Record, Spec, State, Timestamp};
+use model::{
+    Ask, Attempt, Event, Fixed, Job, JobId, Name, Record, Spec, State, TenantId, Timestamp,
+};
 
 use crate::history::Histories;
 use crate::scheduler::Scheduler;
@@ -13,40 +15,77 @@ const ROUNDS_MAX: u32 = 4;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) fence: u64,
+    pub(crate) tenant: TenantId,
+    pub(crate) kind: Name,
+    pub(crate) slots: u32,
+    pub(crate) cost: Fixed,
     /// What it will hold.
     pub(crate) ask: Option<Ask>,
     /// When it is no longer worth starting.
     pub(crate) start_before: Option<Timestamp>,
 }
 
+impl Seen {
+    fn of(record: &Record) -> Self {
+        let spec = &record.spec;
+        Self {
+            fence: record.fence,
+            tenant: spec.tenant.clone(),
+            kind: spec.kind.clone(),
+            slots: spec.slots,
+            cost: spec.cost,
+            ask: spec.resource.clone(),
+            start_before: spec.start_before,
+        }
+    }
+}
+
 impl Scheduler {
     /// Somebody says that a job waits. If it was changed before and is not known here, this may be
     /// old news: the store is asked.
     pub(crate) fn told(&mut self, record: &Record) {
-        if record.fence > 1 && self.jobs.seen(&record.id).is_none() {
+        if self.is_shared() {
+            // It stands in a queue of the store; if that is long, it is not among its first.
+            self.want_look();
+            if self.jobs.seen(&record.id).is_some() {
+                self.stand_in_line(record);
+            }
+        } else if record.fence > 1 && self.jobs.seen(&record.id).is_none() {
             self.refetch.insert(record.id.clone());
         } else {
             self.enqueue(record);
         }
     }
 
-    /// Takes in a job as it is now. What is older than what is known changes nothing.
+    /// Takes in a job as it is now, unless it is another scheduler's to claim.
     pub(crate) fn enqueue(&mut self, record: &Record) {
+        if self.is_others(&record.id) {
+            self.withdraw(&record.id);
+            self.want_look();
+        } else {
+            self.stand_in_line(record);
+        }
+    }
+
+    /// Takes in a job as it is now. What is older than what is known changes nothing.
+    pub(crate) fn stand_in_line(&mut self, record: &Record) {
         let job = &record.id;
         // A claim under way, or an attempt, knows better: its end brings the newest record.
         if self.jobs.is_placed(job) {
             return;
         }
         let known = self.jobs.seen(job).map_or(0, |seen| seen.fence);
-        if known > record.fence {
+        // A window brings what is known already again and again.
+        if known > record.fence || (self.is_shared() && known == record.fence) {
             return;
         }
         if record.state != State::Queued || record.on_hold {
             self.withdraw(job);
             return;
         }
-        let (ask, start_before) = (record.spec.resource.clone(), record.spec.start_before);
-        self.jobs.wait(job.clone(), Seen { fence: record.fence, ask, start_before });
+        let seen = Seen::of(record);
+        let start_before = seen.start_before;
+        self.jobs.wait(job.clone(), seen);
         if let Some(at) = start_before {
             self.timers.set(at, Timer::TooLate(job.clone()));
         }

@@ -10,6 +10,7 @@ use store::{Filter, SettingKind, Store};
 use crate::complete::Live;
 use crate::config::Config;
 use crate::queue::attempt_of;
+use crate::round::offer;
 use crate::scheduler::Scheduler;
 use crate::settings::understand;
 use crate::timers::Timer;
@@ -37,6 +38,7 @@ pub(crate) async fn recover(
             continue;
         }
         let is_policy = setting.kind == SettingKind::Policy;
+        scheduler.note_setting(&setting);
         match understand(&setting) {
             Ok(understood) => scheduler.set(understood),
             // A policy of another version must not keep the scheduler from starting.
@@ -56,20 +58,19 @@ pub(crate) async fn recover(
     runs.iter().rev().for_each(|run| scheduler.learn(run));
     scheduler.remember_hints().await?;
     scheduler.count_usage(store.usage(store.now() - config.usage_window).await?);
-    let mut after: Option<JobId> = None;
-    loop {
-        let records = store.look(after.take(), PAGE).await?;
-        let Some(last) = records.last() else { break };
-        after = Some(last.id.clone());
-        for record in &records {
-            scheduler.remember(record);
+    if scheduler.is_shared() {
+        // Others may be at work: what waits is looked at as a window, what runs comes with its
+        // worker, and leases are judged once everybody had the time to renew them here.
+        scheduler.renew_later();
+        scheduler.begin_sharing(store.now());
+    } else {
+        scheduler.remember_all(&*store).await?;
+        // Nobody could renew while there was no scheduler: silence until now proves nothing.
+        match store.renew_all(config.lease).await {
+            // Without room on the disk it is done as soon as there is some.
+            Err(store::Error::Full { .. }) => scheduler.renew_later(),
+            renewed => renewed?,
         }
-    }
-    // Nobody could renew while there was no scheduler: silence until now proves nothing.
-    match store.renew_all(config.lease).await {
-        // Without room on the disk it is done as soon as there is some.
-        Err(store::Error::Full { .. }) => scheduler.renew_later(),
-        renewed => renewed?,
     }
     tracing::info!(
         waiting = scheduler.world.n_queued(),
@@ -102,11 +103,60 @@ impl Scheduler {
         Ok(())
     }
 
+    async fn remember_all(&mut self, store: &dyn Store) -> Result<(), store::Error> {
+        let mut after: Option<JobId> = None;
+        loop {
+            let records = store.look(after.take(), PAGE).await?;
+            let Some(last) = records.last() else { return Ok(()) };
+            after = Some(last.id.clone());
+            for record in &records {
+                self.remember(record);
+            }
+        }
+    }
+
     fn remember(&mut self, record: &Record) {
         if record.current.is_some() {
             self.adopt(record);
         } else {
             self.enqueue(record);
+        }
+    }
+
+    /// Takes in an attempt if it is this scheduler's: where several share a store, its worker is
+    /// here.
+    pub(crate) fn adopt_if_here(&mut self, record: &Record) {
+        let worker = record.current.as_ref().map(|current| &current.worker);
+        let is_here = worker.is_some_and(|worker| self.fleet.seats.contains_key(worker));
+        if !self.is_shared() {
+            self.adopt(record);
+        } else if is_here && !self.jobs.is_placed(&record.id) {
+            self.adopt(record);
+            self.offer_again(record);
+        } else {
+            self.withdraw(&record.id);
+        }
+    }
+
+    /// The store was lost in the middle of a claim, and gave the job all the same: its worker was
+    /// never told.
+    fn offer_again(&mut self, record: &Record) {
+        let Some(live) = self.jobs.live(&record.id).filter(|live| !live.is_started) else { return };
+        let (at, stream) = (live.claimed + self.config.lease, self.fleet.stream_of(&live.worker));
+        self.timers.set(at.max(self.store.now()), Timer::Unaccepted(record.id.clone()));
+        if let Some(stream) = stream {
+            self.send(stream, offer(record.clone()));
+        }
+    }
+
+    /// Takes in what a worker has that came from another scheduler.
+    pub(crate) fn take_over(&mut self, held: &[Record]) {
+        for record in held {
+            let number = self.jobs.live(&record.id).map(|live| live.number);
+            if let Some(number) = number.filter(|number| *number < record.counts.attempts) {
+                self.drop_live(&record.id, number);
+            }
+            self.adopt(record);
         }
     }
 

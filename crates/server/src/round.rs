@@ -11,6 +11,7 @@ use store::{Claim, Claimed};
 
 use crate::complete::Live;
 use crate::scheduler::{Answer, Scheduler};
+use crate::share::Outcome;
 use crate::timers::Timer;
 
 /// A job that was placed, until the store has given it.
@@ -50,11 +51,14 @@ impl Scheduler {
         let seen = self.unsee(&placement.job)?;
         self.jobs.claim(placement.job.clone(), placement.worker.clone());
         let given = placement.resource.clone().map(Ask::Named);
+        let pool = self.fleet.pool_of(&placement.worker);
+        let holds = given.or_else(|| seen.ask.clone());
         Some(Claim {
-            holds: given.or(seen.ask),
+            limits: self.limits_of(&seen, &pool, holds.as_ref()),
+            holds,
             fence: seen.fence,
             why: why(&placement),
-            pool: self.fleet.pool_of(&placement.worker),
+            pool,
             job: placement.job,
             worker: placement.worker,
         })
@@ -83,10 +87,18 @@ impl Scheduler {
             match answer {
                 Claimed::Won(record) => {
                     self.counters.add("claims_won", 1);
+                    self.count_claim(Outcome::Won);
                     self.won(*record);
+                }
+                // The next look brings it back, and what others use is known by then.
+                Claimed::Refused(limit) => {
+                    tracing::debug!(job = %claim.job, limit, "a limit is used up elsewhere");
+                    self.counters.add("claims_refused", 1);
+                    self.take_back(&claim.job);
                 }
                 Claimed::Lost(record) => {
                     self.counters.add("claims_lost", 1);
+                    self.count_claim(Outcome::Lost);
                     self.take_back(&claim.job);
                     if let Some(record) = record {
                         self.enqueue(&record);

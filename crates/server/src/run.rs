@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use store::Store;
+use store::{News, Store};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
@@ -22,7 +22,7 @@ use crate::health::Health;
 use crate::inbox::{Envelope, Inbox};
 use crate::meters::Tolls;
 use crate::recover::recover;
-use crate::scheduler::Scheduler;
+use crate::scheduler::{Message, Scheduler};
 use crate::secret::Secret;
 use crate::task;
 use crate::tokens::{Grant, Scope, Token, Tokens};
@@ -102,6 +102,10 @@ pub async fn start(config: Config, store: Arc<dyn Store>) -> Result<Server, Erro
         is_built.cancel();
         stop.cancel();
     })?;
+    if let Some(shared) = store.shared() {
+        let inbox = built.door.scheduler.clone();
+        task::spawn("news", pass_on(shared.listen(), inbox));
+    }
     let (router, reporter) = router(built.door).await;
     let _ = inside.set(router);
     is_built.cancel();
@@ -123,6 +127,15 @@ pub async fn start(config: Config, store: Arc<dyn Store>) -> Result<Server, Erro
         grace: Duration::from_millis(config.shutdown_grace.0.unsigned_abs()),
         tokens,
     })
+}
+
+/// What other schedulers do goes to the owner of the world.
+async fn pass_on(mut news: mpsc::Receiver<News>, inbox: Inbox) {
+    while let Some(one) = news.recv().await {
+        if inbox.put(Message::News(one)).await.is_err() {
+            return;
+        }
+    }
 }
 
 /// What a scheduler is made of, before it runs.

@@ -9,7 +9,8 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use model::{Fixed, JobId, Millis, Record, TenantId, Timestamp};
 use store::{
-    Cancelled, Claimed, End, Ended, Refusal, Run, Session, Start, Store, Submitted, Usage,
+    Cancelled, Claimed, End, Ended, Meeting, News, Reach, Refusal, Run, Seen, Session, Setting,
+    Start, Store, Submitted, Usage,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -30,6 +31,7 @@ use crate::meters::Pairs;
 use crate::recur::Recurring;
 use crate::round::Claiming;
 use crate::settings::{Closed, Types, Understood};
+use crate::share::Sharing;
 use crate::status::Question;
 use crate::timers::{Timer, Timers};
 use crate::watch::{Change, Hub};
@@ -60,6 +62,8 @@ pub(crate) enum Message {
     Parted(StreamId),
     /// Somebody wants to know something.
     Ask(Question),
+    /// Another scheduler did something.
+    News(News),
 }
 
 /// What the store answered.
@@ -72,7 +76,8 @@ pub(crate) enum Answer {
     Noted(Result<Vec<bool>, store::Error>),
     Logged(Result<Vec<bool>, store::Error>),
     Completed(Vec<End>, Result<Vec<Ended>, store::Error>),
-    Joined(Box<Arrival>, Result<Session, store::Error>),
+    /// The session, and what the worker has of what others gave it.
+    Joined(Box<Arrival>, Result<(Session, Vec<Record>), store::Error>),
     Renewed(Vec<(StreamId, u64)>, Result<Vec<bool>, store::Error>),
     Expired(Result<Vec<Record>, store::Error>),
     GivenUp(Vec<JobId>, Result<Vec<Cancelled>, store::Error>),
@@ -92,6 +97,10 @@ pub(crate) enum Answer {
     /// An attempt that may be stale.
     Checked(JobId, Result<Option<Box<Record>>, store::Error>),
     RenewedAll(Result<(), store::Error>),
+    Window(Reach, Result<Seen, store::Error>),
+    Met(Result<Meeting, store::Error>),
+    CalledOff(Result<Vec<JobId>, store::Error>),
+    Settings(Result<Vec<Setting>, store::Error>),
 }
 
 /// The world, and what surrounds it.
@@ -117,6 +126,8 @@ pub(crate) struct Scheduler {
     pub(crate) calls: FuturesUnordered<BoxFuture<'static, Answer>>,
     /// Jobs whose record has to be read again, because what became of a request is not known.
     pub(crate) refetch: BTreeSet<JobId>,
+    /// What is known of others that share the store; `None`: nobody does.
+    pub(crate) sharing: Option<Sharing>,
     /// What types say, for those who take in jobs.
     pub(crate) types: watch::Sender<Arc<Types>>,
     pub(crate) budget_limit: Option<Fixed>,
@@ -151,6 +162,7 @@ pub(crate) struct Scheduler {
 impl Scheduler {
     pub(crate) fn new(config: Arc<Config>, store: Arc<dyn Store>, world: World, hub: Hub) -> Self {
         let started = store.now();
+        let sharing = store.shared().map(|_| Sharing::new());
         let mut timers = Timers::default();
         let pairs = Pairs::new(config.metrics_pairs_max);
         timers.set(started + config.expire_every, Timer::Expire);
@@ -175,6 +187,7 @@ impl Scheduler {
             outgoing: Outgoing::default(),
             calls: FuturesUnordered::new(),
             refetch: BTreeSet::new(),
+            sharing,
             types: watch::Sender::new(Arc::default()),
             budget_limit: None,
             settled: BTreeMap::new(),
@@ -247,6 +260,7 @@ impl Scheduler {
         self.flush_submissions();
         if !self.is_paused() {
             self.paused_until = None;
+            self.look_if_wanted();
             let is_time = self.world.wake_at().is_some_and(|at| at <= now);
             if self.is_dirty || is_time {
                 self.round(now);
@@ -284,6 +298,7 @@ impl Scheduler {
             Message::Heard(stream, heard) => self.hear(stream, heard),
             Message::Parted(stream) => self.part(stream),
             Message::Ask(question) => self.answer(question),
+            Message::News(news) => self.hear_news(news),
         }
     }
 
@@ -307,6 +322,10 @@ impl Scheduler {
             Answer::Used(answer) => self.used(answer),
             Answer::Forgotten(answer) => self.forgotten(answer),
             Answer::Left(answer) => drop(self.ok(answer)),
+            Answer::Window(reach, answer) => self.seen(reach, answer),
+            Answer::Met(answer) => self.met(answer),
+            Answer::CalledOff(answer) => self.calls_off(answer),
+            Answer::Settings(answer) => self.read_settings(answer),
             Answer::Lead(lane, answer) => self.lead(lane, answer),
             Answer::Kept(lane, answer) => self.kept(&lane, answer),
             Answer::TakenIn(lane, run, answer) => self.taken_in(&lane, &run, answer),

@@ -1,6 +1,6 @@
 //! Questions about the world, answered by its owner.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use decide::{TenantStatus, Wanted};
 use model::{Fixed, JobId, Record, Snapshot, Spec, Timestamp, WorkerId};
@@ -157,7 +157,14 @@ impl Scheduler {
             queued: count(n_queued),
             running: count(self.jobs.len() - n_queued),
             workers: count(self.fleet.n_connected()),
-            counters: self.counters.all().map(|(name, n)| (name.to_owned(), n)).collect(),
+            counters: self.counts(),
         }
+    }
+
+    /// What was counted; and, where schedulers share a store, how old what is known of others is.
+    fn counts(&self) -> HashMap<String, u64> {
+        let counted = self.counters.all().map(|(name, n)| (name.to_owned(), n));
+        let age = self.is_shared().then(|| ("others_known_ms".to_owned(), self.staleness_ms()));
+        counted.chain(age).collect()
     }
 }

@@ -25,6 +25,12 @@ pub(crate) enum Timer {
     Forget,
     /// Rules that look at the time may have changed their minds.
     Sweep,
+    /// Schedulers that share the store hear of each other.
+    Meet,
+    /// All queues of a shared store are looked at.
+    Look,
+    /// A job that waits for a moment comes to stand in a queue of a shared store.
+    Due,
     /// What this scheduler leads is prolonged.
     Leads,
     /// Attempts that nobody heard of are looked for.

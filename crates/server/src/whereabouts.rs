@@ -149,6 +149,20 @@ impl Jobs {
         slots.fold(0, u32::saturating_add)
     }
 
+    /// The jobs that wait.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &JobId> {
+        self.all.iter().filter_map(|(job, at)| match at {
+            Whereabouts::Waiting(_) => Some(job),
+            Whereabouts::Claiming { .. } | Whereabouts::Live(_) => None,
+        })
+    }
+
+    /// The jobs that workers have.
+    pub(crate) fn all_live(&self) -> impl Iterator<Item = &Live> {
+        let jobs = self.of_worker.values().flatten();
+        jobs.filter_map(|job| self.live(job))
+    }
+
     /// The jobs that workers have.
     pub(crate) fn live_jobs(&self) -> impl Iterator<Item = &JobId> {
         self.of_worker.values().flatten()

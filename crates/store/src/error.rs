@@ -13,6 +13,15 @@ pub enum Error {
         /// What the database said.
         cause: String,
     },
+    /// It may have been done, or not: the store was lost before it said so. Ask again in a way that
+    /// does no harm if it was.
+    #[error("the store was lost while trying to {doing}, which may be done or not: {cause}")]
+    Unknown {
+        /// What was asked, as a verb phrase.
+        doing: &'static str,
+        /// What happened to the connection.
+        cause: String,
+    },
     /// Nothing was changed, and nothing will be until there is room.
     #[error("the disk is full: could not {doing}")]
     Full {

@@ -148,6 +148,17 @@ pub struct Tally {
     pub n_jobs: u64,
 }
 
+/// What a look at all of a store found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// Jobs that are unfinished.
+    pub unfinished: u64,
+    /// Jobs that are done with.
+    pub finished: u64,
+    /// What does not agree, in words; empty if everything does.
+    pub problems: Vec<String>,
+}
+
 /// What a tenant used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Usage {

@@ -22,9 +22,14 @@ mod clock;
 mod number;
 mod minute;
 mod chunk;
+mod checksum;
 mod transition;
+mod document;
+mod plan;
 mod memory;
 mod sqlite;
+mod shared;
+mod postgres;
 pub mod conformance;
 
 use std::future::Future;
@@ -35,14 +40,17 @@ use model::{JobId, Millis, Record, Retry, Timestamp, WorkerId};
 pub use clock::{Clock, wall_clock};
 pub use commits::{Commits, Histogram};
 pub use error::{Error, Refusal};
-pub use kept::{Lead, Noted, Notice, Past, Run, Setting, SettingKind, Tally, Usage};
+pub use kept::{Checked, Lead, Noted, Notice, Past, Run, Setting, SettingKind, Tally, Usage};
 pub use memory::Memory;
 pub use options::Options;
+pub use postgres::Postgres;
 pub use request::{
-    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, Idempotency, LogChunk, LogPage,
-    NewJob, Note, NotePage, Repeat, Report, Revived, Session, Start, Stream, Submission, Submitted,
+    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, Idempotency, Limit, LogChunk,
+    LogPage, NewJob, Note, NotePage, Repeat, Report, Revived, Session, Spent, Start, Stream,
+    Submission, Submitted,
 };
-pub use sqlite::{Backup, Sqlite, backup};
+pub use shared::{Meeting, News, Peer, Reach, Seen, Shared, Window};
+pub use sqlite::{Backup, Sqlite, backup, check};
 pub use transition::submit as first_record;
 
 /// What a store's method returns: an answer, once it is durable.
@@ -177,6 +185,11 @@ pub trait Store: Send + Sync + 'static {
     /// and notes that age from before it, at most `max` jobs at a time. Answers how many jobs are
     /// forgotten.
     fn forget(&self, before: Timestamp, max: usize) -> Reply<'_, usize>;
+
+    /// What it can do if several schedulers share it; `None`: one has it to itself.
+    fn shared(&self) -> Option<&dyn Shared> {
+        None
+    }
 
     /// What its commits were like since it was opened. A store that does not count has none.
     fn commits(&self) -> Commits {

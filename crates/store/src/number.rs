@@ -11,6 +11,16 @@ pub(crate) fn of(id: &JobId) -> Option<i64> {
     i64::try_from(number).ok()
 }
 
+/// A count or a fence that SQL keeps with a sign.
+pub(crate) const fn size(number: i64) -> u64 {
+    number.unsigned_abs()
+}
+
+/// A count that SQL can hold; what is larger than anything real becomes the largest.
+pub(crate) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
 /// The id of the job with this number.
 pub(crate) fn id(number: i64) -> JobId {
     JobId::number(number.unsigned_abs())

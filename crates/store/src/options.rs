@@ -1,14 +1,14 @@
 //! What an operator may choose about a store.
 
-use model::{Patience, maxima};
+use model::{Patience, Timestamp, maxima};
 
 use crate::clock::{Clock, wall_clock};
 
 /// What an operator may choose about a store.
 #[derive(Clone)]
 pub struct Options {
-    /// Tells the time.
-    pub clock: Clock,
+    /// Tells the time; `None` means as the store does by itself.
+    pub clock: Option<Clock>,
     /// Bytes of output that are kept of one attempt.
     pub log_bytes_max: u64,
     /// Unfinished jobs, all tenants together.
@@ -21,12 +21,24 @@ pub struct Options {
     pub runs_max: usize,
 }
 
+impl Options {
+    /// What tells the time where the store has no clock of its own.
+    pub(crate) fn clock(&self) -> Clock {
+        self.clock.clone().unwrap_or_else(wall_clock)
+    }
+
+    /// The time, by that clock.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock()()
+    }
+}
+
 impl Default for Options {
     #[expect(clippy::as_conversions, reason = "a length always fits")]
     fn default() -> Self {
         let jobs_max = maxima::JOBS_MAX as u64;
         Self {
-            clock: wall_clock(),
+            clock: None,
             log_bytes_max: 1 << 20,
             jobs_max,
             tenant_jobs_max: jobs_max,

@@ -78,6 +78,31 @@ pub struct Claim {
     pub holds: Option<Ask>,
     /// Why there, as it is to be shown; kept with the attempt.
     pub why: String,
+    /// Limits that hold across schedulers. A store that one has to itself need not look at them:
+    /// that one has counted.
+    pub limits: Vec<Limit>,
+}
+
+/// Something that attempts use while they last, and that there is only so much of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// What it is called, the same for everybody.
+    pub name: String,
+    /// How much of it this attempt uses.
+    pub amount: i64,
+    /// How much there is.
+    pub max: i64,
+    /// What was charged counts too; `None`: only what is in use now does.
+    pub spent: Option<Spent>,
+}
+
+/// What was charged since a moment, in thousandths.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spent {
+    /// To whom; `None` means to all.
+    pub tenant: Option<TenantId>,
+    /// Since when, to the minute.
+    pub since: Timestamp,
 }
 
 /// What became of a claim.
@@ -87,6 +112,8 @@ pub enum Claimed {
     Won(Box<Record>),
     /// It was changed in between: here is what it is now, or `None` if it is finished or gone.
     Lost(Option<Box<Record>>),
+    /// It would exceed this limit; nothing is changed.
+    Refused(String),
 }
 
 /// A worker says that its attempt runs.

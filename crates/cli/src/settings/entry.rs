@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use server::Config;
 
 use super::value::Value;
+use crate::place::Place;
 
 /// What settings say together.
 #[derive(Clone, Debug)]
@@ -14,11 +15,13 @@ pub(crate) struct All {
     pub(crate) config: Config,
     /// Where jobs are kept.
     pub(crate) data_dir: PathBuf,
+    /// A Postgres in which they are kept instead.
+    pub(crate) store: Option<Place>,
 }
 
 impl Default for All {
     fn default() -> Self {
-        Self { config: Config::default(), data_dir: PathBuf::from("maitre-data") }
+        Self { config: Config::default(), data_dir: PathBuf::from("maitre-data"), store: None }
     }
 }
 
@@ -49,6 +52,7 @@ macro_rules! entries {
 entries! {
     listen = config.listen, "where to listen: gRPC and HTTP";
     data_dir = data_dir, "where jobs are kept";
+    store = store, "a Postgres in which they are kept instead";
     tls_cert = config.tls_cert, "certificate and those that vouch for it, PEM";
     tls_key = config.tls_key, "its key, PEM";
     insecure_plaintext = config.insecure_plaintext, "others may connect without TLS";

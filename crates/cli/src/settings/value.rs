@@ -8,6 +8,8 @@ use model::Millis;
 use serde::Deserialize;
 use server::Secret;
 
+use crate::place::Place;
+
 /// Something that a setting can say, the same in a file, in the environment and in a flag.
 pub(super) trait Value: Sized {
     /// The value, or the rest of a sentence that starts with the text.
@@ -85,6 +87,18 @@ impl Value for SocketAddr {
     fn read(text: &str) -> Result<Self, String> {
         let not = |_| format!("`{text}` is not an address and a port such as `{}`", super::ADDRESS);
         text.parse().map_err(not)
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+/// Without what is secret in it.
+impl Value for Place {
+    fn read(text: &str) -> Result<Self, String> {
+        let like = "it is like `postgres://user@host/database`";
+        Self::named(text).map_err(|_| like.to_owned())
     }
 
     fn show(&self) -> String {

@@ -12,5 +12,6 @@ mod lists;
 mod unprivileged;
 mod bulk;
 mod overview;
+mod shared;
 mod janitor;
 mod doors;

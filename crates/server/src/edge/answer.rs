@@ -13,6 +13,9 @@ pub(crate) fn invalid(invalid: &Invalid) -> Status {
 pub(crate) fn failed(error: &Error) -> Status {
     match error {
         Error::Unavailable { .. } => Status::unavailable(format!("{error}; nothing was changed")),
+        Error::Unknown { .. } => {
+            Status::unavailable(format!("{error}; ask again with the same idempotency key"))
+        }
         Error::Full { .. } => {
             Status::resource_exhausted(format!("{error}; nothing was changed; make room"))
         }

@@ -60,8 +60,12 @@ impl Door {
             if open.is_empty() {
                 break;
             }
-            let heard = tokio::time::timeout_at(deadline, ended(&mut listener, &open)).await;
-            let Ok(ended) = heard else { break };
+            let heard = tokio::time::timeout_at(self.until(deadline), ended(&mut listener, &open));
+            let ended = match heard.await {
+                Ok(ended) => ended,
+                Err(_) if Instant::now() >= deadline => break,
+                Err(_) => open,
+            };
             for record in records.iter_mut().filter(|record| ended.contains(&record.id)) {
                 *record = self.record(caller, record.id.as_number().unwrap_or_default()).await?;
             }
@@ -70,6 +74,15 @@ impl Door {
         // Whoever wants results asks for them one by one: a thousand do not fit into one answer.
         let jobs = records.into_iter().map(without_bytes).collect();
         Ok(v1::WaitResponse { jobs, all_final })
+    }
+
+    /// What other schedulers do is not heard here: where several share a store, it is looked at
+    /// now and then.
+    fn until(&self, deadline: Instant) -> Instant {
+        match self.store.shared() {
+            Some(_) => deadline.min(Instant::now() + LOOK_EVERY),
+            None => deadline,
+        }
     }
 
     /// Every change of jobs that pass the filter, as it happens.

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use futures_util::FutureExt as _;
-use model::{Ending, Name, Timestamp, WorkerId};
+use model::{Ending, Millis, Name, Record, Timestamp, WorkerId};
 use proto::v1;
 use proto::v1::server_message::Message;
-use store::Session;
+use store::{Session, Store};
 
 use super::Seat;
 use super::hear::{is_named, names};
@@ -37,7 +37,7 @@ impl Scheduler {
         let lease = self.config.lease;
         self.call(|store| {
             async move {
-                let answer = store.join(arrival.worker.id.clone(), lease).await;
+                let answer = let_in(&*store, &arrival.worker.id, lease).await;
                 Answer::Joined(arrival, answer)
             }
             .boxed()
@@ -45,10 +45,14 @@ impl Scheduler {
     }
 
     /// The worker has a session, unless a newer one of the same worker was quicker.
-    pub(crate) fn joined(&mut self, arrival: Arrival, answer: Result<Session, store::Error>) {
+    pub(crate) fn joined(
+        &mut self,
+        arrival: Arrival,
+        answer: Result<(Session, Vec<Record>), store::Error>,
+    ) {
         // Its stream may have ended in the meantime.
         let Some(early) = self.joining.remove(&arrival.stream) else { return };
-        let Some(session) = self.ok(answer) else {
+        let Some((session, held)) = self.ok(answer) else {
             let status = tonic::Status::unavailable("the store did not answer; try again");
             let _ = arrival.outbox.try_send(Err(status));
             return;
@@ -73,6 +77,11 @@ impl Scheduler {
         let protocol = arrival.protocol;
         let generation = session.generation;
         self.fleet.sit(stream, seat_of(arrival, session, learned, self.store.now()));
+        if !held.is_empty() {
+            // What it has is counted on a worker that the world knows.
+            self.seat_in_world(&worker);
+            self.take_over(&held);
+        }
         let stale = self.reconcile(&worker, &attempts, was_here);
         let welcome = self.welcome(protocol, generation, stale);
         self.send(stream, Message::Welcome(welcome));
@@ -131,6 +140,20 @@ impl Scheduler {
         let foreign = attempts.iter().filter(|attempt| !self.jobs.is_current(worker, **attempt));
         foreign.copied().collect()
     }
+}
+
+/// Gives a worker a session, and finds out what it has of what other schedulers gave it.
+async fn let_in(
+    store: &dyn Store,
+    worker: &WorkerId,
+    lease: Millis,
+) -> Result<(Session, Vec<Record>), store::Error> {
+    let session = store.join(worker.clone(), lease).await?;
+    let held = match store.shared() {
+        Some(shared) => shared.held(worker.clone()).await?,
+        None => Vec::new(),
+    };
+    Ok((session, held))
 }
 
 /// What a session is told whose place was taken: by the same process, which needs no telling, or by

@@ -29,6 +29,16 @@ impl Scheduler {
     }
 
     fn gone(&mut self, worker: &WorkerId) {
+        if self.is_shared() {
+            // It may have gone to another scheduler with all that it has. What it lost is found by
+            // its lease.
+            for job in self.jobs.of(worker) {
+                let live = self.jobs.live(&job).filter(|live| !live.is_ending);
+                if let Some(number) = live.map(|live| live.number) {
+                    self.drop_live(&job, number);
+                }
+            }
+        }
         self.fleet.leave(worker);
         self.inventories.left(worker);
         self.world.apply(Event::Left(worker.clone()));

@@ -51,7 +51,7 @@ impl Site {
     pub(crate) async fn sealed(config: Config, ca_pem: &str) -> Self {
         let time = Time::new();
         let options = Options {
-            clock: time.clock(),
+            clock: Some(time.clock()),
             log_bytes_max: config.limits.log_bytes_max,
             jobs_max: config.limits.jobs_max,
             tenant_jobs_max: config.limits.tenant_jobs_max,

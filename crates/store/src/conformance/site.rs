@@ -49,7 +49,7 @@ impl Default for Time {
 /// The options under which cases hold: small limits, so that they are met.
 pub fn options(time: &Time) -> Options {
     Options {
-        clock: time.clock(),
+        clock: Some(time.clock()),
         log_bytes_max: 100,
         jobs_max: 40,
         tenant_jobs_max: 30,
@@ -165,6 +165,7 @@ impl Site {
             job: record.id.clone(),
             fence: record.fence,
             worker: worker(name),
+            limits: Vec::new(),
             holds: None,
             pool: Name::new("p"),
             why: format!("{name} is free"),
@@ -178,7 +179,9 @@ impl Site {
         let record = self.get(record).await;
         match self.try_claim(&record, name).await {
             Claimed::Won(record) => *record,
-            Claimed::Lost(record) => panic!("the claim was lost: {record:?}"),
+            lost @ (Claimed::Lost(_) | Claimed::Refused(_)) => {
+                panic!("the claim was not won: {lost:?}")
+            }
         }
     }
 

@@ -12,7 +12,7 @@ mod notice;
 mod store;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use model::{Fixed, JobId, Name, Record, State, TenantId, Timestamp, WorkerId};
 
@@ -65,7 +65,7 @@ struct Lease {
 impl Memory {
     /// An empty store.
     pub fn new(options: Options) -> Self {
-        let clock = Steady::new(Arc::clone(&options.clock), Timestamp(0));
+        let clock = Steady::new(options.clock(), Timestamp(0));
         let state = World {
             options,
             next_job: 1,

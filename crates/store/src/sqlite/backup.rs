@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags};
 
 use super::{migrate, open};
-use crate::Error;
+use crate::{Checked, Error};
 
 /// What a copy holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,36 +55,57 @@ fn copy(from: &Path, part: &Path) -> Result<Backup, Error> {
     let target = part.display().to_string();
     source.execute("VACUUM INTO ?1", [&target]).map_err(|error| cannot(part, &error))?;
     drop(source);
-    check(part)
+    check_copy(part)
 }
 
 /// Reads the copy from its first page to its last.
-fn check(part: &Path) -> Result<Backup, Error> {
-    let damaged = |finding: &dyn std::fmt::Display| {
+fn check_copy(part: &Path) -> Result<Backup, Error> {
+    let damaged = |finding: String| {
         Error::Unusable(format!("the copy is not whole, and was removed: {finding}"))
     };
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let copy = Connection::open_with_flags(part, flags).map_err(|error| damaged(&error))?;
-    migrate::check(&copy, &part.display().to_string())?;
-    let found: String = copy
-        .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
-        .map_err(|error| damaged(&error))?;
-    if found != "ok" {
-        return Err(damaged(&found));
+    let Checked { unfinished, finished, problems } = check(part)?;
+    if let Some(problem) = problems.into_iter().next() {
+        return Err(damaged(problem));
     }
-    let orphans: i64 = copy
-        .query_row("SELECT count(*) FROM pragma_foreign_key_check", [], |row| row.get(0))
-        .map_err(|error| damaged(&error))?;
-    if orphans != 0 {
-        return Err(damaged(&format!("{orphans} rows name others that are not there")));
-    }
-    let count = |table: &str| {
-        let sql = format!("SELECT count(*) FROM {table}");
-        let n = copy.query_row(&sql, [], |row| row.get::<_, i64>(0));
-        n.map(i64::unsigned_abs).map_err(|error| damaged(&error))
-    };
     let bytes = fs::metadata(part).map_err(|error| cannot(part, &error))?.len();
-    Ok(Backup { bytes, unfinished: count("jobs")?, finished: count("finished")? })
+    Ok(Backup { bytes, unfinished, finished })
+}
+
+/// Reads the store in a file from its first page to its last, in use or not.
+pub fn check(path: &Path) -> Result<Checked, Error> {
+    let unreadable = |error: rusqlite::Error| {
+        Error::Unusable(format!("could not read `{}`: {error}", path.display()))
+    };
+    if !path.exists() {
+        return Err(Error::Unusable(format!("there is no store at `{}`", path.display())));
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(unreadable)?;
+    migrate::check(&connection, &path.display().to_string())?;
+    let mut problems = Vec::new();
+    let found =
+        connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0));
+    match found {
+        Ok(found) if found == "ok" => {}
+        Ok(found) => problems.push(found),
+        Err(error) => problems.push(error.to_string()),
+    }
+    let count = |sql: &str| {
+        let n = connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+        n.map(i64::unsigned_abs).map_err(unreadable)
+    };
+    if problems.is_empty() {
+        let orphans = count("SELECT count(*) FROM pragma_foreign_key_check")?;
+        if orphans != 0 {
+            problems.push(format!("{orphans} rows name others that are not there"));
+        }
+    }
+    if !problems.is_empty() {
+        return Ok(Checked { unfinished: 0, finished: 0, problems });
+    }
+    let (unfinished, finished) =
+        (count("SELECT count(*) FROM jobs")?, count("SELECT count(*) FROM finished")?);
+    Ok(Checked { unfinished, finished, problems })
 }
 
 fn cannot(path: &Path, error: &dyn std::fmt::Display) -> Error {

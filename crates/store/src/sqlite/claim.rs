@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use model::{Ask, WorkerId};
 use rusqlite::{CachedStatement, Result, params};
 
-use super::document;
 use super::fault::unreadable;
 use super::row;
 use super::writer::Desk;
-use crate::{Claim, Claimed, number, transition};
+use crate::{Claim, Claimed, document, number, transition};
 
 pub(super) fn claim(desk: &mut Desk, claims: Vec<Claim>) -> Result<Vec<Claimed>> {
     let now = desk.now();

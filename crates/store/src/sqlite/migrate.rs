@@ -3,7 +3,7 @@
 use model::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
-use crate::Error;
+use crate::{Error, checksum};
 
 /// Says that a file is ours: `MTRE`.
 pub(super) const APPLICATION_ID: i32 = 0x4D54_5245;
@@ -55,7 +55,7 @@ pub(super) fn check(connection: &Connection, path: &str) -> Result<(), Error> {
                 STEPS.len()
             )));
         };
-        if checksum != checksum_of(step.sql) {
+        if checksum != checksum::of(step.sql) {
             return Err(Error::Unusable(format!(
                 "`{path}` has another schema than this version under the same number ({number} \
                  `{name}`); nothing was changed"
@@ -83,7 +83,7 @@ pub(super) fn migrate(connection: &mut Connection, now: Timestamp) -> rusqlite::
             transaction.execute_batch(step.sql)?;
             transaction.execute(
                 "INSERT INTO migrations (number, name, checksum, at) VALUES (?1, ?2, ?3, ?4)",
-                params![number, step.name, checksum_of(step.sql), now.0],
+                params![number, step.name, checksum::of(step.sql), now.0],
             )?;
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         }
@@ -99,14 +99,6 @@ fn applied(connection: &Connection) -> rusqlite::Result<Vec<(i64, String, String
         .collect()
 }
 
-/// FNV-1a: finds accidents, which is all it is for.
-fn checksum_of(text: &str) -> String {
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    format!("{hash:016x}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,7 +108,7 @@ mod tests {
         let mut connection = Connection::open_in_memory().unwrap();
         connection.execute_batch(MIGRATIONS).unwrap();
         connection.execute_batch(STEPS[0].sql).unwrap();
-        let first = params![STEPS[0].name, checksum_of(STEPS[0].sql)];
+        let first = params![STEPS[0].name, checksum::of(STEPS[0].sql)];
         connection.execute("INSERT INTO migrations VALUES (1, ?1, ?2, 0)", first).unwrap();
         migrate(&mut connection, Timestamp(1)).unwrap();
         let pools: Vec<Option<String>> = connection
@@ -132,7 +124,7 @@ mod tests {
 
     #[test]
     fn released_steps_are_never_changed() {
-        let checksums: Vec<String> = STEPS.iter().map(|step| checksum_of(step.sql)).collect();
+        let checksums: Vec<String> = STEPS.iter().map(|step| checksum::of(step.sql)).collect();
         let released =
             ["041b90b6074261ef", "e917c09f9b3b4c39", "abbea6e8d3f6c7d5", "d0618342232ec226"];
         assert_eq!(checksums, released);

@@ -9,10 +9,9 @@ mod migrate;
 mod fault;
 mod writer;
 mod reader;
-mod document;
 mod row;
 mod submit;
-mod plan;
+mod known;
 mod claim;
 mod start;
 mod log;
@@ -46,7 +45,8 @@ use fault::Broken;
 use reader::Read;
 use writer::{CALLS_MAX, Call, Desk, Numbers, Writer};
 
-pub use backup::{Backup, backup};
+pub use backup::{Backup, backup, check};
+pub(crate) use open::to_read;
 
 /// A store in one `SQLite` file. When it is dropped, what has arrived is finished first.
 pub struct Sqlite {
@@ -72,7 +72,7 @@ impl Sqlite {
     /// Opens a file, or makes one. Refuses what is not ours, damaged, or newer, and leaves it as
     /// it is.
     pub fn open(path: &Path, options: Options) -> Result<Self, Error> {
-        let connection = open::file(path, (options.clock)())?;
+        let connection = open::file(path, options.now())?;
         let connections = [open::reader(path)?, open::reader(path)?];
         let mut store = Self::begin(connection, options)?;
         for connection in connections {
@@ -82,9 +82,10 @@ impl Sqlite {
     }
 
     /// Opens a file that is there, also while a scheduler works on it. What would write is refused.
+    #[expect(clippy::needless_pass_by_value, reason = "as all that open one")]
     pub fn open_to_read(path: &Path, options: Options) -> Result<Self, Error> {
-        let connection = open::to_read(path)?;
-        let clock = Arc::new(Steady::new(options.clock, Timestamp(0)));
+        let connection = to_read(path)?;
+        let clock = Arc::new(Steady::new(options.clock(), Timestamp(0)));
         let (numbers, broken) = (Arc::new(Numbers::from(1)), Broken::default());
         let commits = Arc::default();
         let (reads, threads) = (Vec::new(), Vec::new());
@@ -104,7 +105,7 @@ impl Sqlite {
 
     /// A store that is gone with the process.
     pub fn in_memory(options: Options) -> Result<Self, Error> {
-        let connection = open::memory((options.clock)())?;
+        let connection = open::memory(options.now())?;
         Self::begin(connection, options)
     }
 
@@ -132,7 +133,7 @@ impl Sqlite {
                 Ok((Timestamp(row.get(0)?), row.get(1)?))
             })
             .map_err(cannot)?;
-        let clock = Arc::new(Steady::new(Arc::clone(&options.clock), latest));
+        let clock = Arc::new(Steady::new(options.clock(), latest));
         let numbers = Arc::new(Numbers::from(next_job));
         let (calls, receiver) = mpsc::channel(CALLS_MAX);
         let broken = Broken::default();

@@ -62,7 +62,7 @@ pub(super) fn reader(path: &Path) -> Result<Connection, Error> {
 }
 
 /// A connection that cannot write, to a file that must be there, be ours, and be up to date.
-pub(super) fn to_read(path: &Path) -> Result<Connection, Error> {
+pub(crate) fn to_read(path: &Path) -> Result<Connection, Error> {
     check_version()?;
     let connection = reader(path)?;
     migrate::check(&connection, &path.display().to_string())?;

@@ -4,7 +4,8 @@ use model::{JobId, State};
 use rusqlite::Result;
 
 use super::writer::Desk;
-use super::{plan, row, submit};
+use super::{row, submit};
+use crate::plan::Known as _;
 use crate::{Revived, number, transition};
 
 pub(super) fn revive(desk: &mut Desk, jobs: &[JobId]) -> Result<Vec<Revived>> {
@@ -26,7 +27,7 @@ fn one(desk: &mut Desk, id: &JobId) -> Result<Revived> {
     }
     if let Some(key) = record.spec.dedupe_key.as_deref() {
         let tenant = record.spec.tenant.to_string();
-        let holder = plan::holder(&desk.connection, &tenant, (&record.spec.kind, key))?;
+        let holder = desk.connection.holder(&tenant, (&record.spec.kind, key))?;
         if let Some(holder) = holder {
             return Ok(Revived::Taken(number::id(holder)));
         }

@@ -7,9 +7,8 @@ use model::{
 };
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Result, Row, params};
 
-use super::document;
 use super::fault::unreadable;
-use crate::number;
+use crate::{document, number};
 
 /// The columns of an unfinished job, in the order in which [`read`] wants them.
 macro_rules! jobs_columns {

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use model::{Cause, Record, State, TenantId, Timestamp};
+use model::{Record, TenantId};
 use rusqlite::{Connection, OptionalExtension as _, Result, params};
 
 use super::fault::unreadable;
-use super::plan::{self, Place, plan};
 use super::writer::Desk;
 use super::{notice, row};
+use crate::plan::{self, Place, begin, plan};
 use crate::{Idempotency, NewJob, Refusal, Repeat, Submission, Submitted, number, transition};
 
 pub(super) fn submit(
@@ -33,10 +33,9 @@ pub(super) fn submit(
     if let Some(refusal) = full(desk, &tenant, n_new) {
         return Ok(Err(refusal));
     }
-    let is_same = |place: &&Place| matches!(place, Place::Same { .. });
-    let n_numbers = places.len() - places.iter().filter(is_same).count();
     let first = first.as_ref().and_then(number::of);
-    plan::number(&mut places, first.unwrap_or_else(|| desk.numbers.take(n_numbers)));
+    let first = first.unwrap_or_else(|| desk.numbers.take(plan::n_new(&places)));
+    plan::number(&mut places, |n| first.saturating_add_unsigned(u64::try_from(n).unwrap_or(0)));
     if let Some(idempotency) = &idempotency {
         remember(&desk.connection, &tenant_name, idempotency, &places)?;
     }
@@ -163,22 +162,6 @@ fn write(desk: &mut Desk, jobs: Vec<NewJob>, places: &[Place]) -> Result<Submitt
         jobs.extend(places.iter().filter_map(|place| records.get(&place.id()).cloned()));
     }
     Ok(Submitted { jobs, is_new, changed })
-}
-
-fn begin(job: NewJob, place: &Place, now: Timestamp) -> Record {
-    match place {
-        Place::New { id, blockers } => {
-            let n_blockers = u32::try_from(blockers.len()).unwrap_or(u32::MAX);
-            let mut record = transition::submit(number::id(*id), job.spec, n_blockers, now);
-            record.on_hold = job.on_hold;
-            record
-        }
-        Place::Over { id } | Place::Same { id } => {
-            let mut record = transition::submit(number::id(*id), job.spec, 0, now);
-            transition::finish(&mut record, State::Cancelled, Some(Cause::Dependency), now);
-            record
-        }
-    }
 }
 
 fn insert(desk: &mut Desk, draft: &Draft, places: &[Place]) -> Result<()> {

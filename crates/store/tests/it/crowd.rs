@@ -63,6 +63,7 @@ fn of_many_who_claim_a_job_one_wins() {
                 job: record.id.clone(),
                 fence: record.fence,
                 worker: WorkerId::new(&format!("worker {caller}")),
+                limits: Vec::new(),
                 holds: None,
                 pool: model::Name::new("p"),
                 why: String::new(),

@@ -41,6 +41,7 @@ async fn one(store: &Sqlite) {
         job: records[0].id.clone(),
         fence: records[0].fence,
         worker: WorkerId::new("w"),
+        limits: Vec::new(),
         holds: None,
         pool: model::Name::new("p"),
         why: String::new(),

@@ -11,5 +11,7 @@ mod refused;
 mod full;
 mod killed;
 mod torn;
+mod moved;
+mod postgres;
 mod place;
 mod submit;

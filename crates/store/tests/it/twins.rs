@@ -6,12 +6,14 @@ mod invariants;
 
 use std::fmt::Debug;
 
+use cluster::Database;
 use model::{JobId, Millis, Record};
 use proptest::prelude::*;
 use store::conformance::{Time, options};
-use store::{Filter, LogPage, Memory, Options, Sqlite, Store};
+use store::{Filter, LogPage, Memory, Options, Postgres, Sqlite, Store};
 
 use crate::place::Place;
+use crate::postgres;
 use invariants::Watch;
 use operation::{Operation, operation};
 
@@ -28,8 +30,35 @@ proptest! {
     #[test]
     fn sqlite_answers_as_memory_does(operations in prop::collection::vec(operation(), 1..80)) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(Twins::new().live(operations));
+        let time = Time::new();
+        let place = Place::quick();
+        let store = Some(Sqlite::open(&place.file(), few(&time)).unwrap());
+        let other = Other::Sqlite { place, store };
+        runtime.block_on(Twins::new(time, other).live(operations));
     }
+}
+
+#[test]
+fn postgres_answers_as_memory_does() {
+    let (database, runtime) = (postgres::database(), postgres::runtime());
+    let config = ProptestConfig {
+        // Every question goes over a connection: fewer of them say as much.
+        cases: n_cases().div_ceil(4),
+        max_shrink_iters: 500,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    let mut runner = proptest::test_runner::TestRunner::new(config);
+    let lives = prop::collection::vec(operation(), 1..60);
+    let lived = runner.run(&lives, |operations| {
+        let time = Time::new();
+        let store = runtime.block_on(postgres::open(&database, few(&time)));
+        postgres::wipe(&database);
+        let other = Other::Postgres { database: &database, store: Box::new(store) };
+        runtime.block_on(Twins::new(time, other).live(operations));
+        Ok(())
+    });
+    lived.unwrap_or_else(|error| panic!("{error}"));
 }
 
 fn n_cases() -> u32 {
@@ -37,21 +66,51 @@ fn n_cases() -> u32 {
     asked.and_then(|asked| asked.parse().ok()).unwrap_or(100)
 }
 
-struct Twins {
-    time: Time,
-    place: Place,
-    memory: Memory,
+/// The store that is compared with the one in memory.
+enum Other<'d> {
     /// `None` only while it is being opened again.
-    sqlite: Option<Sqlite>,
+    Sqlite {
+        place: Place,
+        store: Option<Sqlite>,
+    },
+    Postgres {
+        database: &'d Database,
+        store: Box<Postgres>,
+    },
+}
+
+impl Other<'_> {
+    fn store(&self) -> &dyn Store {
+        match self {
+            Self::Sqlite { store, .. } => store.as_ref().unwrap(),
+            Self::Postgres { store, .. } => &**store,
+        }
+    }
+
+    async fn reopen(&mut self, time: &Time) {
+        match self {
+            Self::Sqlite { place, store } => {
+                *store = None;
+                *store = Some(Sqlite::open(&place.file(), few(time)).unwrap());
+            }
+            Self::Postgres { database, store } => {
+                **store = postgres::open(database, few(time)).await;
+            }
+        }
+    }
+}
+
+struct Twins<'d> {
+    time: Time,
+    memory: Memory,
+    other: Other<'d>,
     watch: Watch,
 }
 
-impl Twins {
-    fn new() -> Self {
-        let (time, place) = (Time::new(), Place::quick());
+impl<'d> Twins<'d> {
+    fn new(time: Time, other: Other<'d>) -> Self {
         let memory = Memory::new(few(&time));
-        let sqlite = Some(Sqlite::open(&place.file(), few(&time)).unwrap());
-        Self { time, place, memory, sqlite, watch: Watch::default() }
+        Self { time, memory, other, watch: Watch::default() }
     }
 
     async fn live(mut self, operations: Vec<Operation>) {
@@ -59,7 +118,7 @@ impl Twins {
             self.tell(&operation).await;
             self.compare().await;
         }
-        self.reopen();
+        self.other.reopen(&self.time).await;
         self.compare().await;
         self.compare_the_rest().await;
     }
@@ -67,54 +126,51 @@ impl Twins {
     async fn tell(&mut self, operation: &Operation) {
         match operation {
             Operation::Pass(length) => self.time.pass(*length),
-            Operation::Reopen => self.reopen(),
+            Operation::Reopen => self.other.reopen(&self.time).await,
             Operation::Tell(request) => {
-                let sqlite = self.sqlite.as_ref().unwrap();
-                let answers = (request.ask(&self.memory).await, request.ask(sqlite).await);
+                let other = self.other.store();
+                let answers = (request.ask(&self.memory).await, request.ask(other).await);
                 same(&answers.0, &answers.1, operation);
             }
         }
     }
 
-    fn reopen(&mut self) {
-        self.sqlite = None;
-        self.sqlite = Some(Sqlite::open(&self.place.file(), few(&self.time)).unwrap());
-    }
-
     /// What is asked all the time.
     async fn compare(&mut self) {
-        let sqlite = self.sqlite.as_ref().unwrap();
+        let other = self.other.store();
         let all = Filter { max: usize::MAX, ..Filter::default() };
         let jobs: Vec<Record> = self.memory.jobs(all.clone()).await.unwrap();
-        same(&jobs, &sqlite.jobs(all).await.unwrap(), "all jobs");
+        same(&jobs, &other.jobs(all).await.unwrap(), "all jobs");
         let look = self.memory.look(None, usize::MAX).await.unwrap();
-        same(&look, &sqlite.look(None, usize::MAX).await.unwrap(), "look");
+        same(&look, &other.look(None, usize::MAX).await.unwrap(), "look");
         let expired = self.memory.expired(99).await.unwrap();
-        same(&expired, &sqlite.expired(99).await.unwrap(), "expired");
+        same(&expired, &other.expired(99).await.unwrap(), "expired");
         assert!(look.iter().all(|record| !record.state.is_terminal()));
-        self.watch.check(&jobs, &self.place.file());
+        if let Other::Sqlite { place, .. } = &self.other {
+            self.watch.check(&jobs, &place.file());
+        }
     }
 
     /// What is asked now and then.
     async fn compare_the_rest(&self) {
-        let (memory, sqlite) = (&self.memory, self.sqlite.as_ref().unwrap());
+        let (memory, other) = (&self.memory, self.other.store());
         let since = self.time.now() - Millis(200_000);
-        same(&memory.usage(since).await.unwrap(), &sqlite.usage(since).await.unwrap(), "usage");
-        same(&memory.runs(since, 9).await.unwrap(), &sqlite.runs(since, 9).await.unwrap(), "runs");
-        let settings = (memory.settings().await.unwrap(), sqlite.settings().await.unwrap());
+        same(&memory.usage(since).await.unwrap(), &other.usage(since).await.unwrap(), "usage");
+        same(&memory.runs(since, 9).await.unwrap(), &other.runs(since, 9).await.unwrap(), "runs");
+        let settings = (memory.settings().await.unwrap(), other.settings().await.unwrap());
         same(&settings.0, &settings.1, "settings");
         let retry = model::Retry::DEFAULT;
-        let notices = (memory.notices(retry, 99).await, sqlite.notices(retry, 99).await);
+        let notices = (memory.notices(retry, 99).await, other.notices(retry, 99).await);
         same(&notices.0.unwrap(), &notices.1.unwrap(), "notices");
         for number in 0..60 {
             let id = JobId::number(number);
             let job = memory.job(id.clone()).await.unwrap();
-            same(&job, &sqlite.job(id.clone()).await.unwrap(), "job");
+            same(&job, &other.job(id.clone()).await.unwrap(), "job");
             let pasts = memory.attempts(id.clone()).await.unwrap();
-            same(&pasts, &sqlite.attempts(id.clone()).await.unwrap(), "attempts");
+            same(&pasts, &other.attempts(id.clone()).await.unwrap(), "attempts");
             let page = LogPage { job: id, attempt: None, after: None, max: 99 };
             let logs = memory.logs(page.clone()).await.unwrap();
-            same(&logs, &sqlite.logs(page).await.unwrap(), "logs");
+            same(&logs, &other.logs(page).await.unwrap(), "logs");
         }
     }
 }
@@ -124,6 +180,6 @@ fn few(time: &Time) -> Options {
     Options { jobs_max: 14, tenant_jobs_max: 10, ..options(time) }
 }
 
-fn same<T: PartialEq + Debug>(memory: &T, sqlite: &T, what: impl Debug) {
-    assert_eq!(memory, sqlite, "memory (left) and SQLite (right) differ about {what:?}");
+fn same<T: PartialEq + Debug>(memory: &T, other: &T, what: impl Debug) {
+    assert_eq!(memory, other, "memory (left) and the other (right) differ about {what:?}");
 }

@@ -57,6 +57,7 @@ async fn live(store: &Sqlite, n_jobs: usize) -> Result<(), store::Error> {
         fence: 1,
         worker: worker.clone(),
         pool: Name::new(model::worker::POOL_DEFAULT),
+        limits: Vec::new(),
         holds: None,
         why: "score 100, headroom 100".to_owned(),
     };

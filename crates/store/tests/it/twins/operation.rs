@@ -55,12 +55,13 @@ const LEASE: Millis = Millis(3_000);
 
 impl Request {
     /// The answer, as text: two answers are the same if they read the same.
-    pub(super) async fn ask(&self, store: &impl Store) -> String {
+    pub(super) async fn ask(&self, store: &dyn Store) -> String {
         match self {
             Self::Submit(submission) => shown(store.submit(submission.clone()).await),
             Self::ClaimQueued(max, worker) => {
                 let look = store.look(None, usize::MAX).await.unwrap();
                 let claim = |record: &model::Record| Claim {
+                    limits: Vec::new(),
                     job: record.id.clone(),
                     fence: record.fence,
                     worker: worker.clone(),
@@ -119,7 +120,7 @@ fn shown(answer: Result<impl std::fmt::Debug, Error>) -> String {
     format!("{:#?}", answer.unwrap())
 }
 
-async fn live(store: &impl Store) -> Vec<(JobId, u32, WorkerId)> {
+async fn live(store: &dyn Store) -> Vec<(JobId, u32, WorkerId)> {
     let look = store.look(None, usize::MAX).await.unwrap().into_iter();
     let live = look.filter_map(|record| {
         let current = record.current?;
@@ -260,6 +261,7 @@ fn claim() -> impl Strategy<Value = Claim> {
         job,
         fence,
         worker,
+        limits: Vec::new(),
         holds: None,
         pool: Name::new("p"),
         why: "a guess".to_owned(),

@@ -8,12 +8,12 @@ use model::{Ask, Fixed, IfFailed, Input, JobId, Millis, Name, Retry, Spec, Times
 use serde::{Deserialize, Serialize};
 
 /// A spec without its tenant, type and payload, as text.
-pub(super) fn write(spec: &Spec) -> serde_json::Result<String> {
+pub(crate) fn write(spec: &Spec) -> serde_json::Result<String> {
     serde_json::to_string(&Document::of(spec))
 }
 
 /// Reads into `spec`, which has its tenant, type and payload already.
-pub(super) fn read(text: &str, spec: &mut Spec) -> serde_json::Result<()> {
+pub(crate) fn read(text: &str, spec: &mut Spec) -> serde_json::Result<()> {
     if text != "{}" {
         serde_json::from_str::<Document>(text)?.fill(spec);
     }
@@ -21,12 +21,12 @@ pub(super) fn read(text: &str, spec: &mut Spec) -> serde_json::Result<()> {
 }
 
 /// What an attempt holds, as text.
-pub(super) fn write_ask(ask: &Ask) -> serde_json::Result<String> {
+pub(crate) fn write_ask(ask: &Ask) -> serde_json::Result<String> {
     serde_json::to_string(&Asked::of(ask))
 }
 
 /// What an attempt holds.
-pub(super) fn read_ask(text: &str) -> serde_json::Result<Ask> {
+pub(crate) fn read_ask(text: &str) -> serde_json::Result<Ask> {
     serde_json::from_str::<Asked>(text).map(Asked::ask)
 }
 

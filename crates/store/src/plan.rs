@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use model::{IfFailed, Name, State, TenantId};
-use rusqlite::{Connection, OptionalExtension as _, Result, params};
+use model::{Cause, IfFailed, Name, Record, State, TenantId, Timestamp};
 
-use crate::{NewJob, Refusal, number};
+use crate::{NewJob, Refusal, number, transition};
 
 /// What becomes of one job that was asked for.
 #[derive(Clone, Debug)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// It is new, and waits for these.
     New { id: i64, blockers: BTreeSet<i64> },
     /// It is new, and over: something that it waits for did not succeed.
@@ -19,34 +18,51 @@ pub(super) enum Place {
 }
 
 impl Place {
-    pub(super) const fn id(&self) -> i64 {
+    pub(crate) const fn id(&self) -> i64 {
         match self {
             Self::New { id, .. } | Self::Over { id } | Self::Same { id } => *id,
         }
     }
 }
 
-/// Gives new jobs their numbers, from `first` on.
-pub(super) fn number(places: &mut [Place], first: i64) {
-    let number = |id: i64| if id < 0 { first + !id } else { id };
+/// Gives new jobs their numbers: `number` says that of the first, the second, and so on.
+pub(crate) fn number(places: &mut [Place], number: impl Fn(usize) -> i64) {
+    let of = |id: i64| usize::try_from(!id).map_or(id, &number);
     for place in places {
         match place {
-            Place::Over { id } | Place::Same { id } => *id = number(*id),
+            Place::Over { id } | Place::Same { id } => *id = of(*id),
             Place::New { id, blockers } => {
-                *id = number(*id);
-                *blockers = blockers.iter().map(|id| number(*id)).collect();
+                *id = of(*id);
+                *blockers = blockers.iter().map(|id| of(*id)).collect();
             }
         }
     }
 }
 
+/// How many of them are new.
+pub(crate) fn n_new(places: &[Place]) -> usize {
+    places.iter().filter(|place| !matches!(place, Place::Same { .. })).count()
+}
+
+/// What a store knows already.
+pub(crate) trait Known {
+    /// What goes wrong when it is asked.
+    type Fault;
+
+    /// The unfinished job of a tenant that has this dedupe key.
+    fn holder(&self, tenant: &str, key: (&Name, &str)) -> Result<Option<i64>, Self::Fault>;
+
+    /// The state of a tenant's job.
+    fn state(&self, tenant: &str, id: i64) -> Result<Option<State>, Self::Fault>;
+}
+
 /// Finds out what becomes of each job, in order. New ones have no numbers yet: the first of them
 /// is −1, the second −2, and so on.
-pub(super) fn plan(
-    connection: &Connection,
+pub(crate) fn plan<K: Known>(
+    known: &K,
     tenant: &TenantId,
     jobs: &[NewJob],
-) -> Result<Result<Vec<Place>, Refusal>> {
+) -> Result<Result<Vec<Place>, Refusal>, K::Fault> {
     let tenant = tenant.to_string();
     let mut n_new: i64 = 0;
     let mut taken: HashMap<(&Name, &str), i64> = HashMap::new();
@@ -56,14 +72,14 @@ pub(super) fn plan(
         if let Some(key) = key {
             let id = match taken.get(&key) {
                 Some(id) => Some(*id),
-                None => holder(connection, &tenant, key)?,
+                None => known.holder(&tenant, key)?,
             };
             if let Some(id) = id {
                 places.push(Place::Same { id });
                 continue;
             }
         }
-        let waits = match waits(connection, &tenant, (index, job), &places)? {
+        let waits = match waits(known, &tenant, (index, job), &places)? {
             Ok(waits) => waits,
             Err(refusal) => return Ok(Err(refusal)),
         };
@@ -81,16 +97,21 @@ pub(super) fn plan(
     Ok(Ok(places))
 }
 
-const HOLDER: &str = "SELECT id FROM jobs WHERE tenant = ?1 AND kind = ?2 AND dedupe_key = ?3";
-
-/// The unfinished job that has this dedupe key.
-pub(super) fn holder(
-    connection: &Connection,
-    tenant: &str,
-    (kind, key): (&Name, &str),
-) -> Result<Option<i64>> {
-    let mut statement = connection.prepare_cached(HOLDER)?;
-    statement.query_row(params![tenant, kind.to_string(), key], |row| row.get(0)).optional()
+/// The record of a job that is new, as its place says.
+pub(crate) fn begin(job: NewJob, place: &Place, now: Timestamp) -> Record {
+    match place {
+        Place::New { id, blockers } => {
+            let n_blockers = u32::try_from(blockers.len()).unwrap_or(u32::MAX);
+            let mut record = transition::submit(number::id(*id), job.spec, n_blockers, now);
+            record.on_hold = job.on_hold;
+            record
+        }
+        Place::Over { id } | Place::Same { id } => {
+            let mut record = transition::submit(number::id(*id), job.spec, 0, now);
+            transition::finish(&mut record, State::Cancelled, Some(Cause::Dependency), now);
+            record
+        }
+    }
 }
 
 #[derive(Default)]
@@ -100,19 +121,19 @@ struct Waits {
     has_failed: bool,
 }
 
-fn waits(
-    connection: &Connection,
+fn waits<K: Known>(
+    known: &K,
     tenant: &str,
     (index, job): (usize, &NewJob),
     places: &[Place],
-) -> Result<Result<Waits, Refusal>> {
+) -> Result<Result<Waits, Refusal>, K::Fault> {
     let mut waits = Waits::default();
     for id in &job.spec.after {
-        let known = match number::of(id) {
-            Some(number) => state(connection, tenant, number)?.map(|state| (number, state)),
+        let found = match number::of(id) {
+            Some(number) => known.state(tenant, number)?.map(|state| (number, state)),
             None => None,
         };
-        match known {
+        match found {
             None => return Ok(Err(Refusal::NoSuchJob { index, job: id.clone() })),
             Some((_, State::Succeeded)) => {}
             Some((_, State::Failed | State::Cancelled)) => waits.has_failed = true,
@@ -131,14 +152,4 @@ fn waits(
         }
     }
     Ok(Ok(waits))
-}
-
-const STATE: &str = "SELECT state FROM jobs WHERE id = ?1 AND tenant = ?2 \
-    UNION ALL SELECT state FROM finished WHERE id = ?1 AND tenant = ?2";
-
-fn state(connection: &Connection, tenant: &str, id: i64) -> Result<Option<State>> {
-    let mut statement = connection.prepare_cached(STATE)?;
-    let state =
-        statement.query_row(params![id, tenant], |row| super::row::named(row, 0, State::named));
-    Ok(state.optional()?.flatten())
 }

@@ -1,0 +1,170 @@
+//! Several schedulers on one Postgres, and workers that move between them.
+
+#![expect(clippy::unwrap_used, reason = "a test that fails says where")]
+
+use std::io;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use cluster::{Cluster, Database};
+use serde_json::json;
+
+use crate::site::Site;
+
+fn database() -> Database {
+    let cluster = Cluster::shared().unwrap_or_else(|error| panic!("{error}"));
+    cluster.database().unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn serve(database: &Database) -> Site {
+    Site::start(&["serve", "--store", database.url()])
+}
+
+/// Waits for a file, so that a test says when a job ends.
+fn until_there(path: &str) -> String {
+    format!("while ! test -e {path}; do sleep 0.02; done")
+}
+
+#[test]
+fn one_scheduler_on_postgres_does_what_one_on_a_file_does() {
+    let database = database();
+    let mut site = serve(&database);
+    let waits = site.submit(&["--need", "gpu=a100", "--", "true"]);
+    site.until("it is known why it waits", || {
+        (site.json(&["why", &waits])["reason"] == "no-worker-ever").then_some(())
+    });
+    site.work("w1", &[]);
+    assert_eq!(site.said(&["run", "--", "echo", "hello"]), "hello\n");
+    let first = site.submit(&["--", "sh", "-c", "exit 3"]);
+    let after = site.submit(&["--after", &first, "--", "true"]);
+    site.wait(&first, "state", "failed");
+    site.wait(&after, "state", "cancelled");
+    let later = site.submit(&["--delay", "300ms", "--", "true"]);
+    site.wait(&later, "state", "succeeded");
+    // Killed and started again, it goes on with what was there.
+    let running = site.submit(&["--", "sh", "-c", &until_there(&site.path("go"))]);
+    site.wait(&running, "state", "running");
+    site.kill_scheduler();
+    site.launch(&["serve", "--store", database.url()]);
+    std::fs::write(site.path("go"), "").unwrap();
+    let job = site.wait(&running, "state", "succeeded");
+    assert_eq!((&job["attempts"], &job["losses"]), (&json!(1), &json!(0)));
+    assert_eq!(site.job(&waits)["state"], "queued");
+}
+
+#[test]
+fn what_one_takes_in_another_runs_and_either_can_call_off() {
+    let database = database();
+    let (one, mut two) = (serve(&database), serve(&database));
+    two.work_named("w2", &["--exec", "--slots", "2"]);
+    for _ in 0..4 {
+        let id = one.submit(&["--", "true"]);
+        assert_eq!(one.wait(&id, "state", "succeeded")["worker"], "w2");
+    }
+    let running = two.submit(&["--", "sleep", "60"]);
+    two.wait(&running, "state", "running");
+    one.said(&["cancel", &running]);
+    one.wait(&running, "state", "cancelled");
+}
+
+#[test]
+fn a_limit_holds_across_schedulers() {
+    let database = database();
+    let mut one = serve(&database);
+    one.said(&["set", "tenant", "t", r#"{"jobs_max": 1}"#]);
+    let mut two = serve(&database);
+    one.work_named("w1", &["--exec", "--slots", "4"]);
+    two.work_named("w2", &["--exec", "--slots", "4"]);
+    // Who finds the place taken fails for good.
+    let place = one.path("place");
+    let script = format!("mkdir {place} || exit 9; sleep 0.03; rmdir {place}");
+    let jobs: Vec<String> = (0..16)
+        .map(|n| {
+            let site = if n % 2 == 0 { &one } else { &two };
+            site.submit(&["--tenant", "t", "--attempts", "1", "--", "sh", "-c", &script])
+        })
+        .collect();
+    for job in &jobs {
+        one.until("it is final", || {
+            let job = one.job(job);
+            assert_ne!(job["state"], "failed", "two ran at once: {job}");
+            (job["state"] == "succeeded").then_some(())
+        });
+    }
+}
+
+#[test]
+fn what_a_dead_scheduler_had_another_takes_over() {
+    let database = database();
+    let (mut one, mut two) = (serve(&database), serve(&database));
+    one.work("w1", &[]);
+    let marker = one.path("first");
+    let script = format!("test -e {marker} || {{ touch {marker}; sleep 60; }}");
+    let job = one.submit(&["--", "sh", "-c", &script]);
+    one.until("it runs", || std::path::Path::new(&marker).exists().then_some(()));
+    one.kill_scheduler();
+    two.work("w2", &[]);
+    let job = two.wait(&job, "state", "succeeded");
+    assert_eq!((&job["worker"], &job["losses"]), (&json!("w2"), &json!(1)));
+}
+
+#[test]
+fn a_worker_that_moves_to_another_scheduler_keeps_its_attempts() {
+    let database = database();
+    let (mut one, two) = (serve(&database), serve(&database));
+    let way = Way::to(one.address());
+    one.work("w1", &["--server", &way.address]);
+    let (runs, go) = (one.path("runs"), one.path("go"));
+    let script = format!("echo x >> {runs}; {}", until_there(&go));
+    let job = one.submit(&["--", "sh", "-c", &script]);
+    one.wait(&job, "state", "running");
+    way.lead_to(two.address());
+    one.kill_scheduler();
+    two.until("the worker is there", || {
+        (two.json(&["workers"])[0]["state"] == "serving").then_some(())
+    });
+    std::fs::write(&go, "").unwrap();
+    let done = two.wait(&job, "state", "succeeded");
+    assert_eq!((&done["attempts"], &done["losses"]), (&json!(1), &json!(0)));
+    assert_eq!(one.lines("runs"), ["x"], "it ran once");
+    // And the worker goes on working for its new scheduler.
+    let next = two.submit(&["--", "true"]);
+    assert_eq!(two.wait(&next, "state", "succeeded")["worker"], "w1");
+}
+
+/// A way to one of several schedulers, as a name or a balancer is.
+struct Way {
+    address: String,
+    target: Arc<Mutex<String>>,
+}
+
+impl Way {
+    fn to(target: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let target = Arc::new(Mutex::new(target.to_owned()));
+        let leads_to = Arc::clone(&target);
+        std::thread::spawn(move || {
+            for from in listener.incoming().flatten() {
+                let target = leads_to.lock().unwrap().clone();
+                if let Ok(to) = TcpStream::connect(target) {
+                    pass((from.try_clone().unwrap(), to.try_clone().unwrap()));
+                    pass((to, from));
+                }
+            }
+        });
+        Self { address, target }
+    }
+
+    fn lead_to(&self, target: &str) {
+        target.clone_into(&mut self.target.lock().unwrap());
+    }
+}
+
+fn pass((mut from, mut to): (TcpStream, TcpStream)) {
+    std::thread::spawn(move || {
+        let _ = io::copy(&mut from, &mut to);
+        let _ = from.shutdown(Shutdown::Both);
+        let _ = to.shutdown(Shutdown::Both);
+    });
+}

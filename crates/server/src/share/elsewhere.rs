@@ -1,0 +1,168 @@
+//! What other schedulers have under way: their jobs use quotas, shares and resources as ours do.
+//!
+//! Each says it in one document, twice a second; what is under way elsewhere is in this world as
+//! attempts of workers that are not here. What a limit must not exceed is counted in the store.
+
+use std::collections::BTreeMap;
+
+use model::{
+    Ask, Attempt, Ended, Event, Fixed, JobId, Name, TenantId, Timestamp, Worker, WorkerId,
+};
+use serde::{Deserialize, Serialize};
+use store::Meeting;
+
+use crate::scheduler::Scheduler;
+
+/// Attempts of one kind elsewhere that are counted one by one; the rest is counted as one.
+const ONE_BY_ONE: u32 = 256;
+/// Kinds that a scheduler tells of.
+const KINDS_MAX: usize = 10_000;
+
+/// Jobs of one kind that are under way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Group {
+    tenant: String,
+    kind: String,
+    pool: String,
+    /// What each of them holds; a resource is held by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    holds: Option<String>,
+    n: u32,
+    slots: u32,
+    cost: i64,
+}
+
+/// Tenant, type, pool, and what each holds.
+type Kind = (String, String, String, Option<String>);
+
+/// What others have under way, as far as this world knows.
+#[derive(Debug, Default)]
+pub(super) struct Elsewhere {
+    known: Vec<Group>,
+    attempts: Vec<JobId>,
+    /// When the oldest of what is known was said.
+    pub(super) said: Option<Timestamp>,
+}
+
+impl Scheduler {
+    /// What this scheduler has under way.
+    pub(super) fn under_way(&self) -> String {
+        let mut sums: BTreeMap<Kind, (u32, u32, Fixed)> = BTreeMap::new();
+        for live in self.jobs.all_live() {
+            let holds = match &live.holds {
+                Some(Ask::Named(name)) => Some(name.to_string()),
+                Some(Ask::Any) | None => None,
+            };
+            let key =
+                (live.tenant.to_string(), live.kind.to_string(), live.pool.to_string(), holds);
+            let sum = sums.entry(key).or_default();
+            sum.0 += 1;
+            sum.1 = sum.1.saturating_add(live.slots);
+            sum.2 += live.cost;
+        }
+        let kinds = sums.into_iter().take(KINDS_MAX);
+        let kinds: Vec<Group> = kinds
+            .map(|((tenant, kind, pool, holds), (n, slots, cost))| Group {
+                tenant,
+                kind,
+                pool,
+                holds,
+                n,
+                slots,
+                cost: cost.in_thousandths(),
+            })
+            .collect();
+        serde_json::to_string(&kinds).unwrap_or_default()
+    }
+
+    /// Takes in what others said, if it is not as before.
+    pub(super) fn count_elsewhere(&mut self, meeting: &Meeting) {
+        let others = meeting.all.iter().enumerate().filter(|(at, _)| *at != meeting.place);
+        let others: Vec<_> = others.map(|(_, peer)| peer).collect();
+        // What a newer version says that this one does not understand counts for nothing.
+        let said = others
+            .iter()
+            .flat_map(|peer| serde_json::from_str::<Vec<Group>>(&peer.said).unwrap_or_default());
+        let known: Vec<Group> = said.collect();
+        let Some(sharing) = &mut self.sharing else { return };
+        sharing.elsewhere.said = others.iter().map(|peer| peer.at).min();
+        if sharing.elsewhere.known == known {
+            return;
+        }
+        let before = std::mem::take(&mut sharing.elsewhere.attempts);
+        sharing.elsewhere.known = known;
+        let now = self.store.now();
+        for job in before {
+            let ended = Ended { job, cost: Fixed::ZERO, completed: false, at: now };
+            self.world.apply(Event::Ended(ended));
+        }
+        self.start_elsewhere(now);
+        self.is_dirty = true;
+    }
+
+    /// What others have is in this world, on workers that are not.
+    pub(super) fn start_elsewhere(&mut self, now: Timestamp) {
+        let Some(sharing) = &mut self.sharing else { return };
+        let mut started = Vec::new();
+        for some in &sharing.elsewhere.known {
+            let n = some.n.clamp(1, ONE_BY_ONE);
+            for place in 0..n {
+                let job = JobId::new(&format!("elsewhere-{}", started.len()));
+                let attempt = some.attempt(job.clone(), (place, n), now);
+                let mut absent = Worker { healthy: false, ..Worker::new(attempt.worker.clone()) };
+                absent.pool = Name::new(&some.pool);
+                let worker = absent.id.clone();
+                self.world.apply(Event::Joined(Box::new(absent)));
+                self.world.apply(Event::Started(Box::new(attempt)));
+                self.world.apply(Event::Left(worker));
+                started.push(job);
+            }
+        }
+        sharing.elsewhere.attempts = started;
+    }
+
+    /// Its workers are not here, also after names that nobody uses were forgotten.
+    pub(crate) fn leave_elsewhere(&mut self) {
+        let known = self.sharing.iter().flat_map(|sharing| &sharing.elsewhere.known);
+        let workers: Vec<WorkerId> = known.map(Group::worker).collect();
+        for worker in workers {
+            self.world.apply(Event::Left(worker));
+        }
+    }
+
+    /// For how long what is known of others has been known, in milliseconds.
+    pub(crate) fn staleness_ms(&self) -> u64 {
+        let said = self.sharing.as_ref().and_then(|sharing| sharing.elsewhere.said);
+        said.map_or(0, |said| self.store.now().since(said).0.max(0).unsigned_abs())
+    }
+}
+
+impl Group {
+    fn worker(&self) -> WorkerId {
+        WorkerId::new(&format!("elsewhere-{}", self.pool))
+    }
+
+    /// One of `n` attempts that together are what was said.
+    fn attempt(&self, job: JobId, (place, n): (u32, u32), now: Timestamp) -> Attempt {
+        let part = |all: u32| all / n + u32::from(place < all % n);
+        let cost = self.cost / i64::from(n);
+        Attempt {
+            job,
+            tenant: TenantId::new(&self.tenant),
+            worker: self.worker(),
+            kind: Some(Name::new(&self.kind)),
+            needs: model::job::Needs::new(),
+            slots: part(self.slots).max(1),
+            amounts: model::job::Amounts::new(),
+            priority: 0,
+            ready: now,
+            started: now,
+            cost: Fixed::thousandths(cost),
+            estimate: None,
+            evictions: 0,
+            traits: model::Traits::default(),
+            holds: self.holds.as_ref().map(|name| Ask::Named(Name::new(name))),
+            stopping_for: None,
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Limits that hold across schedulers: the store counts what is used of them, and a claim that
+//! would exceed one is refused. Whoever has no limit is not counted.
+
+use std::collections::BTreeMap;
+
+use model::{Ask, Event, Fixed, JobType, Name, Tenant, TenantId};
+use store::{Limit, Spent};
+
+use crate::queue::Seen;
+use crate::scheduler::Scheduler;
+use crate::settings::Understood;
+
+/// The limits that are set.
+#[derive(Debug, Default)]
+pub(super) struct Limits {
+    tenants: BTreeMap<TenantId, Tenant>,
+    types: BTreeMap<Name, JobType>,
+}
+
+/// Between the parts of a name: no part has it.
+const BETWEEN: char = '\u{1f}';
+
+impl Scheduler {
+    /// Takes note of limits that are set.
+    pub(crate) fn note_limits(&mut self, setting: &Understood) {
+        let Some(sharing) = &mut self.sharing else { return };
+        match setting {
+            Understood::Event(Event::Tenant(tenant)) => {
+                sharing.limits.tenants.insert(tenant.id.clone(), tenant.clone());
+            }
+            Understood::Type(kind, ..) => {
+                sharing.limits.types.insert(kind.name.clone(), kind.clone());
+            }
+            Understood::Event(_)
+            | Understood::Budget(_)
+            | Understood::Pool { .. }
+            | Understood::Worker { .. }
+            | Understood::Descriptor(..)
+            | Understood::Published(_)
+            | Understood::Schedule(..) => {}
+        }
+    }
+
+    /// What the store is to count when this job goes to a worker of this pool.
+    pub(crate) fn limits_of(&self, seen: &Seen, pool: &Name, holds: Option<&Ask>) -> Vec<Limit> {
+        let Some(sharing) = &self.sharing else { return Vec::new() };
+        let mut limits = Vec::new();
+        let mut add = |parts: &[&str], amount: i64, max: i64, spent: Option<Spent>| {
+            let name = parts.join(&BETWEEN.to_string());
+            limits.push(Limit { name, amount, max, spent });
+        };
+        let since = self.store.now() - self.config.usage_window;
+        let (tenant, cost) = (seen.tenant.to_string(), seen.cost.in_thousandths());
+        if let Some(settings) = sharing.limits.tenants.get(&seen.tenant) {
+            if let Some(max) = settings.jobs_max {
+                add(&["jobs", &tenant], 1, max.into(), None);
+            }
+            if let Some(max) = settings.quota(pool).max {
+                let parts = ["quota", &tenant, &pool.to_string()];
+                add(&parts, seen.slots.into(), max.into(), None);
+            }
+            if let Some(max) = settings.budget.map(Fixed::in_thousandths) {
+                let spent = Spent { tenant: Some(seen.tenant.clone()), since };
+                add(&["budget", &tenant], cost, max, Some(spent));
+            }
+            if let (Some(max), Some(Ask::Any)) = (settings.workspaces, holds) {
+                add(&["workspaces", &tenant], 1, max.into(), None);
+            }
+        }
+        if let Some(max) = sharing.limits.types.get(&seen.kind).and_then(|kind| kind.jobs_max) {
+            add(&["type", &seen.kind.to_string()], 1, max.into(), None);
+        }
+        if let Some(max) = self.budget_limit.map(Fixed::in_thousandths) {
+            add(&["budgets"], cost, max, Some(Spent { tenant: None, since }));
+        }
+        if let Some(Ask::Named(name)) = holds {
+            add(&["resource", &name.to_string()], 1, 1, None);
+        }
+        limits
+    }
+}

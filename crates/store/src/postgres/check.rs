@@ -1,0 +1,85 @@
+//! Whether what is in the database agrees with itself.
+
+use super::Postgres;
+use super::fault::{Doubt, Fault};
+use crate::{Checked, Error, number};
+
+/// What must be nowhere, each as a count of where it is.
+const PROBLEMS: &[(&str, &str)] = &[
+    (
+        "jobs that are both finished and not",
+        "SELECT count(*) FROM jobs j JOIN finished f ON f.id = j.id",
+    ),
+    (
+        "jobs whose queue is not listed",
+        "SELECT count(*) FROM jobs j WHERE NOT EXISTS \
+         (SELECT 1 FROM queues q WHERE q.queue = j.queue)",
+    ),
+    (
+        "jobs that count those they wait for wrongly",
+        "SELECT count(*) FROM jobs j WHERE j.n_blockers > 0 AND j.n_blockers <> \
+         (SELECT count(*) FROM waits w WHERE w.waiter = j.id)",
+    ),
+    (
+        "jobs that count those that wait for them wrongly",
+        "SELECT count(*) FROM jobs j WHERE j.n_dependents > 0 AND j.n_dependents <> \
+         (SELECT count(*) FROM waits w WHERE w.blocker = j.id)",
+    ),
+    (
+        "waits for a job that is not there",
+        "SELECT count(*) FROM waits w WHERE \
+         NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = w.blocker) \
+         OR NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = w.waiter)",
+    ),
+    (
+        "attempts of workers that have no session",
+        "SELECT count(*) FROM jobs j WHERE j.worker IS NOT NULL AND NOT EXISTS \
+         (SELECT 1 FROM sessions s WHERE s.worker = j.worker)",
+    ),
+    (
+        "jobs that wait for a worker and stand nowhere",
+        "SELECT count(*) FROM jobs WHERE state = 'queued' AND NOT on_hold \
+         AND place IS NULL AND due IS NULL",
+    ),
+    (
+        "limits of which another amount is in use than attempts use",
+        "SELECT count(*) FROM (SELECT h.name FROM holdings h LEFT JOIN \
+         (SELECT c.value ->> 0 AS name, sum((c.value ->> 1)::bigint) AS used FROM jobs j, \
+         json_array_elements(j.charges::json) AS c(value) WHERE j.charges IS NOT NULL \
+         GROUP BY 1) u ON u.name = h.name WHERE h.held <> coalesce(u.used, 0)) w",
+    ),
+];
+
+const COUNTS: &str = "SELECT (SELECT count(*) FROM jobs), (SELECT count(*) FROM finished)";
+
+impl Postgres {
+    /// Counts what is there, at one moment, and finds what does not agree.
+    pub async fn check(&self) -> Result<Checked, Error> {
+        let checked = self.checked().await;
+        checked.map_err(|fault| fault.tell("check the store", Doubt::None))
+    }
+
+    async fn checked(&self) -> Result<Checked, Fault> {
+        let mut connection = self.desk.connection().await?;
+        let builder = connection.build_transaction().read_only(true);
+        let level = tokio_postgres::IsolationLevel::RepeatableRead;
+        let transaction = builder.isolation_level(level).start().await?;
+        // This looks at everything: what is set up for looking at little is in its way.
+        let settings = "SET LOCAL statement_timeout = 0; SET LOCAL enable_hashjoin = on; \
+            SET LOCAL enable_seqscan = on; SET LOCAL enable_mergejoin = on";
+        transaction.batch_execute(settings).await?;
+        let counts = transaction.query_one(COUNTS, &[]).await?;
+        let mut problems = Vec::new();
+        for (what, sql) in PROBLEMS {
+            let n: i64 = transaction.query_one(*sql, &[]).await?.try_get(0)?;
+            if n > 0 {
+                problems.push(format!("{n} {what}"));
+            }
+        }
+        Ok(Checked {
+            unfinished: number::size(counts.try_get(0)?),
+            finished: number::size(counts.try_get(1)?),
+            problems,
+        })
+    }
+}

@@ -1,0 +1,128 @@
+//! Jobs are taken out of the queue, each for one worker: one guarded statement for all of them.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use deadpool_postgres::GenericClient;
+use model::{Record, Timestamp};
+use tokio_postgres::types::ToSql;
+
+use super::desk::Desk;
+use super::fault::Fault;
+use super::limits;
+use super::row::{self, jobs_columns};
+use crate::{Claim, Claimed, document, number};
+
+/// By id and fence. Whoever was quicker changed the fence, and the rest of the guard is about what
+/// the claim saw.
+const CLAIM: &str = concat!(
+    "UPDATE jobs j SET state = 'claimed', fence = j.fence + 1, attempts = j.attempts + 1, \
+     worker = u.worker, claimed = $8, holds = u.holds, why = u.why, pool = u.pool, \
+     charges = u.charges, place = NULL, due = NULL \
+     FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], \
+     $7::text[]) AS u(id, fence, worker, holds, why, pool, charges) \
+     WHERE j.id = u.id AND j.fence = u.fence AND j.state = 'queued' AND NOT j.on_hold \
+     RETURNING ",
+    jobs_columns!()
+);
+
+/// A worker that never came has a lease that is over: what it is given is not lost with it.
+const SESSIONS: &str = "INSERT INTO sessions (worker, generation, lease_until, has_left) \
+    SELECT u.worker, 0, $2, false FROM unnest($1::text[]) AS u(worker) \
+    ON CONFLICT DO NOTHING";
+
+const LOST: &str = concat!("SELECT ", jobs_columns!(), " FROM jobs j WHERE j.id = ANY($1)");
+
+/// Claims of which none has a limit: nobody waits for anybody.
+pub(super) async fn claim(desk: &Desk, claims: &[Claim]) -> Result<Vec<Claimed>, Fault> {
+    let connection = desk.connection().await?;
+    claim_on(&connection, desk.now(), claims).await
+}
+
+/// Claims, by a connection that may be in a transaction.
+pub(super) async fn claim_on(
+    connection: &impl GenericClient,
+    now: Timestamp,
+    claims: &[Claim],
+) -> Result<Vec<Claimed>, Fault> {
+    let workers: BTreeSet<String> = claims.iter().map(|claim| claim.worker.to_string()).collect();
+    let workers: Vec<String> = workers.into_iter().collect();
+    let statement = connection.prepare_cached(SESSIONS).await?;
+    connection.execute(&statement, &[&workers, &now.0]).await?;
+    let mut answers: Vec<Option<Claimed>> = vec![None; claims.len()];
+    for round in rounds(claims, |claim| number::of(&claim.job)) {
+        let claims: Vec<&Claim> = round.iter().map(|at| &claims[*at]).collect();
+        for (at, answer) in round.into_iter().zip(once(now, connection, &claims).await?) {
+            answers[at] = Some(answer);
+        }
+    }
+    Ok(answers.into_iter().map(|answer| answer.unwrap_or(Claimed::Lost(None))).collect())
+}
+
+async fn once(
+    now: Timestamp,
+    connection: &impl GenericClient,
+    claims: &[&Claim],
+) -> Result<Vec<Claimed>, Fault> {
+    let mut won = write(now, connection, claims).await?;
+    let ids: Vec<i64> = claims.iter().filter_map(|claim| number::of(&claim.job)).collect();
+    let lost: Vec<i64> = ids.iter().copied().filter(|id| !won.contains_key(id)).collect();
+    let mut others: HashMap<i64, Record> = HashMap::new();
+    if !lost.is_empty() {
+        let statement = connection.prepare_cached(LOST).await?;
+        for row in connection.query(&statement, &[&lost]).await? {
+            others.insert(row.try_get(0)?, row::read(&row)?);
+        }
+    }
+    let answer = |id: i64| match won.remove(&id) {
+        Some(record) => Claimed::Won(Box::new(record)),
+        None => Claimed::Lost(others.remove(&id).map(Box::new)),
+    };
+    Ok(ids.into_iter().map(answer).collect())
+}
+
+async fn write(
+    now: Timestamp,
+    connection: &impl GenericClient,
+    claims: &[&Claim],
+) -> Result<HashMap<i64, Record>, Fault> {
+    // In the order of ids, so that no two schedulers wait for each other.
+    let mut sorted: Vec<(i64, &Claim)> =
+        claims.iter().filter_map(|claim| Some((number::of(&claim.job)?, *claim))).collect();
+    sorted.sort_unstable_by_key(|(id, _)| *id);
+    let ids: Vec<i64> = sorted.iter().map(|(id, _)| *id).collect();
+    let fences: Vec<i64> = sorted.iter().map(|(_, claim)| number::signed(claim.fence)).collect();
+    let workers: Vec<String> = sorted.iter().map(|(_, claim)| claim.worker.to_string()).collect();
+    let ask =
+        |(_, claim): &(i64, &Claim)| claim.holds.as_ref().map(document::write_ask).transpose();
+    let holds: Vec<Option<String>> = sorted.iter().map(ask).collect::<Result<_, _>>()?;
+    let whys: Vec<&str> = sorted.iter().map(|(_, claim)| claim.why.as_str()).collect();
+    let pools: Vec<String> = sorted.iter().map(|(_, claim)| claim.pool.to_string()).collect();
+    let statement = connection.prepare_cached(CLAIM).await?;
+    let charges: Vec<Option<String>> =
+        sorted.iter().map(|(_, claim)| limits::charges(&claim.limits)).collect::<Result<_, _>>()?;
+    let values: [&(dyn ToSql + Sync); 8] =
+        [&ids, &fences, &workers, &holds, &whys, &pools, &charges, &now.0];
+    let mut won = HashMap::with_capacity(ids.len());
+    for row in connection.query(&statement, &values).await? {
+        won.insert(row.try_get(0)?, row::read(&row)?);
+    }
+    Ok(won)
+}
+
+/// The places of a list in rounds, in none of which an id comes twice: a statement sees each row
+/// once. Entries without an id are in none.
+pub(super) fn rounds<T>(list: &[T], id: impl Fn(&T) -> Option<i64>) -> Vec<Vec<usize>> {
+    let mut rounds: Vec<Vec<usize>> = Vec::new();
+    let mut seen: HashSet<i64> = HashSet::with_capacity(list.len());
+    for (at, entry) in list.iter().enumerate() {
+        let Some(id) = id(entry) else { continue };
+        if rounds.is_empty() || !seen.insert(id) {
+            seen = HashSet::from([id]);
+            rounds.push(Vec::new());
+        }
+        if let Some(round) = rounds.last_mut() {
+            round.push(at);
+        }
+    }
+    rounds
+}

@@ -1,0 +1,147 @@
+//! Attempts end: the attempt goes to the past, and its job waits again or is done with.
+
+use std::collections::{BTreeMap, HashMap};
+
+use model::{Ending, Fixed, Name, TenantId, WorkerId};
+
+use super::desk::{Sheet, Stage};
+use super::draft::{Draft, Hold};
+use super::fault::Fault;
+use super::history;
+use super::row;
+use super::settle::{Edges, Settled, settle};
+use crate::transition::{self, After};
+use crate::{End, Ended, Run, number};
+
+/// Ends of attempts.
+pub(super) struct Completing {
+    pub(super) ends: Vec<End>,
+}
+
+impl Stage for Completing {
+    type Answer = Vec<Ended>;
+
+    async fn run<'a>(&'a self, sheet: &'a Sheet<'a>) -> Result<Vec<Ended>, Fault> {
+        let ids: Vec<i64> = self.ends.iter().filter_map(|end| number::of(&end.job)).collect();
+        let mut draft = Draft::default();
+        draft.load(sheet, &ids, Hold::Hope).await?;
+        let mut sums = Sums::new();
+        let mut answers = Vec::with_capacity(self.ends.len());
+        let past = self.pasts(sheet, &draft).await?;
+        for end in &self.ends {
+            let answer = one(sheet, &mut draft, end, &past).await?;
+            charge(&mut sums, end, &answer);
+            answers.push(answer);
+        }
+        let runs = newest(&answers, sheet.desk.options.runs_max);
+        tokio::try_join!(
+            draft.write(sheet),
+            history::charge(sheet, &sums),
+            history::insert_runs(sheet, &runs),
+        )?;
+        Ok(answers)
+    }
+}
+
+/// What each tenant is charged by one call: the cost, and the jobs that succeeded.
+pub(super) type Sums = BTreeMap<TenantId, (Fixed, i64)>;
+
+fn charge(sums: &mut Sums, end: &End, answer: &Ended) {
+    let Ended::Accepted { record, charged, .. } = answer else { return };
+    let has_succeeded = end.ending == Ending::Succeeded;
+    if *charged != Fixed::ZERO || has_succeeded {
+        let sum = sums.entry(record.spec.tenant.clone()).or_insert((Fixed::ZERO, 0));
+        sum.0 += *charged;
+        sum.1 += i64::from(has_succeeded);
+    }
+}
+
+/// The runs that are worth writing down, oldest first: of each history, those that will not be
+/// trimmed because of the others.
+fn newest(answers: &[Ended], runs_max: usize) -> Vec<&Run> {
+    let mut n_newer: HashMap<(&TenantId, &Name, &str), usize> = HashMap::new();
+    let mut runs: Vec<&Run> = Vec::new();
+    for answer in answers.iter().rev() {
+        let Ended::Accepted { run: Some(run), .. } = answer else { continue };
+        let n = n_newer.entry((&run.tenant, &run.kind, &run.history_key)).or_default();
+        *n += 1;
+        if *n <= runs_max {
+            runs.push(run);
+        }
+    }
+    runs.reverse();
+    runs
+}
+
+/// How attempts ended before: by job and number, who had it and how.
+type Pasts = HashMap<(i64, i64), (WorkerId, Option<Ending>)>;
+
+const PASTS: &str = "SELECT a.job, a.number, a.worker, a.ending FROM attempts a \
+    JOIN unnest($1::bigint[], $2::bigint[]) AS u(job, number) \
+    ON a.job = u.job AND a.number = u.number";
+
+impl Completing {
+    /// Reads how those attempts ended that are not current.
+    async fn pasts(&self, sheet: &Sheet<'_>, draft: &Draft) -> Result<Pasts, Fault> {
+        let (mut jobs, mut numbers) = (Vec::new(), Vec::new());
+        for end in &self.ends {
+            let Some(id) = number::of(&end.job) else { continue };
+            let is_current = |record| transition::is_current(record, end.attempt, &end.worker);
+            if !draft.get(id).is_some_and(is_current) {
+                jobs.push(id);
+                numbers.push(i64::from(end.attempt));
+            }
+        }
+        if jobs.is_empty() {
+            return Ok(Pasts::new());
+        }
+        let statement = sheet.transaction.prepare_cached(PASTS).await?;
+        let past = |row: &tokio_postgres::Row| {
+            let worker = WorkerId::new(row.try_get(2)?);
+            Ok(((row.try_get(0)?, row.try_get(1)?), (worker, row::named(row, 3, Ending::named)?)))
+        };
+        sheet.transaction.query(&statement, &[&jobs, &numbers]).await?.iter().map(past).collect()
+    }
+}
+
+async fn one(
+    sheet: &Sheet<'_>,
+    draft: &mut Draft,
+    end: &End,
+    pasts: &Pasts,
+) -> Result<Ended, Fault> {
+    let Some(id) = number::of(&end.job) else {
+        return Ok(Ended::Stale);
+    };
+    let current = draft.get_mut(id);
+    let current = current.filter(|record| transition::is_current(record, end.attempt, &end.worker));
+    let Some(record) = current else {
+        return Ok(ended_before(draft, (id, end), pasts));
+    };
+    let edges = Edges::of(record);
+    let patience = &sheet.desk.options.patience;
+    let Some(After { past, charged, run }) = transition::end(record, end, patience, sheet.now)
+    else {
+        return Ok(Ended::Stale);
+    };
+    let record = Box::new(record.clone());
+    draft.pasts.push((id, past));
+    let settled = if record.state.is_terminal() {
+        settle(sheet, draft, (id, edges)).await?
+    } else {
+        Settled::default()
+    };
+    let Settled { released, cancelled, changed } = settled;
+    Ok(Ended::Accepted { record, charged, run, released, cancelled, changed })
+}
+
+fn ended_before(draft: &Draft, (id, end): (i64, &End), pasts: &Pasts) -> Ended {
+    let is_this = |worker: &WorkerId, ending| *worker == end.worker && ending == end.ending;
+    let here = draft.pasts.iter().any(|(job, past)| {
+        *job == id && past.number == end.attempt && is_this(&past.worker, past.ending)
+    });
+    let before = pasts.get(&(id, i64::from(end.attempt)));
+    let before =
+        before.is_some_and(|(worker, ending)| ending.is_some_and(|ending| is_this(worker, ending)));
+    if here || before { Ended::Repeated } else { Ended::Stale }
+}

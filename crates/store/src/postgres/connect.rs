@@ -1,0 +1,52 @@
+//! Connections, and how each of them is set up.
+
+use std::str::FromStr as _;
+use std::time::Duration;
+
+use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use tokio_postgres::{Config, NoTls};
+
+use crate::Error;
+
+/// Connections at most. A stage holds one at a time and waits for nothing else meanwhile, so that
+/// too few of them slow things down and stop nothing.
+const CONNECTIONS_MAX: usize = 12;
+/// How long to wait for a connection: for a new one, and for one that others have.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How every connection is set up. Statements are made to be answered by an index each, in the
+/// order of their arrays: a planner that thinks a table is small must not choose otherwise.
+const SESSION: &str = "-c search_path=maitre -c statement_timeout=30s -c lock_timeout=10s \
+    -c idle_in_transaction_session_timeout=30s -c plan_cache_mode=force_generic_plan \
+    -c enable_seqscan=off -c enable_bitmapscan=off -c enable_hashjoin=off \
+    -c enable_mergejoin=off -c default_transaction_isolation=read\\ committed -c jit=off";
+
+/// What a URL says, with what we add to it.
+pub(super) fn config(url: &str) -> Result<Config, Error> {
+    let mut config = Config::from_str(url).map_err(|error| {
+        let cause =
+            std::error::Error::source(&error).map_or(error.to_string(), ToString::to_string);
+        Error::Unusable(format!(
+            "the address of the store cannot be read: {cause}; it looks like \
+             `postgres://user@host/database`"
+        ))
+    })?;
+    let options = config.get_options().map(|own| format!("{SESSION} {own}"));
+    config.options(options.unwrap_or_else(|| SESSION.to_owned()));
+    config.application_name("maitre").connect_timeout(CONNECT_TIMEOUT);
+    config.keepalives_idle(Duration::from_secs(10));
+    Ok(config)
+}
+
+/// Connections that are made when they are needed.
+pub(super) fn pool(url: &str) -> Result<Pool, Error> {
+    let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+    let manager = Manager::from_config(config(url)?, NoTls, recycling);
+    Pool::builder(manager)
+        .max_size(CONNECTIONS_MAX)
+        .runtime(Runtime::Tokio1)
+        .wait_timeout(Some(CONNECT_TIMEOUT))
+        .create_timeout(Some(CONNECT_TIMEOUT))
+        .build()
+        .map_err(|error| Error::Unusable(format!("no pool of connections: {error}")))
+}

@@ -1,0 +1,204 @@
+//! What a stage works with: a connection, in a transaction if it takes more than one statement, and
+//! what is kept beside it.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use deadpool_postgres::{Object, Pool, Transaction};
+use model::{TenantId, Timestamp};
+use tokio::sync::{Mutex, mpsc};
+
+use super::clock::Offset;
+use super::fault::{Doubt, Fault};
+use super::marks::Marks;
+use super::queues::Queues;
+use super::room::Room;
+use super::tell::Told;
+use crate::clock::Steady;
+use crate::{Error, Options, number};
+
+/// How often a stage is tried when others are quicker.
+const TRIES_MAX: u32 = 20;
+/// How often the database's clock is looked at, and jobs are counted anew if that is cheap.
+const REFRESH_EVERY: Duration = Duration::from_secs(10);
+/// Schedulers add what was used to one of so many rows.
+const PARTS: u32 = 16;
+
+pub(super) struct Desk {
+    pool: Pool,
+    pub(super) options: Options,
+    clock: Steady,
+    offset: Offset,
+    pub(super) room: Room,
+    pub(super) queues: Queues,
+    /// Where looking for work begins.
+    pub(super) marks: Marks,
+    teller: mpsc::Sender<Told>,
+    /// Which row of usage is this process's.
+    pub(super) part: i32,
+    /// What workers say about their attempts is written in the order in which it was said.
+    words: Mutex<()>,
+}
+
+/// A stage that takes more than one statement. It may be begun again from the beginning.
+pub(super) trait Stage: Sync {
+    /// What it comes to.
+    type Answer: Send;
+
+    /// Does it, as far as the commit.
+    fn run<'a>(
+        &'a self,
+        sheet: &'a Sheet<'a>,
+    ) -> impl Future<Output = Result<Self::Answer, Fault>> + Send + 'a;
+}
+
+/// One try of a stage.
+pub(super) struct Sheet<'a> {
+    pub(super) transaction: &'a Transaction<'a>,
+    pub(super) desk: &'a Desk,
+    pub(super) now: Timestamp,
+    /// What is to be known once it is committed.
+    pub(super) outcome: std::sync::Mutex<Outcome>,
+}
+
+/// What follows from a commit.
+#[derive(Default)]
+pub(super) struct Outcome {
+    /// Tenants that have one job more or fewer, one entry a job.
+    pub(super) balance: Vec<(TenantId, i64)>,
+    /// Queues that were made sure of.
+    pub(super) queues: Vec<i64>,
+    /// What others should hear.
+    pub(super) told: Told,
+}
+
+impl Sheet<'_> {
+    pub(super) fn outcome(&self) -> std::sync::MutexGuard<'_, Outcome> {
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Desk {
+    pub(super) async fn open(
+        pool: Pool,
+        options: Options,
+        teller: mpsc::Sender<Told>,
+    ) -> Result<Self, Error> {
+        let offset = Offset::new();
+        let clock = options.clock.clone().unwrap_or_else(|| offset.clock());
+        let desk = Self {
+            pool,
+            clock: Steady::new(clock, Timestamp(0)),
+            options,
+            offset,
+            room: Room::default(),
+            queues: Queues::default(),
+            marks: Marks::default(),
+            teller,
+            part: i32::try_from(std::process::id() % PARTS).unwrap_or(0),
+            words: Mutex::new(()),
+        };
+        desk.refresh().await.map_err(|fault| fault.tell("open the store", Doubt::None))?;
+        Ok(desk)
+    }
+
+    /// The time. The database's, unless a test says otherwise.
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// The time that a test says; `None` lets the database look at its clock.
+    pub(super) fn told_time(&self) -> Option<i64> {
+        self.options.clock.as_ref().map(|_| self.now().0)
+    }
+
+    pub(super) async fn connection(&self) -> Result<Object, Fault> {
+        Ok(self.pool.get().await?)
+    }
+
+    /// What workers say takes its turn.
+    pub(super) async fn in_turn<T>(&self, work: impl Future<Output = T>) -> T {
+        let _turn = self.words.lock().await;
+        work.await
+    }
+
+    /// Runs a stage until it is committed, or cannot be.
+    pub(super) async fn run<S: Stage>(
+        &self,
+        doing: &'static str,
+        stage: &S,
+    ) -> Result<S::Answer, Error> {
+        for _ in 1..TRIES_MAX {
+            match self.once(stage).await {
+                Ok(answer) => return Ok(answer),
+                Err((Fault::Conflict, _)) => tokio::task::yield_now().await,
+                Err((fault, doubt)) => return Err(fault.tell(doing, doubt)),
+            }
+        }
+        self.once(stage).await.map_err(|(fault, doubt)| fault.tell(doing, doubt))
+    }
+
+    async fn once<S: Stage>(&self, stage: &S) -> Result<S::Answer, (Fault, Doubt)> {
+        let sure = |fault: Fault| (fault, Doubt::None);
+        let mut connection = self.connection().await.map_err(sure)?;
+        let transaction = connection.transaction().await.map_err(|error| sure(error.into()))?;
+        let (now, outcome) = (self.now(), std::sync::Mutex::default());
+        let sheet = Sheet { transaction: &transaction, desk: self, now, outcome };
+        let answer = stage.run(&sheet).await.map_err(sure)?;
+        let outcome = sheet.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
+        transaction.commit().await.map_err(|error| (error.into(), Doubt::IfLost))?;
+        self.take_note(outcome, now);
+        Ok(answer)
+    }
+
+    /// It is committed.
+    fn take_note(&self, outcome: Outcome, now: Timestamp) {
+        for (tenant, by) in outcome.balance {
+            self.room.change(&tenant, by);
+        }
+        self.queues.are_sure(outcome.queues, now);
+        self.tell(outcome.told);
+    }
+
+    /// Lets others hear of it.
+    pub(super) fn tell(&self, told: Told) {
+        if !told.is_empty() {
+            self.marks.lower(&told);
+            // If too much waits to be told already, those who look now and then find it.
+            let _ = self.teller.try_send(told);
+        }
+    }
+
+    /// Looks at the database's clock, and counts jobs. Answers how long that took.
+    async fn refresh(&self) -> Result<Duration, Fault> {
+        let connection = self.connection().await?;
+        self.offset.measure(&connection).await?;
+        let begun = self.now();
+        let rows = connection.query(COUNT, &[]).await?;
+        let mut counts: HashMap<TenantId, u64> = HashMap::with_capacity(rows.len());
+        for row in rows {
+            let n_jobs: i64 = row.try_get(1)?;
+            counts.insert(TenantId::new(row.try_get(0)?), number::size(n_jobs));
+        }
+        self.room.set(counts);
+        Ok(Duration::from_millis(self.now().since(begun).0.max(0).unsigned_abs()))
+    }
+
+    /// Keeps what is kept beside the database up to date for as long as somebody needs it.
+    pub(super) async fn keep_fresh(self: Arc<Self>) {
+        let desk = Arc::downgrade(&self);
+        drop(self);
+        let mut pause = REFRESH_EVERY;
+        loop {
+            tokio::time::sleep(pause).await;
+            let Some(desk) = desk.upgrade() else { return };
+            // Counting may take a fiftieth of the time.
+            let took = desk.refresh().await.unwrap_or_default();
+            pause = REFRESH_EVERY.max(took * 50);
+        }
+    }
+}
+
+const COUNT: &str = "SELECT tenant, count(*) FROM jobs GROUP BY tenant";

@@ -1,0 +1,184 @@
+//! The records that a stage reads and changes, written down together at its end.
+
+use std::collections::BTreeMap;
+
+use model::Record;
+
+use super::columns::{Changes, Ends, NewJobs, Pasts};
+use super::desk::Sheet;
+use super::fault::Fault;
+use super::limits;
+use super::notice;
+use super::row::{self, finished_columns, jobs_columns};
+use super::write::insert_over;
+use crate::Past;
+
+/// Where a record was when the stage began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum From {
+    /// Nowhere.
+    New,
+    /// Among the unfinished, under this fence.
+    Unfinished(u64),
+    /// Among the finished, under this fence.
+    Finished(u64),
+}
+
+/// Records by number, with what becomes of them.
+#[derive(Default)]
+pub(super) struct Draft {
+    entries: BTreeMap<i64, (From, Record)>,
+    /// What current attempts use of limits that hold across schedulers.
+    charges: BTreeMap<i64, String>,
+    /// Attempts that ended.
+    pub(super) pasts: Vec<(i64, Past)>,
+}
+
+const READ: &str =
+    concat!("SELECT ", jobs_columns!(), ", j.charges FROM jobs j WHERE j.id = ANY($1)");
+const LOCK: &str = concat!(
+    "SELECT ",
+    jobs_columns!(),
+    ", j.charges FROM jobs j WHERE j.id = ANY($1) ORDER BY j.id FOR UPDATE"
+);
+const FINISHED: &str =
+    concat!("SELECT ", finished_columns!(), " FROM finished j WHERE j.id = ANY($1)");
+
+/// What keeps others from changing what is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hold {
+    /// Nothing: if somebody does, writing it down fails, and the stage begins again.
+    Hope,
+    /// A lock.
+    Lock,
+}
+
+impl Draft {
+    /// Reads unfinished jobs that are not here yet.
+    pub(super) async fn load(
+        &mut self,
+        sheet: &Sheet<'_>,
+        ids: &[i64],
+        hold: Hold,
+    ) -> Result<(), Fault> {
+        let missing: Vec<i64> =
+            ids.iter().copied().filter(|id| !self.entries.contains_key(id)).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let sql = match hold {
+            Hold::Hope => READ,
+            Hold::Lock => LOCK,
+        };
+        let statement = sheet.transaction.prepare_cached(sql).await?;
+        for row in sheet.transaction.query(&statement, &[&missing]).await? {
+            let record = row::read(&row)?;
+            let from = From::Unfinished(record.fence);
+            let id = row.try_get(0)?;
+            self.charges.extend(row.try_get::<_, Option<String>>(36)?.map(|text| (id, text)));
+            self.entries.insert(id, (from, record));
+        }
+        Ok(())
+    }
+
+    /// Reads finished jobs that are not here yet.
+    pub(super) async fn load_finished(
+        &mut self,
+        sheet: &Sheet<'_>,
+        ids: &[i64],
+    ) -> Result<(), Fault> {
+        let missing: Vec<i64> =
+            ids.iter().copied().filter(|id| !self.entries.contains_key(id)).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let statement = sheet.transaction.prepare_cached(FINISHED).await?;
+        for row in sheet.transaction.query(&statement, &[&missing]).await? {
+            let record = row::read(&row)?;
+            let from = From::Finished(record.fence);
+            self.entries.insert(row.try_get(0)?, (from, record));
+        }
+        Ok(())
+    }
+
+    /// A job that is new.
+    pub(super) fn insert(&mut self, id: i64, record: Record) {
+        self.entries.insert(id, (From::New, record));
+    }
+
+    /// The job of this number, finished or not, if it was read.
+    pub(super) fn get(&self, id: i64) -> Option<&Record> {
+        self.entries.get(&id).map(|(_, record)| record)
+    }
+
+    pub(super) fn get_mut(&mut self, id: i64) -> Option<&mut Record> {
+        self.entries.get_mut(&id).map(|(_, record)| record)
+    }
+
+    /// Jobs that were there before, and that are changed.
+    pub(super) fn changed(&self) -> impl Iterator<Item = (i64, &Record)> {
+        self.entries.iter().filter_map(|(id, (from, record))| match from {
+            From::Unfinished(fence) | From::Finished(fence) => {
+                (*fence != record.fence).then_some((*id, record))
+            }
+            From::New => None,
+        })
+    }
+
+    /// By how many jobs each tenant has more or fewer: one entry a job.
+    fn balance(&self) -> Vec<(model::TenantId, i64)> {
+        let change = |(from, record): &(From, Record)| {
+            let was = matches!(from, From::Unfinished(_));
+            let is = !record.state.is_terminal();
+            let by = i64::from(is) - i64::from(was);
+            (by != 0).then(|| (record.spec.tenant.clone(), by))
+        };
+        self.entries.values().filter_map(change).collect()
+    }
+
+    /// Writes down all that changed. Fails if somebody else changed any of it meanwhile.
+    pub(super) async fn write(&self, sheet: &Sheet<'_>) -> Result<(), Fault> {
+        let (mut new, mut over) = (NewJobs::default(), Vec::new());
+        let (mut changes, mut ends, mut back) =
+            (Changes::default(), Ends::default(), Changes::default());
+        for (id, (from, record)) in &self.entries {
+            let is_final = record.state.is_terminal();
+            match from {
+                From::New if is_final => over.push((*id, record)),
+                From::New => new.push(*id, record, sheet.now)?,
+                From::Unfinished(fence) | From::Finished(fence) if *fence == record.fence => {}
+                From::Unfinished(fence) if is_final => ends.push((*id, *fence), record),
+                From::Unfinished(fence) => changes.push((*id, *fence), record, sheet.now),
+                From::Finished(fence) => back.push((*id, *fence), record, sheet.now),
+            }
+        }
+        let mut pasts = Pasts::default();
+        for (job, past) in &self.pasts {
+            pasts.push(*job, past);
+        }
+        tokio::try_join!(
+            new.write(sheet),
+            changes.write(sheet),
+            ends.write(sheet),
+            back.write_back(sheet),
+            pasts.write(sheet),
+        )?;
+        let ended = self
+            .charges
+            .iter()
+            .filter(|(id, _)| self.get(**id).is_some_and(|record| record.current.is_none()));
+        let ended: Vec<&String> = ended.map(|(_, charges)| charges).collect();
+        limits::release(sheet, &ended).await?;
+        for (id, record) in over {
+            insert_over(sheet, id, record).await?;
+        }
+        let ended = self.entries.iter().filter(|(_, (from, record))| {
+            record.state.is_terminal() && !matches!(from, From::Finished(_))
+        });
+        notice::note(sheet, ended.map(|(id, (_, record))| (*id, record))).await?;
+        let mut outcome = sheet.outcome();
+        outcome.balance.extend(self.balance());
+        outcome.told.work.extend(new.standing().chain(changes.standing()).chain(back.standing()));
+        Ok(())
+    }
+}

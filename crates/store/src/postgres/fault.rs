@@ -1,0 +1,96 @@
+//! What the database says went wrong, told apart by what can be done about it.
+
+use deadpool_postgres::PoolError;
+use tokio_postgres::error::SqlState;
+
+use crate::Error;
+
+/// Why a stage did not come to its end.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// Somebody else was quicker: the same from the beginning may work.
+    Conflict,
+    /// The database said no, or nothing.
+    Database(tokio_postgres::Error),
+    /// There was no connection.
+    Pool(String),
+    /// What is there is not understood.
+    Unreadable(String),
+}
+
+impl From<tokio_postgres::Error> for Fault {
+    fn from(error: tokio_postgres::Error) -> Self {
+        let is_conflict = error.code().is_some_and(|code| CONFLICTS.contains(code));
+        if is_conflict { Self::Conflict } else { Self::Database(error) }
+    }
+}
+
+impl From<PoolError> for Fault {
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::Backend(error) => Self::Database(error),
+            PoolError::Timeout(_)
+            | PoolError::Closed
+            | PoolError::NoRuntimeSpecified
+            | PoolError::PostCreateHook(_) => Self::Pool(error.to_string()),
+        }
+    }
+}
+
+impl From<serde_json::Error> for Fault {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Unreadable(error.to_string())
+    }
+}
+
+const CONFLICTS: &[SqlState] = &[
+    SqlState::T_R_SERIALIZATION_FAILURE,
+    SqlState::T_R_DEADLOCK_DETECTED,
+    SqlState::UNIQUE_VIOLATION,
+];
+
+/// Whether what was asked may have been done although nobody said so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doubt {
+    /// It was not.
+    None,
+    /// The connection may have been lost after it was.
+    IfLost,
+}
+
+impl Fault {
+    /// What to tell whoever asked.
+    pub(super) fn tell(self, doing: &'static str, doubt: Doubt) -> Error {
+        match self {
+            Self::Conflict => {
+                let cause = "others changed the same all the time".to_owned();
+                Error::Unavailable { doing, cause }
+            }
+            Self::Pool(cause) => Error::Unavailable { doing, cause },
+            Self::Unreadable(what) => {
+                Error::Unusable(format!("could not {doing}: the store has {what}"))
+            }
+            Self::Database(error) => match error.code() {
+                Some(&SqlState::DISK_FULL) => Error::Full { doing },
+                None if doubt == Doubt::IfLost => Error::Unknown { doing, cause: cause(&error) },
+                Some(_) | None => Error::Unavailable { doing, cause: cause(&error) },
+            },
+        }
+    }
+}
+
+/// What the database said, without the words around it.
+pub(super) fn cause(error: &tokio_postgres::Error) -> String {
+    match error.as_db_error() {
+        Some(said) => said.message().to_owned(),
+        None => match std::error::Error::source(error) {
+            Some(source) => format!("{error}: {source}"),
+            None => error.to_string(),
+        },
+    }
+}
+
+/// Something in the database that this version does not understand.
+pub(super) fn unreadable(what: &str) -> Fault {
+    Fault::Unreadable(format!("{what} that this version does not understand"))
+}

@@ -1,0 +1,106 @@
+//! What is old is forgotten, a step at a time.
+
+use model::Timestamp;
+
+use super::desk::{Sheet, Stage};
+use super::fault::Fault;
+use super::queues::KEPT_FOR;
+use crate::minute;
+
+/// Rows of usage and history that one step removes.
+const ROWS_MAX: i64 = 10_000;
+
+/// What is older than a moment, at most so many jobs of it.
+pub(super) struct Forgetting {
+    pub(super) before: Timestamp,
+    pub(super) max: usize,
+}
+
+/// A submission is forgotten with the first of its jobs. Those that somebody else forgets at the
+/// same time are left to them.
+const JOBS: &str = "WITH old AS MATERIALIZED (SELECT id FROM finished WHERE finished < $1 \
+    ORDER BY finished, id LIMIT $2 FOR UPDATE SKIP LOCKED), \
+    gone_keys AS (SELECT DISTINCT k.key FROM old JOIN keyed k ON k.job = old.id), \
+    dropped_keys AS (DELETE FROM keys USING gone_keys WHERE keys.id = gone_keys.key), \
+    dropped_keyed AS (DELETE FROM keyed USING gone_keys WHERE keyed.key = gone_keys.key), \
+    dropped_logs AS (DELETE FROM logs USING old WHERE logs.job = old.id), \
+    dropped_attempts AS (DELETE FROM attempts USING old WHERE attempts.job = old.id) \
+    DELETE FROM finished USING old WHERE finished.id = old.id";
+
+/// Minutes that are over by then.
+const USAGE: &str = "DELETE FROM usage WHERE ctid = ANY(ARRAY(SELECT ctid FROM usage \
+    WHERE minute < $1 ORDER BY minute LIMIT $2))";
+
+/// Ids are in the order of time, so the oldest are first.
+const RUNS: &str = "DELETE FROM runs \
+    WHERE id = ANY(ARRAY(SELECT id FROM runs ORDER BY id LIMIT $2)) AND at < $1";
+
+/// All but the newest of each history, as far as they are among the newest of all.
+const TRIM: &str = "WITH RECURSIVE histories AS ( \
+    (SELECT tenant, kind, history_key FROM runs ORDER BY tenant, kind, history_key LIMIT 1) \
+    UNION ALL SELECT n.tenant, n.kind, n.history_key FROM histories h CROSS JOIN LATERAL ( \
+    SELECT r.tenant, r.kind, r.history_key FROM runs r \
+    WHERE (r.tenant, r.kind, r.history_key) > (h.tenant, h.kind, h.history_key) \
+    ORDER BY r.tenant, r.kind, r.history_key LIMIT 1) n), \
+    last AS MATERIALIZED (SELECT h.*, o.id FROM histories h CROSS JOIN LATERAL ( \
+    SELECT r.id FROM runs r WHERE r.tenant = h.tenant AND r.kind = h.kind \
+    AND r.history_key = h.history_key ORDER BY r.id DESC LIMIT 1 OFFSET $1) o) \
+    DELETE FROM runs USING last WHERE runs.tenant = last.tenant AND runs.kind = last.kind \
+    AND runs.history_key = last.history_key AND runs.id <= last.id";
+
+/// Workers that have not been seen for so long. Should one come again, its generation is still
+/// higher than any before.
+const SESSIONS: &str = "WITH old AS (DELETE FROM sessions s WHERE s.lease_until < $1 \
+    AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.worker = s.worker) RETURNING s.generation) \
+    UPDATE generations SET highest = greatest(highest, (SELECT max(generation) FROM old)) \
+    WHERE EXISTS (SELECT 1 FROM old)";
+
+/// Queues that nobody made sure of for long: those that still have jobs are kept.
+const QUEUES: &str = "WITH old AS MATERIALIZED (SELECT queue FROM queues WHERE used < $1), \
+    busy AS MATERIALIZED (SELECT DISTINCT queue FROM jobs WHERE EXISTS (SELECT 1 FROM old)), \
+    kept AS (UPDATE queues q SET used = $2 FROM busy \
+    WHERE q.queue = busy.queue AND q.used < $1 RETURNING q.queue) \
+    DELETE FROM queues q USING old WHERE q.queue = old.queue \
+    AND NOT EXISTS (SELECT 1 FROM busy WHERE busy.queue = q.queue)";
+
+/// Few are kept of each kind, so there are few to look at.
+const NOTES: &str = "DELETE FROM notes WHERE ages AND at < $1";
+
+/// Nobody asked for them in all this time.
+const NOTICES: &str = "DELETE FROM notices WHERE id = ANY(ARRAY(SELECT id FROM notices \
+    WHERE finished < $1 ORDER BY finished LIMIT $2))";
+
+/// Limits of which nothing is in use; those that somebody claims under stay.
+const HOLDINGS: &str = "DELETE FROM holdings WHERE ctid = ANY(ARRAY(SELECT ctid FROM holdings \
+    WHERE held = 0 LIMIT $1 FOR UPDATE SKIP LOCKED))";
+
+impl Stage for Forgetting {
+    type Answer = usize;
+
+    async fn run<'a>(&'a self, sheet: &'a Sheet<'a>) -> Result<usize, Fault> {
+        let Self { before, max } = *self;
+        let transaction = sheet.transaction;
+        let max = i64::try_from(max).unwrap_or(i64::MAX);
+        let jobs = transaction.prepare_cached(JOBS).await?;
+        let n_jobs = transaction.execute(&jobs, &[&before.0, &max]).await?;
+        let usage = transaction.prepare_cached(USAGE).await?;
+        transaction.execute(&usage, &[&minute::of(before), &ROWS_MAX]).await?;
+        let runs = transaction.prepare_cached(RUNS).await?;
+        transaction.execute(&runs, &[&before.0, &ROWS_MAX]).await?;
+        let runs_max = i64::try_from(sheet.desk.options.runs_max).unwrap_or(i64::MAX);
+        let trim = transaction.prepare_cached(TRIM).await?;
+        transaction.execute(&trim, &[&runs_max]).await?;
+        let sessions = transaction.prepare_cached(SESSIONS).await?;
+        transaction.execute(&sessions, &[&before.0]).await?;
+        let queues = transaction.prepare_cached(QUEUES).await?;
+        let notes = transaction.prepare_cached(NOTES).await?;
+        transaction.execute(&notes, &[&before.0]).await?;
+        let notices = transaction.prepare_cached(NOTICES).await?;
+        transaction.execute(&notices, &[&before.0, &ROWS_MAX]).await?;
+        let holdings = transaction.prepare_cached(HOLDINGS).await?;
+        transaction.execute(&holdings, &[&ROWS_MAX]).await?;
+        let unused = sheet.now - KEPT_FOR;
+        transaction.execute(&queues, &[&unused.0, &sheet.now.0]).await?;
+        Ok(usize::try_from(n_jobs).unwrap_or(usize::MAX))
+    }
+}

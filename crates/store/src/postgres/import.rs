@@ -1,0 +1,316 @@
+//! Everything that is in a file of `SQLite` goes to a Postgres that is empty, or that an earlier
+//! try left half full: what is there already is not copied again.
+
+use std::path::Path;
+
+use deadpool_postgres::Object;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Statement};
+use tokio_postgres::types::ToSql;
+
+use super::Postgres;
+use super::fault::{Doubt, Fault};
+use crate::Error;
+use crate::sqlite::to_read;
+
+/// Rows that are written at a time.
+const BATCH: usize = 2_000;
+const DOING: &str = "move the store";
+
+/// One table: what is read, in an order that is the same each time, and where each column goes.
+struct Table {
+    name: &'static str,
+    read: &'static str,
+    /// Names and types in Postgres.
+    columns: &'static [(&'static str, &'static str)],
+}
+
+macro_rules! columns {
+    ($($name:ident $type:ident),* $(,)?) => {
+        &[$((stringify!($name), stringify!($type))),*]
+    };
+}
+
+/// What refers to others comes after them, jobs last: nobody works on half of it.
+const TABLES: &[Table] = &[
+    Table {
+        name: "settings",
+        read: "SELECT kind, name, document FROM settings ORDER BY kind, name",
+        columns: columns![kind text, name text, document text],
+    },
+    Table {
+        name: "usage",
+        read: "SELECT minute, tenant, 0, cost, completed FROM usage ORDER BY minute, tenant",
+        columns: columns![minute bigint, tenant text, part integer, cost bigint, completed bigint],
+    },
+    Table {
+        name: "runs",
+        read: "SELECT id, tenant, kind, history_key, at, wait, duration, ending, ram_peak_mb, \
+            cpu_ms, disk_bytes, out_of_memory, fetched_paths, fetched_bytes, n_dependents \
+            FROM runs ORDER BY id",
+        columns: columns![
+            id bigint, tenant text, kind text, history_key text, at bigint, wait bigint,
+            duration bigint, ending text, ram_peak_mb bigint, cpu_ms bigint, disk_bytes bigint,
+            out_of_memory boolean, fetched_paths bigint, fetched_bytes bigint, n_dependents bigint,
+        ],
+    },
+    Table {
+        name: "sessions",
+        read: "SELECT worker, generation, lease_until, has_left FROM sessions ORDER BY worker",
+        columns: columns![worker text, generation bigint, lease_until bigint, has_left boolean],
+    },
+    Table {
+        name: "keys",
+        read: "SELECT id, tenant, key, body, '{' || trim(jobs, '[]') || '}' FROM keys ORDER BY id",
+        columns: &[
+            ("id", "bigint"),
+            ("tenant", "text"),
+            ("key", "text"),
+            ("body", "bytea"),
+            ("jobs", "bigint[]"),
+        ],
+    },
+    Table {
+        name: "keyed",
+        read: "SELECT job, key FROM keyed ORDER BY job, key",
+        columns: columns![job bigint, key bigint],
+    },
+    Table {
+        name: "logs",
+        read: "SELECT job, attempt, position, stream, at, bytes FROM logs \
+            ORDER BY job, attempt, position",
+        columns: columns![
+            job bigint, attempt bigint, position bigint, stream text, at bigint, bytes bytea,
+        ],
+    },
+    Table {
+        name: "attempts",
+        read: "SELECT job, number, worker, claimed, started, ended, ending, error, exit_code, \
+            ram_peak_mb, cpu_ms, disk_bytes, out_of_memory, why FROM attempts ORDER BY job, number",
+        columns: columns![
+            job bigint, number bigint, worker text, claimed bigint, started bigint, ended bigint,
+            ending text, error text, exit_code integer, ram_peak_mb bigint, cpu_ms bigint,
+            disk_bytes bigint, out_of_memory boolean, why text,
+        ],
+    },
+    Table {
+        name: "notices",
+        read: "SELECT id, job, tenant, kind, url, state, cause, finished, tries, due \
+            FROM notices ORDER BY id",
+        columns: columns![
+            id bigint, job bigint, tenant text, kind text, url text, state text, cause text,
+            finished bigint, tries bigint, due bigint,
+        ],
+    },
+    Table {
+        name: "leads",
+        read: "SELECT name, holder, token, lead_until, document FROM leads ORDER BY name",
+        columns: columns![name text, holder text, token bigint, lead_until bigint, document text],
+    },
+    Table {
+        name: "notes",
+        read: "SELECT id, topic, kind, key, at, ages, document FROM notes ORDER BY id",
+        columns: columns![
+            id bigint, topic text, kind text, key text, at bigint, ages boolean, document text,
+        ],
+    },
+    Table {
+        name: "finished",
+        read: "SELECT j.id, j.tenant, j.kind, s.document ->> '$.dedupe_key', j.group_name, \
+            j.state, j.fence, j.priority, j.attempts, j.failures, j.losses, j.evictions, \
+            j.refusals, j.revived, j.created, j.ready, j.last_worker, j.finished, j.cause, \
+            j.error, j.exit_code, j.cost, j.result, 0, s.document, s.payload \
+            FROM finished j JOIN specs s ON s.id = j.id ORDER BY j.id",
+        columns: columns![
+            id bigint, tenant text, kind text, dedupe_key text, group_name text, state text,
+            fence bigint, priority integer, attempts bigint, failures bigint, losses bigint,
+            evictions bigint, refusals bigint, revived bigint, created bigint, ready bigint,
+            last_worker text, finished bigint, cause text, error text, exit_code integer,
+            cost bigint, result bytea, queue bigint, document text, payload bytea,
+        ],
+    },
+    Table {
+        name: "waits",
+        read: "SELECT blocker, waiter FROM waits ORDER BY blocker, waiter",
+        columns: columns![blocker bigint, waiter bigint],
+    },
+    Table {
+        name: "jobs",
+        read: "SELECT j.id, j.tenant, j.kind, j.dedupe_key, j.group_name, j.state, j.fence, \
+            j.priority, j.attempts, j.failures, j.losses, j.evictions, j.refusals, j.revived, \
+            j.created, j.ready, j.backoff_until, j.on_hold, j.cancelling, j.n_blockers, \
+            j.n_dependents, j.last_worker, j.error, j.exit_code, j.cost, j.worker, j.claimed, \
+            j.started, j.holds, j.fraction, j.note, j.why, j.pool, 0, s.document, s.payload \
+            FROM jobs j JOIN specs s ON s.id = j.id ORDER BY j.id",
+        columns: columns![
+            id bigint, tenant text, kind text, dedupe_key text, group_name text, state text,
+            fence bigint, priority integer, attempts bigint, failures bigint, losses bigint,
+            evictions bigint, refusals bigint, revived bigint, created bigint, ready bigint,
+            backoff_until bigint, on_hold boolean, cancelling boolean, n_blockers bigint,
+            n_dependents bigint, last_worker text, error text, exit_code integer, cost bigint,
+            worker text, claimed bigint, started bigint, holds text, fraction bigint, note text,
+            why text, pool text, queue bigint, document text, payload bytea,
+        ],
+    },
+];
+
+/// Jobs stand in queues, and numbers go on where they were.
+const FINISH: &str = "UPDATE jobs SET queue = hashtextextended(json_build_array(tenant, kind, \
+    document::json -> 'pool', document::json -> 'needs', document::json -> 'slots', \
+    document::json -> 'amounts', document::json -> 'on_demand', \
+    document::json -> 'resource')::text, 0), \
+    due = CASE WHEN state = 'queued' AND NOT on_hold THEN greatest(backoff_until, \
+    (document::json ->> 'not_before_ms')::bigint, 0) END; \
+    UPDATE jobs SET due = NULL, place = ready - 64000 * greatest(least(priority, 16), -16) \
+    WHERE due <= (extract(epoch FROM clock_timestamp()) * 1000)::bigint; \
+    INSERT INTO queues (queue, tenant, kind, pool, used) \
+    SELECT DISTINCT ON (queue) queue, tenant, kind, document::json ->> 'pool', \
+    (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM jobs ON CONFLICT DO NOTHING; \
+    SELECT setval(pg_get_serial_sequence('keys', 'id'), (SELECT max(id) FROM keys)), \
+    setval(pg_get_serial_sequence('runs', 'id'), (SELECT max(id) FROM runs)), \
+    setval(pg_get_serial_sequence('notices', 'id'), (SELECT max(id) FROM notices)), \
+    setval(pg_get_serial_sequence('notes', 'id'), (SELECT max(id) FROM notes))";
+
+const OTHERS: &str = "SELECT count(*) FROM schedulers \
+    WHERE at > (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 10000";
+
+impl Postgres {
+    /// Copies everything from the file, which nobody may use meanwhile, and compares the counts.
+    /// `tell` hears which table is at how many of how many rows. Answers how many jobs there are.
+    pub async fn import(
+        &self,
+        path: &Path,
+        mut tell: impl FnMut(&str, u64, u64),
+    ) -> Result<u64, Error> {
+        let source = to_read(path)?;
+        let import = async {
+            let connection = self.desk.connection().await?;
+            let others: i64 = connection.query_one(OTHERS, &[]).await?.try_get(0)?;
+            if others > 0 {
+                return Err(Fault::Pool(format!("{others} schedulers work on it; stop them")));
+            }
+            let mut n_jobs = 0;
+            for table in TABLES {
+                let n = table.copy(&source, &connection, &mut tell).await?;
+                if ["jobs", "finished"].contains(&table.name) {
+                    n_jobs += n;
+                }
+            }
+            let (next, generations) = source
+                .query_row("SELECT next_job, generations FROM meta", [], |row| {
+                    Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
+                })
+                .map_err(unread)?;
+            let sql = "SELECT setval('job_ids', $1, false)";
+            connection.query_one(sql, &[&next.max(1)]).await?;
+            connection.execute("UPDATE generations SET highest = $1", &[&generations]).await?;
+            connection.batch_execute("SET statement_timeout = 0").await?;
+            connection.batch_execute(FINISH).await?;
+            connection.batch_execute("RESET statement_timeout").await?;
+            Ok(n_jobs)
+        };
+        import.await.map_err(|fault| fault.tell(DOING, Doubt::None))
+    }
+}
+
+impl Table {
+    async fn copy(
+        &self,
+        source: &Connection,
+        target: &Object,
+        tell: &mut impl FnMut(&str, u64, u64),
+    ) -> Result<u64, Fault> {
+        let count = format!("SELECT count(*) FROM ({})", self.read);
+        let total = source.query_row(&count, [], |row| row.get::<_, i64>(0)).map_err(unread)?;
+        let total = total.unsigned_abs();
+        let here = format!("SELECT count(*) FROM {}", self.name);
+        let there: i64 = target.query_one(here.as_str(), &[]).await?.try_get(0)?;
+        let mut n_done = there.unsigned_abs();
+        let insert = target.prepare_cached(&self.insert()).await?;
+        let mut statement = source.prepare(self.read).map_err(unread)?;
+        let mut batches = Batches::new(&mut statement, self.columns, n_done)?;
+        while let Some(batch) = batches.next()? {
+            let mut values: Vec<&(dyn ToSql + Sync)> = Vec::with_capacity(batch.len());
+            for column in &batch {
+                values.push(column);
+            }
+            target.execute(&insert, &values).await?;
+            n_done += u64::try_from(batch.first().map_or(0, Vec::len)).unwrap_or(0);
+            tell(self.name, n_done, total);
+        }
+        let now: i64 = target.query_one(here.as_str(), &[]).await?.try_get(0)?;
+        if now.unsigned_abs() == total {
+            return Ok(total);
+        }
+        let problem = format!("`{}` has {now} rows there and {total} here", self.name);
+        Err(Fault::Unreadable(format!("{problem}; move into an empty database")))
+    }
+
+    /// Values come as text, whatever they are.
+    fn insert(&self) -> String {
+        let list = |one: fn(usize, &(&str, &str)) -> String| {
+            let all: Vec<String> =
+                self.columns.iter().enumerate().map(|(at, column)| one(at, column)).collect();
+            all.join(", ")
+        };
+        let overriding = "OVERRIDING SYSTEM VALUE";
+        format!(
+            "INSERT INTO {} ({}) {overriding} SELECT {} FROM unnest({}) AS u({}) \
+             ON CONFLICT DO NOTHING",
+            self.name,
+            list(|_, (name, _)| (*name).to_owned()),
+            list(|at, (_, kind)| format!("c{at}::{kind}")),
+            list(|at, _| format!("${}::text[]", at + 1)),
+            list(|at, _| format!("c{at}")),
+        )
+    }
+}
+
+/// Rows by column, a batch at a time.
+struct Batches<'s> {
+    rows: rusqlite::Rows<'s>,
+    n_columns: usize,
+}
+
+impl<'s> Batches<'s> {
+    fn new(
+        statement: &'s mut Statement<'_>,
+        columns: &[(&str, &str)],
+        n_skipped: u64,
+    ) -> Result<Self, Fault> {
+        let mut rows = statement.query([]).map_err(unread)?;
+        for _ in 0..n_skipped {
+            rows.next().map_err(unread)?;
+        }
+        Ok(Self { rows, n_columns: columns.len() })
+    }
+
+    fn next(&mut self) -> Result<Option<Vec<Vec<Option<String>>>>, Fault> {
+        let mut batch: Vec<Vec<Option<String>>> = vec![Vec::new(); self.n_columns];
+        for _ in 0..BATCH {
+            let Some(row) = self.rows.next().map_err(unread)? else { break };
+            for (at, column) in batch.iter_mut().enumerate() {
+                column.push(text(row.get_ref(at).map_err(unread)?));
+            }
+        }
+        Ok(batch.first().is_some_and(|column| !column.is_empty()).then_some(batch))
+    }
+}
+
+fn text(value: ValueRef<'_>) -> Option<String> {
+    match value {
+        ValueRef::Null => None,
+        ValueRef::Integer(number) => Some(number.to_string()),
+        ValueRef::Real(number) => Some(number.to_string()),
+        ValueRef::Text(text) => Some(super::columns::clean(&String::from_utf8_lossy(text))),
+        ValueRef::Blob(bytes) => {
+            let hex = bytes.iter().map(|byte| format!("{byte:02x}"));
+            Some(format!("\\x{}", hex.collect::<String>()))
+        }
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "what errors are mapped by takes them")]
+fn unread(error: rusqlite::Error) -> Fault {
+    Fault::Unreadable(format!("something that cannot be read: {error}"))
+}

@@ -1,0 +1,57 @@
+//! Schedulers that share the store know of each other, and take over what others had.
+
+use model::{JobId, Record, Timestamp, WorkerId};
+use tokio_postgres::types::ToSql;
+
+use super::desk::Desk;
+use super::fault::Fault;
+use super::row::{self, jobs_columns};
+use crate::{Meeting, Peer, number};
+
+/// Who said nothing for so long is not here.
+const GONE_AFTER_MS: i64 = 5_000;
+
+/// By the database's clock: nobody is taken for gone because its own clock is wrong.
+const SAY: &str = "INSERT INTO schedulers (id, said, at) VALUES ($1, $2, \
+    (extract(epoch FROM clock_timestamp()) * 1000)::bigint) \
+    ON CONFLICT (id) DO UPDATE SET said = excluded.said, at = excluded.at RETURNING at";
+const HEAR: &str = "SELECT id, said, at FROM schedulers WHERE at > $1 ORDER BY id";
+const FORGET: &str = "DELETE FROM schedulers WHERE at < $1";
+
+pub(super) async fn meet(desk: &Desk, id: i64, said: &str) -> Result<Meeting, Fault> {
+    let connection = desk.connection().await?;
+    let statement = connection.prepare_cached(SAY).await?;
+    let now_ms: i64 = connection.query_one(&statement, &[&id, &said]).await?.try_get(0)?;
+    let statement = connection.prepare_cached(HEAR).await?;
+    let rows = connection.query(&statement, &[&(now_ms - GONE_AFTER_MS)]).await?;
+    let mut meeting = Meeting { place: 0, all: Vec::with_capacity(rows.len()) };
+    for (place, row) in rows.iter().enumerate() {
+        if row.try_get::<_, i64>(0)? == id {
+            meeting.place = place;
+        }
+        meeting.all.push(Peer { said: row.try_get(1)?, at: Timestamp(row.try_get(2)?) });
+    }
+    let statement = connection.prepare_cached(FORGET).await?;
+    connection.execute(&statement, &[&(now_ms - 100 * GONE_AFTER_MS)]).await?;
+    Ok(meeting)
+}
+
+const HELD: &str =
+    concat!("SELECT ", jobs_columns!(), " FROM jobs j WHERE j.worker = $1 ORDER BY j.id");
+
+pub(super) async fn held(desk: &Desk, worker: &WorkerId) -> Result<Vec<Record>, Fault> {
+    let connection = desk.connection().await?;
+    let statement = connection.prepare_cached(HELD).await?;
+    row::read_all(&connection.query(&statement, &[&worker.to_string()]).await?)
+}
+
+const CALLED_OFF: &str = "SELECT id FROM jobs WHERE cancelling AND worker = ANY($1)";
+
+pub(super) async fn called_off(desk: &Desk, workers: &[WorkerId]) -> Result<Vec<JobId>, Fault> {
+    let workers: Vec<String> = workers.iter().map(WorkerId::to_string).collect();
+    let connection = desk.connection().await?;
+    let statement = connection.prepare_cached(CALLED_OFF).await?;
+    let values: [&(dyn ToSql + Sync); 1] = [&workers];
+    let rows = connection.query(&statement, &values).await?;
+    rows.iter().map(|row| Ok(number::id(row.try_get(0)?))).collect()
+}

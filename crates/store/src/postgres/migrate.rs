@@ -1,0 +1,103 @@
+//! The schema, step by step. A step is never changed once it is released, and each leaves a schema
+//! with which the version before it can go on working.
+
+use deadpool_postgres::{Object, Pool};
+
+use super::fault::{Doubt, Fault};
+use crate::Error;
+use crate::checksum;
+
+struct Step {
+    name: &'static str,
+    sql: &'static str,
+}
+
+/// In order; the place in the list is the number of the schema.
+const STEPS: &[Step] = &[
+    Step { name: "0001_jobs", sql: include_str!("../../migrations/postgres/0001_jobs.sql") },
+    Step { name: "0002_sql", sql: include_str!("../../migrations/postgres/0002_sql.sql") },
+    Step { name: "0003_leads", sql: include_str!("../../migrations/postgres/0003_leads.sql") },
+];
+
+/// How many steps newer a schema may be than this version knows: one that is being replaced goes on
+/// working until all are.
+const NEWER_MAX: usize = 1;
+
+/// One at a time: whoever comes second finds it done.
+const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtext('maitre migrations'))";
+
+const PREPARE: &str = "CREATE SCHEMA IF NOT EXISTS maitre; \
+    CREATE TABLE IF NOT EXISTS maitre.migrations ( \
+    number bigint PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, \
+    at timestamptz NOT NULL DEFAULT clock_timestamp())";
+
+const APPLIED: &str = "SELECT number, name, checksum FROM maitre.migrations ORDER BY number";
+const IS_MADE: &str = "SELECT to_regclass('maitre.migrations') IS NOT NULL";
+
+/// Brings the schema up to date, or says why it cannot be used.
+pub(super) async fn migrate(pool: &Pool) -> Result<(), Error> {
+    let tell = |fault: Fault| fault.tell("connect to the store", Doubt::None);
+    let mut connection = pool.get().await.map_err(|error| tell(error.into()))?;
+    let n_applied = applied(&connection).await.map_err(tell)??;
+    if n_applied >= STEPS.len() {
+        return Ok(());
+    }
+    apply(&mut connection).await.map_err(tell)
+}
+
+/// How many steps are applied. Changes nothing: whoever may only work with the tables can ask.
+async fn applied(connection: &Object) -> Result<Result<usize, Error>, Fault> {
+    if !connection.query_one(IS_MADE, &[]).await?.try_get::<_, bool>(0)? {
+        return Ok(Ok(0));
+    }
+    let rows = connection.query(APPLIED, &[]).await?;
+    for (place, row) in rows.iter().enumerate() {
+        let (name, sum): (String, String) = (row.try_get(1)?, row.try_get(2)?);
+        let number = place + 1;
+        match STEPS.get(place) {
+            Some(step) if sum == checksum::of(step.sql) => {}
+            Some(_) => {
+                return Ok(Err(Error::Unusable(format!(
+                    "the store has another schema than this version under the same number \
+                     ({number} `{name}`); nothing was changed"
+                ))));
+            }
+            None if place < STEPS.len() + NEWER_MAX => {}
+            None => {
+                return Ok(Err(Error::Unusable(format!(
+                    "the store was written by a newer version (schema {number} `{name}`, this \
+                     version knows {} and works with one more); nothing was changed",
+                    STEPS.len()
+                ))));
+            }
+        }
+    }
+    Ok(Ok(rows.len()))
+}
+
+async fn apply(connection: &mut Object) -> Result<(), Fault> {
+    let transaction = connection.transaction().await?;
+    transaction.batch_execute(LOCK).await?;
+    transaction.batch_execute(PREPARE).await?;
+    let n_applied = transaction.query(APPLIED, &[]).await?.len();
+    for (place, step) in STEPS.iter().enumerate().skip(n_applied) {
+        let number = i64::try_from(place + 1).unwrap_or(i64::MAX);
+        transaction.batch_execute(step.sql).await?;
+        let sql = "INSERT INTO maitre.migrations (number, name, checksum) VALUES ($1, $2, $3)";
+        let values = (number, step.name, checksum::of(step.sql));
+        transaction.execute(sql, &[&values.0, &values.1, &values.2]).await?;
+    }
+    transaction.commit().await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn released_steps_are_never_changed() {
+        let checksums: Vec<String> = STEPS.iter().map(|step| checksum::of(step.sql)).collect();
+        assert_eq!(checksums, ["b4b42f2a86774819", "4975060bdce94585", "7354e78653619ebd"]);
+    }
+}

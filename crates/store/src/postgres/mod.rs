@@ -1,0 +1,78 @@
+//! Everything in one Postgres, which several schedulers may share.
+//!
+//! One file a stage; each is SQL and what to do with its rows. What a stage does to a record is in
+//! `transition.rs`, for every store alike. Lists go to the database as arrays: a stage is a few
+//! statements, however long its list.
+
+mod connect;
+mod migrate;
+mod fault;
+mod clock;
+mod desk;
+mod room;
+mod queues;
+mod marks;
+mod tell;
+mod row;
+mod columns;
+mod draft;
+mod write;
+mod known;
+mod gather;
+mod submit;
+mod claim;
+mod limits;
+mod start;
+mod log;
+mod complete;
+mod settle;
+mod cancel;
+mod amend;
+mod revive;
+mod lease;
+mod list;
+mod filter;
+mod read;
+mod settings;
+mod history;
+mod lead;
+mod note;
+mod notice;
+mod forget;
+mod check;
+mod import;
+mod window;
+mod meet;
+mod store;
+
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::Arc;
+
+use crate::{Error, Options};
+use desk::Desk;
+use gather::Gather;
+
+/// A store in one Postgres. Must be made and used in a runtime of tokio.
+pub struct Postgres {
+    desk: Arc<Desk>,
+    submissions: Gather,
+    url: String,
+    /// Which of those that share it this one is.
+    id: i64,
+}
+
+impl Postgres {
+    /// Connects to a database, and brings its schema up to date. Refuses what is newer.
+    pub async fn connect(url: &str, options: Options) -> Result<Self, Error> {
+        let pool = connect::pool(url)?;
+        migrate::migrate(&pool).await?;
+        let (teller, told) = tell::channel();
+        let desk = Arc::new(Desk::open(pool, options, teller).await?);
+        tokio::spawn(tell::run(Arc::downgrade(&desk), told));
+        let id = RandomState::new().build_hasher().finish().cast_signed();
+        Ok(Self { submissions: Gather::start(&desk), desk, url: url.to_owned(), id })
+    }
+}
+
+#[cfg(test)]
+mod tests;

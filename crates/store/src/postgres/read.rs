@@ -1,0 +1,74 @@
+//! One job is read, and its past.
+
+use model::{Ending, JobId, Measured, Record, Timestamp, WorkerId};
+use tokio_postgres::Row;
+
+use super::desk::Desk;
+use super::fault::{Fault, unreadable};
+use super::row::{self, finished_columns, jobs_columns};
+use crate::{Past, number};
+
+/// At one moment it is in one of them.
+const JOB: &str = concat!(
+    "SELECT ",
+    jobs_columns!(),
+    " FROM jobs j WHERE j.id = $1 UNION ALL SELECT ",
+    finished_columns!(),
+    " FROM finished j WHERE j.id = $1"
+);
+
+pub(super) async fn job(desk: &Desk, id: &JobId) -> Result<Option<Record>, Fault> {
+    let Some(number) = number::of(id) else {
+        return Ok(None);
+    };
+    let connection = desk.connection().await?;
+    let statement = connection.prepare_cached(JOB).await?;
+    let row = connection.query_opt(&statement, &[&number]).await?;
+    row.as_ref().map(row::read).transpose()
+}
+
+const ATTEMPTS: &str = "SELECT number, worker, claimed, started, ended, ending, error, exit_code, \
+    why, ram_peak_mb, cpu_ms, disk_bytes, out_of_memory \
+    FROM attempts WHERE job = $1 ORDER BY number";
+
+pub(super) async fn attempts(desk: &Desk, id: &JobId) -> Result<Vec<Past>, Fault> {
+    let Some(number) = number::of(id) else {
+        return Ok(Vec::new());
+    };
+    let connection = desk.connection().await?;
+    let statement = connection.prepare_cached(ATTEMPTS).await?;
+    connection.query(&statement, &[&number]).await?.iter().map(past).collect()
+}
+
+fn past(row: &Row) -> Result<Past, Fault> {
+    Ok(Past {
+        number: row::small(row, 0)?,
+        worker: WorkerId::new(row.try_get(1)?),
+        claimed: Timestamp(row.try_get(2)?),
+        started: row::moment(row, 3)?,
+        ended: Timestamp(row.try_get(4)?),
+        ending: ending(row, 5)?,
+        error: row.try_get(6)?,
+        exit_code: row.try_get(7)?,
+        why: row.try_get(8)?,
+        measured: measured(row, 9)?,
+    })
+}
+
+pub(super) fn ending(row: &Row, column: usize) -> Result<Ending, Fault> {
+    row::named(row, column, Ending::named)?.ok_or_else(|| unreadable("an ending"))
+}
+
+/// What was measured, in four columns from `column` on.
+pub(super) fn measured(row: &Row, column: usize) -> Result<Measured, Fault> {
+    let count = |place: usize| {
+        let read = row.try_get::<_, Option<i64>>(column + place);
+        read.map(|read| read.map(number::size))
+    };
+    Ok(Measured {
+        ram_peak_mb: count(0)?,
+        cpu_ms: count(1)?,
+        disk_bytes: count(2)?,
+        out_of_memory: row.try_get(column + 3)?,
+    })
+}

@@ -1,0 +1,64 @@
+//! How many unfinished jobs there are, so that a limit costs no counting.
+//!
+//! What this process does is counted at once; what others do is counted when the jobs are counted
+//! anew. A limit may be passed by what others take in between: it is there to push back, not to be
+//! exact.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use model::TenantId;
+
+use crate::{Options, Refusal};
+
+#[derive(Default)]
+pub(super) struct Room(Mutex<Counts>);
+
+#[derive(Default)]
+struct Counts {
+    of_tenant: HashMap<TenantId, u64>,
+    total: u64,
+}
+
+impl Room {
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why there is no room for so many more, on top of `n_more` that are about to come in.
+    pub(super) fn full(
+        &self,
+        options: &Options,
+        tenant: &TenantId,
+        n_new: u64,
+        n_more: (u64, u64),
+    ) -> Option<Refusal> {
+        let counts = self.counts();
+        let (jobs, max) = (
+            counts.of_tenant.get(tenant).copied().unwrap_or(0) + n_more.0,
+            options.tenant_jobs_max,
+        );
+        if n_new > 0 && jobs.saturating_add(n_new) > max {
+            return Some(Refusal::TenantFull { tenant: tenant.to_string(), jobs, max });
+        }
+        let (jobs, max) = (counts.total + n_more.1, options.jobs_max);
+        (n_new > 0 && jobs.saturating_add(n_new) > max).then_some(Refusal::StoreFull { jobs, max })
+    }
+
+    /// Jobs came in, or left.
+    pub(super) fn change(&self, tenant: &TenantId, by: i64) {
+        let mut counts = self.counts();
+        counts.total = counts.total.saturating_add_signed(by);
+        let n_jobs = counts.of_tenant.entry(tenant.clone()).or_default();
+        *n_jobs = n_jobs.saturating_add_signed(by);
+        if *n_jobs == 0 {
+            counts.of_tenant.remove(tenant);
+        }
+    }
+
+    /// All were counted.
+    pub(super) fn set(&self, of_tenant: HashMap<TenantId, u64>) {
+        let total = of_tenant.values().sum();
+        *self.counts() = Counts { of_tenant, total };
+    }
+}

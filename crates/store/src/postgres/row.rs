@@ -1,0 +1,128 @@
+//! A job as a row that is read.
+
+use model::worker::POOL_DEFAULT;
+use model::{
+    Cause, Counts, Current, Fixed, Name, Progress, Record, Spec, State, TenantId, Timestamp,
+    WorkerId,
+};
+use tokio_postgres::Row;
+
+use super::fault::{Fault, unreadable};
+use crate::{document, number};
+
+/// The columns of an unfinished job, in the order in which [`read`] wants them.
+macro_rules! jobs_columns {
+    () => {
+        "j.id, j.tenant, j.kind, j.state, j.fence, j.priority, j.attempts, j.failures, j.losses, \
+         j.evictions, j.refusals, j.revived, j.created, j.ready, j.last_worker, j.error, \
+         j.exit_code, j.cost, j.document, j.payload, j.backoff_until, j.on_hold, j.cancelling, \
+         j.n_blockers, j.n_dependents, j.worker, j.claimed, j.started, j.holds, j.fraction, \
+         j.note, j.why, NULL::bigint, NULL::text, NULL::bytea, j.pool"
+    };
+}
+
+/// The columns of a finished job, in the same order.
+macro_rules! finished_columns {
+    () => {
+        "j.id, j.tenant, j.kind, j.state, j.fence, j.priority, j.attempts, j.failures, j.losses, \
+         j.evictions, j.refusals, j.revived, j.created, j.ready, j.last_worker, j.error, \
+         j.exit_code, j.cost, j.document, j.payload, NULL::bigint, false, false, 0::bigint, \
+         0::bigint, NULL::text, NULL::bigint, NULL::bigint, NULL::text, NULL::bigint, NULL::text, \
+         NULL::text, j.finished, j.cause, j.result, NULL::text"
+    };
+}
+
+pub(super) use {finished_columns, jobs_columns};
+
+/// Reads the columns of [`jobs_columns`] or [`finished_columns`].
+pub(super) fn read(row: &Row) -> Result<Record, Fault> {
+    let tenant = TenantId::new(row.try_get(1)?);
+    let mut spec = Spec::new(tenant, Name::new(row.try_get(2)?));
+    document::read(row.try_get(18)?, &mut spec)?;
+    spec.payload = row.try_get(19)?;
+    Ok(Record {
+        id: number::id(row.try_get(0)?),
+        spec,
+        state: named(row, 3, State::named)?.ok_or_else(|| unreadable("a state"))?,
+        fence: number::size(row.try_get(4)?),
+        priority: row.try_get(5)?,
+        counts: Counts {
+            attempts: small(row, 6)?,
+            failures: small(row, 7)?,
+            losses: small(row, 8)?,
+            evictions: small(row, 9)?,
+            refusals: small(row, 10)?,
+            revived: small(row, 11)?,
+        },
+        created: Timestamp(row.try_get(12)?),
+        ready: moment(row, 13)?,
+        last_worker: worker(row, 14)?,
+        error: row.try_get(15)?,
+        exit_code: row.try_get(16)?,
+        cost: row.try_get::<_, Option<i64>>(17)?.map(Fixed::thousandths),
+        backoff_until: moment(row, 20)?,
+        on_hold: row.try_get(21)?,
+        cancelling: row.try_get(22)?,
+        n_blockers: small(row, 23)?,
+        n_dependents: small(row, 24)?,
+        current: current(row)?,
+        finished: moment(row, 32)?,
+        cause: named(row, 33, Cause::named)?,
+        result: row.try_get(34)?,
+    })
+}
+
+/// All rows.
+pub(super) fn read_all(rows: &[Row]) -> Result<Vec<Record>, Fault> {
+    rows.iter().map(read).collect()
+}
+
+/// A value that is stored by its permanent name.
+pub(super) fn named<T>(
+    row: &Row,
+    column: usize,
+    find: fn(&str) -> Option<T>,
+) -> Result<Option<T>, Fault> {
+    let Some(name) = row.try_get::<_, Option<&str>>(column)? else {
+        return Ok(None);
+    };
+    find(name).map(Some).ok_or_else(|| unreadable(&format!("the name `{name}`")))
+}
+
+/// A moment that may be missing.
+pub(super) fn moment(row: &Row, column: usize) -> Result<Option<Timestamp>, Fault> {
+    Ok(row.try_get::<_, Option<i64>>(column)?.map(Timestamp))
+}
+
+/// A count.
+pub(super) fn small(row: &Row, column: usize) -> Result<u32, Fault> {
+    Ok(u32::try_from(row.try_get::<_, i64>(column)?).unwrap_or(u32::MAX))
+}
+
+fn current(row: &Row) -> Result<Option<Current>, Fault> {
+    let Some(worker) = worker(row, 25)? else {
+        return Ok(None);
+    };
+    let holds = row.try_get::<_, Option<&str>>(28)?.map(document::read_ask).transpose()?;
+    let (fraction, note) = (row.try_get::<_, Option<i64>>(29)?, row.try_get(30)?);
+    let progress = match (fraction, note) {
+        (Some(fraction), Some(note)) => {
+            Some(Progress { fraction: Fixed::thousandths(fraction), note })
+        }
+        _ => None,
+    };
+    let pool = row.try_get::<_, Option<&str>>(35)?.unwrap_or(POOL_DEFAULT);
+    Ok(Some(Current {
+        worker,
+        pool: Name::new(pool),
+        claimed: Timestamp(row.try_get(26)?),
+        started: moment(row, 27)?,
+        holds,
+        progress,
+        why: row.try_get(31)?,
+    }))
+}
+
+fn worker(row: &Row, column: usize) -> Result<Option<WorkerId>, Fault> {
+    Ok(row.try_get::<_, Option<&str>>(column)?.map(WorkerId::new))
+}

@@ -1,0 +1,51 @@
+//! Documents that somebody set.
+
+use super::desk::{Desk, Sheet, Stage};
+use super::fault::{Fault, unreadable};
+use super::row;
+use crate::{Setting, SettingKind};
+
+/// Settings to be set or removed.
+pub(super) struct Changing {
+    pub(super) settings: Vec<Setting>,
+}
+
+const SET: &str = "INSERT INTO settings (kind, name, document) VALUES ($1, $2, $3) \
+    ON CONFLICT (kind, name) DO UPDATE SET document = excluded.document";
+const REMOVE: &str = "DELETE FROM settings WHERE kind = $1 AND name = $2";
+
+impl Stage for Changing {
+    type Answer = ();
+
+    async fn run<'a>(&'a self, sheet: &'a Sheet<'a>) -> Result<(), Fault> {
+        let set = sheet.transaction.prepare_cached(SET).await?;
+        let remove = sheet.transaction.prepare_cached(REMOVE).await?;
+        for Setting { kind, name, document } in &self.settings {
+            match document {
+                Some(document) => {
+                    sheet.transaction.execute(&set, &[&kind.name(), name, document]).await?;
+                }
+                None => {
+                    sheet.transaction.execute(&remove, &[&kind.name(), name]).await?;
+                }
+            }
+        }
+        sheet.outcome().told.settings = true;
+        Ok(())
+    }
+}
+
+pub(super) async fn settings(desk: &Desk) -> Result<Vec<Setting>, Fault> {
+    let connection = desk.connection().await?;
+    let sql = "SELECT kind, name, document FROM settings";
+    let statement = connection.prepare_cached(sql).await?;
+    let setting = |read: &tokio_postgres::Row| {
+        let kind = row::named(read, 0, SettingKind::named)?;
+        let kind = kind.ok_or_else(|| unreadable("the kind of a setting"))?;
+        Ok(Setting { kind, name: read.try_get(1)?, document: Some(read.try_get(2)?) })
+    };
+    let rows = connection.query(&statement, &[]).await?;
+    let mut settings: Vec<Setting> = rows.iter().map(setting).collect::<Result<_, Fault>>()?;
+    settings.sort_unstable();
+    Ok(settings)
+}

@@ -1,0 +1,266 @@
+//! The trait, stage by stage: in which file it is, and what keeps it from being done twice.
+
+use std::future::Future;
+
+use tokio::sync::mpsc;
+
+use model::{JobId, Millis, Record, Retry, Timestamp, WorkerId};
+
+use super::amend::Amending;
+use super::cancel::{Cancelling, Reason};
+use super::complete::Completing;
+use super::fault::{Doubt, Fault};
+use super::forget::Forgetting;
+use super::limits::Claiming;
+use super::log::Logging;
+use super::note::Noting;
+use super::notice::Telling;
+use super::revive::Reviving;
+use super::settings::Changing;
+use super::{
+    Postgres, claim, history, lead, lease, list, log, meet, note, notice, read, settings, start,
+    tell, window,
+};
+use crate::{
+    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Error, Filter, Lead, LogChunk, LogPage,
+    Meeting, News, Note, NotePage, Noted, Notice, Past, Refusal, Reply, Report, Revived, Run, Seen,
+    Session, Setting, Shared, Start, Store, Submission, Submitted, Tally, Usage, Window,
+};
+
+/// A few statements that change nothing.
+async fn reading<T>(
+    doing: &'static str,
+    work: impl Future<Output = Result<T, Fault>>,
+) -> Result<T, Error> {
+    work.await.map_err(|fault| fault.tell(doing, Doubt::None))
+}
+
+/// One statement that is done or not: if others are in the way, it is tried again.
+async fn writing<T, W: Future<Output = Result<T, Fault>>>(
+    doing: &'static str,
+    work: impl Fn() -> W,
+) -> Result<T, Error> {
+    let mut answer = work().await;
+    for _ in 0..3 {
+        let Err(Fault::Conflict) = answer else { break };
+        answer = work().await;
+    }
+    answer.map_err(|fault| fault.tell(doing, Doubt::IfLost))
+}
+
+impl Store for Postgres {
+    fn now(&self) -> Timestamp {
+        self.desk.now()
+    }
+
+    /// Nobody but the database knows which number is the next.
+    fn number(&self, _: usize) -> Option<JobId> {
+        None
+    }
+
+    fn submit(&self, submission: Submission) -> Reply<'_, Result<Submitted, Refusal>> {
+        Box::pin(self.submissions.submit(submission))
+    }
+
+    fn look(&self, after: Option<JobId>, max: usize) -> Reply<'_, Vec<Record>> {
+        Box::pin(async move {
+            reading("look at jobs", list::look(&self.desk, after.as_ref(), max)).await
+        })
+    }
+
+    fn claim(&self, claims: Vec<Claim>) -> Reply<'_, Vec<Claimed>> {
+        let doing = "claim jobs";
+        Box::pin(async move {
+            if claims.iter().any(|claim| !claim.limits.is_empty()) {
+                return self.desk.run(doing, &Claiming { claims }).await;
+            }
+            writing(doing, || claim::claim(&self.desk, &claims)).await
+        })
+    }
+
+    fn start(&self, starts: Vec<Start>) -> Reply<'_, Vec<bool>> {
+        let doing = "start attempts";
+        Box::pin(
+            self.desk
+                .in_turn(async move { writing(doing, || start::start(&self.desk, &starts)).await }),
+        )
+    }
+
+    fn progress(&self, reports: Vec<Report>) -> Reply<'_, Vec<bool>> {
+        let doing = "keep progress";
+        Box::pin(
+            self.desk.in_turn(async move {
+                writing(doing, || start::progress(&self.desk, &reports)).await
+            }),
+        )
+    }
+
+    fn log(&self, chunks: Vec<LogChunk>) -> Reply<'_, Vec<bool>> {
+        Box::pin(
+            self.desk
+                .in_turn(async move { self.desk.run("keep output", &Logging { chunks }).await }),
+        )
+    }
+
+    fn complete(&self, ends: Vec<End>) -> Reply<'_, Vec<Ended>> {
+        Box::pin(
+            self.desk
+                .in_turn(async move { self.desk.run("end attempts", &Completing { ends }).await }),
+        )
+    }
+
+    fn cancel(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Cancelled>> {
+        let stage = Cancelling { jobs, reason: Reason::Asked };
+        Box::pin(async move { self.desk.run("cancel jobs", &stage).await })
+    }
+
+    fn amend(&self, jobs: Vec<JobId>, amend: Amend) -> Reply<'_, Vec<Amended>> {
+        Box::pin(async move { self.desk.run("change jobs", &Amending { jobs, amend }).await })
+    }
+
+    fn revive(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Revived>> {
+        Box::pin(async move { self.desk.run("revive jobs", &Reviving { jobs }).await })
+    }
+
+    fn give_up(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Cancelled>> {
+        let stage = Cancelling { jobs, reason: Reason::TooLate };
+        Box::pin(async move { self.desk.run("give up jobs", &stage).await })
+    }
+
+    fn join(&self, worker: WorkerId, lease: Millis) -> Reply<'_, Session> {
+        Box::pin(async move {
+            writing("let a worker in", || lease::join(&self.desk, &worker, lease)).await
+        })
+    }
+
+    fn renew(&self, sessions: Vec<Session>, lease: Millis) -> Reply<'_, Vec<bool>> {
+        Box::pin(async move {
+            writing("renew leases", || lease::renew(&self.desk, &sessions, lease)).await
+        })
+    }
+
+    fn renew_all(&self, lease: Millis) -> Reply<'_, ()> {
+        Box::pin(async move {
+            writing("renew all leases", || lease::renew_all(&self.desk, lease)).await
+        })
+    }
+
+    fn leave(&self, session: Session) -> Reply<'_, bool> {
+        Box::pin(
+            async move { writing("let a worker go", || lease::leave(&self.desk, &session)).await },
+        )
+    }
+
+    fn expired(&self, max: usize) -> Reply<'_, Vec<Record>> {
+        Box::pin(reading("look for leases that ran out", lease::expired(&self.desk, max)))
+    }
+
+    fn job(&self, id: JobId) -> Reply<'_, Option<Record>> {
+        Box::pin(async move { reading("look at a job", read::job(&self.desk, &id)).await })
+    }
+
+    fn jobs(&self, filter: Filter) -> Reply<'_, Vec<Record>> {
+        Box::pin(async move { reading("list jobs", list::jobs(&self.desk, &filter)).await })
+    }
+
+    fn tally(&self) -> Reply<'_, Vec<Tally>> {
+        Box::pin(reading("count jobs", list::tally(&self.desk)))
+    }
+
+    fn attempts(&self, id: JobId) -> Reply<'_, Vec<Past>> {
+        Box::pin(async move { reading("list attempts", read::attempts(&self.desk, &id)).await })
+    }
+
+    fn logs(&self, page: LogPage) -> Reply<'_, Vec<LogChunk>> {
+        Box::pin(async move { reading("read output", log::logs(&self.desk, &page)).await })
+    }
+
+    fn set(&self, settings: Vec<Setting>) -> Reply<'_, ()> {
+        Box::pin(async move { self.desk.run("change settings", &Changing { settings }).await })
+    }
+
+    fn settings(&self) -> Reply<'_, Vec<Setting>> {
+        Box::pin(reading("read settings", settings::settings(&self.desk)))
+    }
+
+    fn usage(&self, since: Timestamp) -> Reply<'_, Vec<Usage>> {
+        Box::pin(reading("sum up usage", history::usage(&self.desk, since)))
+    }
+
+    fn runs(&self, since: Timestamp, max: usize) -> Reply<'_, Vec<Run>> {
+        Box::pin(reading("read history", history::runs(&self.desk, since, max)))
+    }
+
+    fn lead(&self, name: String, holder: String, length: Millis) -> Reply<'_, Option<Lead>> {
+        Box::pin(async move {
+            writing("take a lead", || lead::lead(&self.desk, &name, &holder, length)).await
+        })
+    }
+
+    fn keep(&self, name: String, token: u64, document: String) -> Reply<'_, bool> {
+        Box::pin(async move {
+            let keep = || lead::keep(&self.desk, &name, token, &document);
+            writing("keep what a lead keeps", keep).await
+        })
+    }
+
+    fn leads(&self, prefix: String) -> Reply<'_, Vec<Lead>> {
+        Box::pin(async move { reading("list leads", lead::leads(&self.desk, &prefix)).await })
+    }
+
+    fn note(&self, notes: Vec<Note>) -> Reply<'_, ()> {
+        Box::pin(async move { self.desk.run("write notes", &Noting { notes }).await })
+    }
+
+    fn notes(&self, page: NotePage) -> Reply<'_, Vec<Noted>> {
+        Box::pin(async move { reading("read notes", note::notes(&self.desk, &page)).await })
+    }
+
+    fn notices(&self, wait: Retry, max: usize) -> Reply<'_, Vec<Notice>> {
+        Box::pin(async move { self.desk.run("look for notices", &Telling { wait, max }).await })
+    }
+
+    fn told(&self, notices: Vec<u64>) -> Reply<'_, ()> {
+        Box::pin(
+            async move { writing("drop notices", || notice::told(&self.desk, &notices)).await },
+        )
+    }
+
+    fn forget(&self, before: Timestamp, max: usize) -> Reply<'_, usize> {
+        Box::pin(async move { self.desk.run("forget jobs", &Forgetting { before, max }).await })
+    }
+
+    fn shared(&self) -> Option<&dyn Shared> {
+        Some(self)
+    }
+}
+
+impl Shared for Postgres {
+    fn meet(&self, said: String) -> Reply<'_, Meeting> {
+        Box::pin(async move {
+            let meet = || meet::meet(&self.desk, self.id, &said);
+            writing("say that this scheduler is here", meet).await
+        })
+    }
+
+    fn window(&self, ask: Window) -> Reply<'_, Seen> {
+        Box::pin(reading("look for work", window::window(&self.desk, ask)))
+    }
+
+    fn held(&self, worker: WorkerId) -> Reply<'_, Vec<Record>> {
+        Box::pin(async move {
+            reading("look at what a worker has", meet::held(&self.desk, &worker)).await
+        })
+    }
+
+    fn called_off(&self, workers: Vec<WorkerId>) -> Reply<'_, Vec<JobId>> {
+        Box::pin(async move {
+            let called_off = meet::called_off(&self.desk, &workers);
+            reading("look for jobs that were called off", called_off).await
+        })
+    }
+
+    fn listen(&self) -> mpsc::Receiver<News> {
+        tell::listen(&self.url, &self.desk)
+    }
+}

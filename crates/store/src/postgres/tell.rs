@@ -1,0 +1,205 @@
+//! What happens is told to all that share the store: from a connection of its own, never in the
+//! transaction in which it happens, and at most once in a while.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::future::poll_fn;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio_postgres::{AsyncMessage, NoTls};
+
+use super::connect;
+use super::desk::Desk;
+use crate::{News, number};
+
+/// What comes within this is told together.
+const TOGETHER: Duration = Duration::from_millis(10);
+/// How soon a lost connection is made again.
+const AGAIN: Duration = Duration::from_millis(500);
+/// Things to tell that may wait; the rest is found by looking.
+const WAITING_MAX: usize = 1_024;
+/// Postgres takes no more than 8,000 bytes.
+const BYTES_MAX: usize = 7_900;
+const CHANNEL: &str = "maitre";
+
+/// What others should hear.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Told {
+    /// Queues in which jobs came to stand, and at which place.
+    pub(super) work: Vec<(i64, i64)>,
+    /// Jobs that were called off while a worker has them.
+    pub(super) called_off: Vec<i64>,
+    /// Settings were changed.
+    pub(super) settings: bool,
+}
+
+impl Told {
+    pub(super) const fn is_empty(&self) -> bool {
+        self.work.is_empty() && self.called_off.is_empty() && !self.settings
+    }
+
+    fn add(&mut self, other: Self) {
+        self.work.extend(other.work);
+        self.called_off.extend(other.called_off);
+        self.settings |= other.settings;
+    }
+
+    /// Each queue once, by its first place; in texts of a size that can be told.
+    fn texts(self) -> Vec<String> {
+        let mut first: HashMap<i64, i64> = HashMap::new();
+        for (queue, place) in self.work {
+            let lowest = first.entry(queue).or_insert(place);
+            *lowest = (*lowest).min(place);
+        }
+        let mut texts = vec![String::new()];
+        let mut say = |word: String| {
+            if texts.last().is_some_and(|text| text.len() + word.len() > BYTES_MAX) {
+                texts.push(String::new());
+            }
+            if let Some(text) = texts.last_mut() {
+                let _ = write!(text, "{word} ");
+            }
+        };
+        for (queue, place) in first {
+            say(format!("w{queue}:{place}"));
+        }
+        for job in self.called_off {
+            say(format!("c{job}"));
+        }
+        if self.settings {
+            say("s".to_owned());
+        }
+        texts
+    }
+
+    /// What a text says; what is not understood is left out.
+    fn read(text: &str) -> Self {
+        let mut told = Self::default();
+        for word in text.split_whitespace() {
+            let (kind, rest) = word.split_at(1);
+            match kind {
+                "w" => {
+                    told.work.extend(rest.split_once(':').and_then(|(queue, place)| {
+                        Some((queue.parse().ok()?, place.parse().ok()?))
+                    }));
+                }
+                "c" => told.called_off.extend(rest.parse::<i64>().ok()),
+                "s" => told.settings = true,
+                _ => {}
+            }
+        }
+        told
+    }
+}
+
+/// Where things to tell are put in.
+pub(super) fn channel() -> (mpsc::Sender<Told>, mpsc::Receiver<Told>) {
+    mpsc::channel(WAITING_MAX)
+}
+
+/// Tells what is put in, for as long as there is a store.
+pub(super) async fn run(desk: Weak<Desk>, mut waiting: mpsc::Receiver<Told>) {
+    while let Some(mut told) = waiting.recv().await {
+        tokio::time::sleep(TOGETHER).await;
+        while let Ok(more) = waiting.try_recv() {
+            told.add(more);
+        }
+        let Some(desk) = desk.upgrade() else { return };
+        let Ok(connection) = desk.connection().await else { continue };
+        for text in told.texts() {
+            // Whoever does not hear it finds it by looking.
+            let _ = connection.execute("SELECT pg_notify($1, $2)", &[&CHANNEL, &text]).await;
+        }
+    }
+}
+
+/// What others tell, from now on.
+pub(super) fn listen(url: &str, desk: &Arc<Desk>) -> mpsc::Receiver<News> {
+    let (sender, receiver) = mpsc::channel(WAITING_MAX);
+    tokio::spawn(hear_all(url.to_owned(), Arc::downgrade(desk), sender));
+    receiver
+}
+
+/// Listens on a connection of its own, and on another when that is lost.
+async fn hear_all(url: String, desk: Weak<Desk>, sender: mpsc::Sender<News>) {
+    while !sender.is_closed() && desk.strong_count() > 0 {
+        if let Err(error) = hear(&url, &desk, &sender).await {
+            tracing::warn!(%error, "news of other schedulers is not heard for now");
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+async fn hear(
+    url: &str,
+    desk: &Weak<Desk>,
+    sender: &mpsc::Sender<News>,
+) -> Result<(), tokio_postgres::Error> {
+    let Ok(config) = connect::config(url) else { return Ok(()) };
+    let (client, mut connection) = config.connect(NoTls).await?;
+    let (heard, mut messages) = mpsc::channel(WAITING_MAX);
+    let pump = tokio::spawn(async move {
+        while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
+            if let AsyncMessage::Notification(said) = message
+                && heard.send(said.payload().to_owned()).await.is_err()
+            {
+                return;
+            }
+        }
+    });
+    client.batch_execute(&format!("LISTEN {CHANNEL}")).await?;
+    // What was said in the meantime was not heard.
+    let mut is_heard = sender.send(News::Work).await.is_ok();
+    while is_heard && let Some(text) = messages.recv().await {
+        let Some(desk) = desk.upgrade() else { break };
+        is_heard = pass_on(&desk, Told::read(&text), sender).await;
+    }
+    pump.abort();
+    Ok(())
+}
+
+/// Passes on what was heard. `false`: nobody wants to know any more.
+async fn pass_on(desk: &Desk, told: Told, sender: &mpsc::Sender<News>) -> bool {
+    desk.marks.lower(&told);
+    let mut news = Vec::new();
+    if !told.work.is_empty() {
+        news.push(News::Work);
+    }
+    news.extend(told.called_off.iter().map(|job| News::CalledOff(number::id(*job))));
+    if told.settings {
+        news.push(News::Settings);
+    }
+    for one in news {
+        if sender.send(one).await.is_err() {
+            return false;
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_is_heard_each_queue_by_its_first_place() {
+        let told =
+            Told { work: vec![(-5, 9), (7, 3), (-5, -2)], called_off: vec![12], settings: true };
+        let mut heard = Told::read(&told.texts().concat());
+        heard.work.sort_unstable();
+        let expected = Told { work: vec![(-5, -2), (7, 3)], called_off: vec![12], settings: true };
+        assert_eq!(heard, expected);
+    }
+
+    #[test]
+    fn much_is_told_in_several_texts() {
+        let told =
+            Told { work: (0..2_000).map(|n| (i64::MAX - n, n)).collect(), ..Told::default() };
+        let texts = told.texts();
+        assert!(texts.len() > 1 && texts.iter().all(|text| text.len() < 8_000));
+        assert_eq!(texts.iter().map(|text| Told::read(text).work.len()).sum::<usize>(), 2_000);
+        assert_eq!(Told::read("x1 w w1 c s2"), Told { settings: true, ..Told::default() });
+    }
+}

@@ -1,0 +1,344 @@
+//! What only Postgres can be asked: how it finds work, and what several that share it do.
+
+mod sql;
+
+use std::time::Duration;
+
+use cluster::{Cluster, Database};
+use model::{JobId, Millis, Name, Spec, TenantId, WorkerId};
+
+use super::*;
+use crate::conformance::{Time, options};
+use crate::{
+    Claim, Claimed, NewJob, News, Reach, Repeat, Seen, Setting, SettingKind, Shared as _,
+    Store as _, Submission, Window,
+};
+
+fn database() -> Database {
+    let cluster = Cluster::shared().unwrap_or_else(|error| panic!("{error}"));
+    cluster.database().unwrap_or_else(|error| panic!("{error}"))
+}
+
+async fn open(database: &Database, time: &Time) -> Postgres {
+    let many = Options { jobs_max: 100_000, tenant_jobs_max: 100_000, ..options(time) };
+    Postgres::connect(database.url(), many).await.unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn submission(tenant: &str, kind: &str, n_jobs: usize) -> Submission {
+    let tenant = TenantId::new(tenant);
+    let spec = Spec::new(tenant.clone(), Name::new(kind));
+    let job = NewJob { spec, after_indexes: Vec::new(), repeat: Repeat::Join, on_hold: false };
+    Submission { tenant, idempotency: None, jobs: vec![job; n_jobs], first: None }
+}
+
+async fn submit(store: &Postgres, submission: Submission) {
+    store.submit(submission).await.unwrap().unwrap();
+}
+
+fn all(place: usize, n: usize) -> Window {
+    Window { stripe: (place, n), jobs_max: 10_000, reach: Reach::All }
+}
+
+fn ids(records: &[model::Record]) -> Vec<u64> {
+    records.iter().filter_map(|record| record.id.as_number()).collect()
+}
+
+#[tokio::test]
+async fn work_is_found_by_an_index_alone_however_long_the_queues() {
+    let (database, time) = (database(), Time::new());
+    let store = open(&database, &time).await;
+    for tenant in ["a", "b", "c"] {
+        submit(&store, submission(tenant, "kind", 3_000)).await;
+    }
+    let connection = store.desk.connection().await.unwrap();
+    for analyze in ["", "ANALYZE"] {
+        connection.batch_execute(analyze).await.unwrap();
+        for sql in window::STATEMENTS {
+            let has_list = sql.contains("$5");
+            let values = if has_list { "(1, 0, 5, ARRAY[1], ARRAY[0])" } else { "(1, 0, 5)" };
+            connection.batch_execute("DEALLOCATE ALL").await.unwrap();
+            connection.batch_execute(&format!("PREPARE look AS {sql}")).await.unwrap();
+            let explain = format!("EXPLAIN EXECUTE look{values}");
+            let rows = connection.query(explain.as_str(), &[]).await.unwrap();
+            let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+            let plan = plan.join("\n");
+            assert!(plan.contains("jobs_window"), "{plan}");
+            assert!(!plan.contains("Seq Scan") && !plan.contains("Sort"), "{plan}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn one_tenants_flood_does_not_hide_the_others() {
+    let (database, time) = (database(), Time::new());
+    let store = open(&database, &time).await;
+    submit(&store, submission("flood", "kind", 5_000)).await;
+    submit(&store, submission("other", "kind", 2)).await;
+    let few = Window { jobs_max: 100, ..all(0, 1) };
+    let seen = store.window(few).await.unwrap();
+    assert!(seen.is_more && seen.own.len() == 52);
+    let others = seen.own.iter().filter(|record| record.spec.tenant == TenantId::new("other"));
+    assert_eq!(others.count(), 2);
+}
+
+#[tokio::test]
+async fn the_window_is_in_the_order_of_priority_and_age_and_holds_what_can_run() {
+    let (database, time) = (database(), Time::new());
+    let store = open(&database, &time).await;
+    let mut jobs = submission("a", "kind", 6);
+    jobs.jobs[1].spec.priority = 1;
+    jobs.jobs[2].on_hold = true;
+    jobs.jobs[3].spec.not_before = Some(time.now() + Millis(500));
+    jobs.jobs[4].after_indexes = vec![0];
+    submit(&store, jobs).await;
+    let seen = store.window(all(0, 1)).await.unwrap();
+    assert_eq!(ids(&seen.own), [2, 1, 6]);
+    assert_eq!(seen.next_due, Some(time.now() + Millis(500)));
+    time.pass(Millis(500));
+    let seen = store.window(all(0, 1)).await.unwrap();
+    assert_eq!(ids(&seen.own), [2, 1, 4, 6]);
+    store.amend(vec![JobId::number(3)], crate::Amend::Release).await.unwrap();
+    let news = Window { reach: Reach::News, ..all(0, 1) };
+    assert_eq!(ids(&store.window(news).await.unwrap().own), [2, 1, 3, 4, 6]);
+    assert_eq!(store.window(news).await.unwrap(), Seen::default());
+}
+
+#[tokio::test]
+async fn each_job_is_one_schedulers_to_claim_until_it_is_overdue() {
+    let (database, time) = (database(), Time::new());
+    let store = open(&database, &time).await;
+    submit(&store, submission("a", "kind", 4)).await;
+    time.pass(Millis(1_500));
+    submit(&store, submission("a", "kind", 4)).await;
+    let (one, two) =
+        (store.window(all(0, 2)).await.unwrap(), store.window(all(1, 2)).await.unwrap());
+    assert_eq!(ids(&one.own), [2, 4, 6, 8]);
+    assert_eq!(ids(&two.own), [1, 3, 5, 7]);
+    assert_eq!((ids(&one.overdue), ids(&one.spare)), (vec![], vec![1, 3, 5, 7]));
+    let claims = two.own.iter().filter(|record| record.fence == 1).take(2);
+    let claims: Vec<Claim> = claims.map(|record| claim(&record.id, "w")).collect();
+    for claimed in store.claim(claims).await.unwrap() {
+        assert!(matches!(claimed, Claimed::Won(_)));
+    }
+    let two = store.window(all(1, 2)).await.unwrap();
+    assert_eq!((ids(&two.own), ids(&two.overdue)), (vec![5, 7], vec![2, 4]));
+}
+
+fn claim(job: &JobId, worker: &str) -> Claim {
+    Claim {
+        job: job.clone(),
+        fence: 1,
+        worker: WorkerId::new(worker),
+        pool: Name::new("p"),
+        limits: Vec::new(),
+        holds: None,
+        why: String::new(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_many_that_share_it_one_wins_each_job() {
+    const N_JOBS: usize = 300;
+    let (database, time) = (database(), Time::new());
+    let first = open(&database, &time).await;
+    submit(&first, submission("a", "kind", N_JOBS)).await;
+    let jobs = first.window(all(0, 1)).await.unwrap().own;
+    let mut crowd = Vec::new();
+    for n in 0..4 {
+        let store = open(&database, &time).await;
+        let claims: Vec<Claim> =
+            jobs.iter().map(|record| claim(&record.id, &format!("w{n}"))).collect();
+        crowd.push(tokio::spawn(async move {
+            let mut n_won = 0;
+            for part in claims.chunks(30) {
+                let claimed = store.claim(part.to_vec()).await.unwrap();
+                n_won += claimed.iter().filter(|one| matches!(one, Claimed::Won(_))).count();
+            }
+            n_won
+        }));
+    }
+    let mut n_won = 0;
+    for one in crowd {
+        n_won += one.await.unwrap();
+    }
+    assert_eq!(n_won, N_JOBS);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_that_many_submit_at_once_makes_one_job() {
+    let (database, time) = (database(), Time::new());
+    for round in 0..10 {
+        let mut crowd = Vec::new();
+        for _ in 0..4 {
+            let store = open(&database, &time).await;
+            let mut twice = submission("a", "kind", 1);
+            twice.jobs[0].spec.dedupe_key = Some(format!("key {round}"));
+            let mut again = submission("a", "kind", 1);
+            let key = format!("key {round}");
+            again.idempotency = Some(crate::Idempotency { key, body: [7; 32] });
+            crowd.push(tokio::spawn(async move {
+                let one = store.submit(twice).await.unwrap().unwrap().is_new[0];
+                let two = store.submit(again).await.unwrap().unwrap().is_new[0];
+                (usize::from(one), usize::from(two))
+            }));
+        }
+        let mut n_new = (0, 0);
+        for one in crowd {
+            let (one, two) = one.await.unwrap();
+            n_new = (n_new.0 + one, n_new.1 + two);
+        }
+        assert_eq!(n_new, (1, 1));
+    }
+}
+
+async fn next(news: &mut tokio::sync::mpsc::Receiver<News>) -> News {
+    let heard = tokio::time::timeout(Duration::from_secs(20), news.recv());
+    heard.await.expect("it is told").expect("somebody tells")
+}
+
+#[tokio::test]
+async fn what_one_does_the_others_hear() {
+    let (database, time) = (database(), Time::new());
+    let (one, two) = (open(&database, &time).await, open(&database, &time).await);
+    let mut news = two.listen();
+    assert_eq!(next(&mut news).await, News::Work);
+    submit(&one, submission("a", "kind", 3)).await;
+    assert_eq!(next(&mut news).await, News::Work);
+    let window = Window { reach: Reach::News, ..all(0, 1) };
+    assert_eq!(ids(&two.window(window).await.unwrap().own), [1, 2, 3]);
+    let won = one.claim(vec![claim(&JobId::number(1), "w")]).await.unwrap();
+    assert!(matches!(won[..], [Claimed::Won(_)]));
+    assert_eq!(two.held(WorkerId::new("w")).await.unwrap().len(), 1);
+    one.cancel(vec![JobId::number(1)]).await.unwrap();
+    assert_eq!(next(&mut news).await, News::CalledOff(JobId::number(1)));
+    let off = two.called_off(vec![WorkerId::new("w"), WorkerId::new("v")]).await.unwrap();
+    assert_eq!(off, [JobId::number(1)]);
+    let setting = Setting { kind: SettingKind::Pool, name: "p".to_owned(), document: None };
+    one.set(vec![setting]).await.unwrap();
+    assert_eq!(next(&mut news).await, News::Settings);
+}
+
+#[tokio::test]
+async fn those_that_share_it_know_of_each_other() {
+    let (database, time) = (database(), Time::new());
+    let (one, two) = (open(&database, &time).await, open(&database, &time).await);
+    assert_eq!(one.meet("one".to_owned()).await.unwrap().all.len(), 1);
+    let both = two.meet("two".to_owned()).await.unwrap();
+    let again = one.meet("one again".to_owned()).await.unwrap();
+    assert_eq!(both.all.len(), 2);
+    assert_ne!(both.place, again.place);
+    assert_eq!(again.all[again.place].said, "one again");
+    assert_eq!(again.all[both.place].said, "two");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_schema_is_made_once_and_a_newer_one_is_refused() {
+    let (database, time) = (database(), Time::new());
+    let opening: Vec<_> = (0..6)
+        .map(|_| {
+            let (url, options) = (database.url().to_owned(), options(&time));
+            tokio::spawn(async move { Postgres::connect(&url, options).await.map(drop) })
+        })
+        .collect();
+    for opened in opening {
+        opened.await.unwrap().unwrap();
+    }
+    let newer = "INSERT INTO maitre.migrations (number, name, checksum) \
+        SELECT count(*) + 1, 'newer', '' FROM maitre.migrations";
+    database.say(newer).unwrap();
+    Postgres::connect(database.url(), options(&time)).await.map(drop).unwrap();
+    database.say(newer).unwrap();
+    let refused = Postgres::connect(database.url(), options(&time)).await.map(drop);
+    let refused = refused.unwrap_err().to_string();
+    assert!(
+        refused.contains("newer version") && refused.contains("nothing was changed"),
+        "{refused}"
+    );
+}
+
+fn limited(job: &JobId, worker: &str, limit: crate::Limit) -> Claim {
+    Claim { limits: vec![limit], ..claim(job, worker) }
+}
+
+fn end(job: &JobId, worker: &str) -> crate::End {
+    crate::End {
+        job: job.clone(),
+        attempt: 1,
+        worker: WorkerId::new(worker),
+        ending: model::Ending::Succeeded,
+        error: None,
+        result: None,
+        exit_code: None,
+        measured: model::Measured::default(),
+        cost: None,
+        fetched: None,
+        has_started: true,
+        draw: 0,
+    }
+}
+
+/// Many claim at once, one by one and in any order, and end what they won.
+async fn scramble(database: &Database, time: &Time, limit: &crate::Limit, is_ended: bool) -> usize {
+    const N_JOBS: usize = 60;
+    let first = open(database, time).await;
+    submit(&first, submission("a", "kind", N_JOBS)).await;
+    let jobs = first.window(all(0, 1)).await.unwrap().own;
+    let crowd = (0..6).map(|n| {
+        let (url, options) = (database.url().to_owned(), options(time));
+        let (jobs, limit, worker) = (jobs.clone(), limit.clone(), format!("w{n}"));
+        tokio::spawn(async move {
+            let store = Postgres::connect(&url, options).await.unwrap();
+            let mut n_won = 0;
+            for step in 0..jobs.len() {
+                let job = &jobs[(step * (n + 1) * 7) % jobs.len()].id;
+                let claims = vec![limited(job, &worker, limit.clone())];
+                let claimed = store.claim(claims).await.unwrap();
+                if let [Claimed::Won(_)] = claimed[..] {
+                    n_won += 1;
+                    if is_ended {
+                        store.complete(vec![end(job, &worker)]).await.unwrap();
+                    }
+                }
+            }
+            n_won
+        })
+    });
+    let mut n_won = 0;
+    for one in crowd.collect::<Vec<_>>() {
+        n_won += one.await.unwrap();
+    }
+    n_won
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_limit_is_exceeded_however_many_claim_at_once() {
+    let (database, time) = (database(), Time::new());
+    let limit = crate::Limit { name: "jobs a".to_owned(), amount: 2, max: 9, spent: None };
+    assert_eq!(scramble(&database, &time, &limit, false).await, 4);
+    let store = open(&database, &time).await;
+    let held = store.desk.connection().await.unwrap();
+    let held = held.query_one("SELECT held FROM holdings", &[]).await.unwrap();
+    assert_eq!(held.get::<_, i64>(0), 8);
+    // What ends gives back what it used, once.
+    let live = store.held(WorkerId::new("w0")).await.unwrap();
+    let others = (1..6).map(|n| format!("w{n}"));
+    let mut ends: Vec<_> = live.iter().map(|record| end(&record.id, "w0")).collect();
+    for worker in others {
+        let live = store.held(WorkerId::new(&worker)).await.unwrap();
+        ends.extend(live.iter().map(|record| end(&record.id, &worker)));
+    }
+    store.complete(ends.clone()).await.unwrap();
+    store.complete(ends).await.unwrap();
+    let held = store.desk.connection().await.unwrap();
+    let held = held.query_one("SELECT held FROM holdings", &[]).await.unwrap();
+    assert_eq!(held.get::<_, i64>(0), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_budget_for_so_many_jobs_lets_exactly_so_many_start() {
+    let (database, time) = (database(), Time::new());
+    let spent = crate::Spent { tenant: Some(TenantId::new("a")), since: time.now() };
+    let name = "budget a".to_owned();
+    let limit = crate::Limit { name, amount: 1_000, max: 17_000, spent: Some(spent) };
+    assert_eq!(scramble(&database, &time, &limit, true).await, 17);
+}

@@ -1,0 +1,87 @@
+//! Those who speak SQL submit jobs in their own transactions, and read what became of them.
+
+use model::{Millis, Name, Spec, TenantId};
+
+use super::{all, database, ids, open};
+use crate::conformance::Time;
+use crate::{Shared as _, Store as _};
+
+#[tokio::test]
+async fn a_job_is_submitted_in_somebody_elses_transaction() {
+    let (database, time) = (database(), Time::new());
+    let store = open(&database, &time).await;
+    let mut connection = store.desk.connection().await.unwrap();
+    let sql = "SELECT maitre.submit(tenant => 'shop', type => 'invoice', payload => 'x', \
+        priority => 2, needs => '{\"os\": [\"linux\", \"bsd\"]}', labels => '{\"a\": \"1\"}', \
+        dedupe_key => 'k', attempts_max => 5, cost => 2.5, run_timeout => '1 min', \
+        group_name => 'g', slots => 2, pool => 'p', on_demand => true, hint => 'h')";
+    let transaction = connection.transaction().await.unwrap();
+    transaction.query_one(sql, &[]).await.unwrap();
+    transaction.rollback().await.unwrap();
+    assert_eq!(store.look(None, 9).await.unwrap(), []);
+    let id: i64 = connection.query_one(sql, &[]).await.unwrap().get(0);
+    let again: i64 = connection.query_one(sql, &[]).await.unwrap().get(0);
+    assert_eq!(id, again);
+    let record = store.job(crate::number::id(id)).await.unwrap().unwrap();
+    let spec = Spec {
+        payload: b"x".to_vec(),
+        priority: 2,
+        needs: [(Name::new("os"), vec![Name::new("linux"), Name::new("bsd")])].into(),
+        labels: [("a".to_owned(), "1".to_owned())].into(),
+        dedupe_key: Some("k".to_owned()),
+        retry: model::Retry { attempts_max: 5, ..model::Retry::DEFAULT },
+        cost: model::Fixed::thousandths(2_500),
+        run_timeout: Some(Millis(60_000)),
+        group: Some("g".to_owned()),
+        slots: 2,
+        pool: Some(Name::new("p")),
+        on_demand: true,
+        hint: Some(Name::new("h")),
+        ..Spec::new(TenantId::new("shop"), Name::new("invoice"))
+    };
+    assert_eq!((record.spec, record.fence, record.priority), (spec, 1, 2));
+    assert_eq!(ids(&store.window(all(0, 1)).await.unwrap().own), [id.unsigned_abs()]);
+    let plain: i64 = connection
+        .query_one("SELECT maitre.submit('shop', 'plain', not_before => now() + '10 years')", &[])
+        .await
+        .unwrap()
+        .get(0);
+    assert_eq!(ids(&store.window(all(0, 1)).await.unwrap().own), [id.unsigned_abs()]);
+    store.cancel(vec![crate::number::id(plain)]).await.unwrap();
+    let row = "SELECT id, state, type FROM maitre.completions";
+    let row = connection.query_one(row, &[]).await.unwrap();
+    assert_eq!((row.get::<_, i64>(0), row.get::<_, &str>(1)), (plain, "cancelled"));
+}
+
+#[tokio::test]
+async fn what_may_not_be_submitted_by_sql_is_refused_by_its_name() {
+    let (database, time) = (database(), Time::new());
+    let store = open(&database, &time).await;
+    let connection = store.desk.connection().await.unwrap();
+    for (arguments, refusal) in [
+        ("'', 'k'", "`tenant` is missing"),
+        ("'t', E'a\\nb'", "`type` has control characters in it"),
+        ("'t', repeat('x', 257)", "`type` has 257 bytes of at most 256"),
+        ("'t', 'k', slots => 0", "`slots` is 0, which is not between 1 and 100000"),
+        (
+            "'t', 'k', attempts_max => NULL",
+            "`attempts_max` is <NULL>, which is not between 1 and 100",
+        ),
+        ("'t', 'k', needs => '[]'", "`needs` is not an object such as {\"os\": [\"linux\"]}"),
+        ("'t', 'k', needs => '{\"a\": 1}'", "`needs` has a value that is not a list of texts"),
+        ("'t', 'k', needs => '{\"a\": [1]}'", "`needs` has a value that is not a list of texts"),
+        (
+            "'t', 'k', labels => '{\"a\": 1}'",
+            "`labels` is not an object of texts such as {\"team\": \"red\"}",
+        ),
+    ] {
+        let sql = format!("SELECT maitre.submit({arguments})");
+        let error = connection.query(sql.as_str(), &[]).await.unwrap_err();
+        assert_eq!(
+            error.as_db_error().map(tokio_postgres::error::DbError::message),
+            Some(refusal),
+            "{arguments}"
+        );
+    }
+    assert_eq!(store.look(None, 9).await.unwrap(), []);
+}

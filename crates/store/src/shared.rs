@@ -1,0 +1,92 @@
+//! What a store that several schedulers share can do beside what every store can.
+
+use model::{JobId, Record, Timestamp, WorkerId};
+use tokio::sync::mpsc;
+
+use crate::Reply;
+
+/// A store that several schedulers share. Each of them decides for its own workers, over a
+/// *window*: the first jobs of each queue.
+pub trait Shared: Send + Sync {
+    /// This scheduler is here, and says so much of what it has under way. Answers what each of
+    /// those said last that are here, itself among them, by id.
+    fn meet(&self, said: String) -> Reply<'_, Meeting>;
+
+    /// The first jobs of each queue that are this scheduler's to claim, and some that are not.
+    fn window(&self, ask: Window) -> Reply<'_, Seen>;
+
+    /// What a worker has.
+    fn held(&self, worker: WorkerId) -> Reply<'_, Vec<Record>>;
+
+    /// Jobs that were called off while one of these workers has them.
+    fn called_off(&self, workers: Vec<WorkerId>) -> Reply<'_, Vec<JobId>>;
+
+    /// What others do, as it happens. Some of it may get lost: whoever must not miss anything
+    /// looks now and then. Meant to be called once.
+    fn listen(&self) -> mpsc::Receiver<News>;
+}
+
+/// Who is here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Meeting {
+    /// The place of this scheduler among them.
+    pub place: usize,
+    /// All of them, by id.
+    pub all: Vec<Peer>,
+}
+
+/// A scheduler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// What it said of itself.
+    pub said: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// Which jobs to look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The place of this scheduler among so many: each job is one's to claim before the others'.
+    pub stripe: (usize, usize),
+    /// Jobs at most.
+    pub jobs_max: usize,
+    /// Which queues.
+    pub reach: Reach,
+}
+
+/// Which queues to look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Those of which there was news, or that had more than could be looked at.
+    News,
+    /// All of them, from the beginning.
+    All,
+}
+
+/// The first jobs of queues, each list in the order of the queues.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Those that are this scheduler's to claim.
+    pub own: Vec<Record>,
+    /// Those that are others', and that the others should have claimed: they are further ahead in
+    /// their queue than any of its own.
+    pub overdue: Vec<Record>,
+    /// Others', for whoever has nothing else to do.
+    pub spare: Vec<Record>,
+    /// Whether there may be more in these queues.
+    pub is_more: bool,
+    /// When the next job that waits for a moment will stand in a queue.
+    pub next_due: Option<Timestamp>,
+}
+
+/// What others did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    /// There is work in some queue, or there may be: what was said may have been missed.
+    Work,
+    /// A job was called off while a worker has it.
+    CalledOff(JobId),
+    /// Somebody changed settings.
+    Settings,
+}

@@ -1,0 +1,146 @@
+//! What is in a file goes to a Postgres, and is there as it was.
+
+use model::{Ending, JobId, Measured, Millis, Name, WorkerId};
+use store::conformance::{Time, options};
+use store::{
+    Claim, End, Filter, Idempotency, LogChunk, LogPage, Options, Reach, Setting, SettingKind,
+    Shared as _, Sqlite, Start, Store, Stream, Submission, Window,
+};
+
+use crate::place::Place;
+use crate::postgres;
+use crate::submit::{block_on, submission};
+
+fn many(time: &Time) -> Options {
+    Options { jobs_max: 100_000, tenant_jobs_max: 100_000, ..options(time) }
+}
+
+fn claim(job: &JobId, fence: u64) -> Claim {
+    Claim {
+        job: job.clone(),
+        fence,
+        worker: WorkerId::new("w"),
+        pool: Name::new("p"),
+        holds: Some(model::Ask::Any),
+        why: "because".to_owned(),
+        limits: Vec::new(),
+    }
+}
+
+fn end(job: &JobId, ending: Ending) -> End {
+    End {
+        job: job.clone(),
+        attempt: 1,
+        worker: WorkerId::new("w"),
+        ending,
+        error: Some("zero \0 in it".to_owned()),
+        result: Some(vec![0, 255]),
+        exit_code: Some(3),
+        measured: Measured { ram_peak_mb: Some(7), ..Measured::default() },
+        cost: None,
+        fetched: Some((1, 2)),
+        has_started: true,
+        draw: 5,
+    }
+}
+
+/// A store in which something of everything has happened.
+fn fill(store: &Sqlite) {
+    let key = Some(Idempotency { key: "key".to_owned(), body: [9; 32] });
+    let mut first = Submission { idempotency: key, ..submission(12, 300) };
+    first.jobs[3].after_indexes = vec![0, 2];
+    first.jobs[4].on_hold = true;
+    first.jobs[5].spec.not_before = Some(store.now() + Millis(3_600_000));
+    first.jobs[6].spec.dedupe_key = Some("dedupe".to_owned());
+    first.jobs[7].spec.labels = [("a".to_owned(), "é \"x\"".to_owned())].into();
+    let jobs = block_on(store.submit(first)).unwrap().unwrap().jobs;
+    let ids: Vec<JobId> = jobs.iter().map(|record| record.id.clone()).collect();
+    block_on(store.join(WorkerId::new("w"), Millis(1_000))).unwrap();
+    let claims = [0, 1, 2, 8, 9].map(|at| claim(&ids[at], jobs[at].fence)).to_vec();
+    block_on(store.claim(claims)).unwrap();
+    let start = Start { job: ids[1].clone(), attempt: 1, worker: WorkerId::new("w") };
+    block_on(store.start(vec![start])).unwrap();
+    let piece = LogChunk {
+        job: ids[1].clone(),
+        attempt: 1,
+        stream: Stream::Err,
+        offset: 0,
+        at: store.now(),
+        bytes: vec![1, 0, 2],
+    };
+    block_on(store.log(vec![piece])).unwrap();
+    let ends = [(0, Ending::Succeeded), (8, Ending::Transient), (9, Ending::Permanent)];
+    block_on(store.complete(ends.map(|(at, ending)| end(&ids[at], ending)).to_vec())).unwrap();
+    let setting = Setting {
+        kind: SettingKind::Tenant,
+        name: "t".to_owned(),
+        document: Some("{\"weight\": 2}".to_owned()),
+    };
+    block_on(store.set(vec![setting])).unwrap();
+    block_on(store.submit(submission(5_000, 10))).unwrap().unwrap();
+}
+
+async fn all(store: &dyn Store) -> String {
+    let everything = Filter { max: usize::MAX, ..Filter::default() };
+    let mut said = format!("{:#?}", store.jobs(everything).await.unwrap());
+    for number in 1..13 {
+        let job = JobId::number(number);
+        said += &format!("{:#?}", store.attempts(job.clone()).await.unwrap());
+        let page = LogPage { job, attempt: None, after: None, max: 9 };
+        said += &format!("{:#?}", store.logs(page).await.unwrap());
+    }
+    let since = store.now() - Millis(1_000_000);
+    said += &format!("{:#?}", store.usage(since).await.unwrap());
+    said += &format!("{:#?}", store.runs(since, 99).await.unwrap());
+    said += &format!("{:#?}", store.settings().await.unwrap());
+    said += &format!("{:#?}", store.expired(99).await.unwrap());
+    // A database has no place for a zero in a text.
+    said.replace("\\0", "\u{FFFD}")
+}
+
+#[test]
+fn everything_is_there_as_it_was_and_goes_on() {
+    let (time, place) = (Time::new(), Place::quick());
+    let file = Sqlite::open(&place.file(), many(&time)).unwrap();
+    fill(&file);
+    let (database, runtime) = (postgres::database(), postgres::runtime());
+    let store = runtime.block_on(postgres::open(&database, many(&time)));
+    runtime.block_on(async {
+        let before = all(&file).await;
+        let mut told = 0;
+        let n_jobs = store.import(&place.file(), |_, _, _| told += 1).await.unwrap();
+        assert!(told > 3);
+        assert_eq!(n_jobs, 5_012);
+        assert_eq!(all(&store).await, before);
+        let checked = store.check().await.unwrap();
+        assert_eq!(checked.problems, Vec::<String>::new());
+        assert_eq!(checked.unfinished + checked.finished, 5_012);
+        // What was moved already is not moved again.
+        assert_eq!(store.import(&place.file(), |_, _, _| {}).await.unwrap(), 5_012);
+        assert_eq!(all(&store).await, before);
+        let ask = Window { stripe: (0, 1), jobs_max: 9_999, reach: Reach::All };
+        assert_eq!(store.window(ask).await.unwrap().own.len(), 1_000);
+        let next = store.submit(submission(1, 10)).await.unwrap().unwrap();
+        assert_eq!(next.jobs[0].id, JobId::number(5_013));
+        let revived = store.revive(vec![JobId::number(10)]).await.unwrap();
+        assert!(matches!(revived[..], [store::Revived::Done(_)]));
+        assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
+    });
+}
+
+#[test]
+fn what_does_not_agree_is_named() {
+    let (time, database, runtime) = (Time::new(), postgres::database(), postgres::runtime());
+    let store = runtime.block_on(postgres::open(&database, many(&time)));
+    runtime.block_on(async {
+        store.submit(submission(3, 10)).await.unwrap().unwrap();
+        database.say("UPDATE maitre.jobs SET place = NULL WHERE id = 2").unwrap();
+        database.say("INSERT INTO maitre.waits VALUES (1, 7)").unwrap();
+        let problems = store.check().await.unwrap().problems;
+        let expected = [
+            "1 waits for a job that is not there",
+            "1 jobs that wait for a worker and stand nowhere",
+        ];
+        assert_eq!(problems, expected);
+    });
+}
