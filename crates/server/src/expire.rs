@@ -1,7 +1,7 @@
 //! 6. Expire: what the passing of time brings about.
 
 use futures_util::FutureExt as _;
-use model::{Ending, Event, JobId, Millis, Record, Timestamp};
+use model::{Ending, Event, JobId, Millis, Record, Timestamp, WorkerId};
 use proto::v1;
 
 use crate::scheduler::{Answer, Scheduler};
@@ -142,6 +142,10 @@ impl Scheduler {
             if self.is_shared() {
                 self.take_over(std::slice::from_ref(&record));
             }
+            // It was heard: not the worker is silent, its renewal is slow.
+            if record.current.as_ref().is_some_and(|current| self.is_heard(&current.worker)) {
+                continue;
+            }
             let number = record.counts.attempts;
             let Some(live) = self.jobs.live(&job).filter(|live| live.number == number) else {
                 self.refetch.insert(job);
@@ -155,6 +159,12 @@ impl Scheduler {
                 self.end_silently(&job, Ending::Refused, "the worker was gone before it was told");
             }
         }
+    }
+
+    /// Whether a worker that is here gave a sign of life within a lease.
+    fn is_heard(&self, worker: &WorkerId) -> bool {
+        let seat = self.fleet.seats.get(worker).filter(|seat| seat.stream.is_some());
+        seat.is_some_and(|seat| self.store.now().since(seat.heard) < self.config.lease)
     }
 
     /// Whoever may submit may make up names: what nobody uses any more is forgotten before it is

@@ -3,7 +3,8 @@
 use crate::said;
 
 /// Commands that have commands of their own.
-const WITH_OWN: [&str; 7] = ["bench", "poison", "set", "token", "types", "context", "schedule"];
+const WITH_OWN: [&str; 8] =
+    ["bench", "poison", "set", "store", "token", "types", "context", "schedule"];
 
 /// They serve until they are stopped, or speak JSON anyway, or a shell's language.
 const WITHOUT_JSON: [&str; 6] = ["dev", "serve", "work", "snapshot", "decide", "completions"];
@@ -69,8 +70,8 @@ fn an_example_is_a_line_that_can_be_copied() {
 #[test]
 fn every_command_speaks_to_machines() {
     for command in commands() {
-        // `bench` and `set` alone say nothing.
-        if command == ["bench"] {
+        // These alone say nothing.
+        if command == ["bench"] || command == ["store"] {
             continue;
         }
         let help = help(&command);

@@ -27,7 +27,10 @@ impl Site {
 
     /// A scheduler with a worker of two slots beside it.
     pub(crate) fn dev() -> Self {
-        Self::start(&["dev", "--slots", "2", "--name", "w1"])
+        let site = Self::start(&["dev", "--slots", "2", "--name", "w1"]);
+        let workers = || site.json(&["workers"]).as_array().map_or(0, Vec::len);
+        site.until("its worker is there", || (workers() == 1).then_some(()));
+        site
     }
 
     pub(crate) fn start(arguments: &[&str]) -> Self {

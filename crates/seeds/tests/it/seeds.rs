@@ -27,8 +27,11 @@ fn the_same_seed_is_the_same_play() {
     }
 }
 
+/// Odd seeds have several schedulers at a time, which is where bugs like these can be met: one
+/// that is alone refuses an old token before it asks the store.
 fn is_found(broken: Broken) {
     let seed = (0..FOUND_WITHIN)
+        .map(|n| 2 * n + 1)
         .find(|seed| !play(*seed, Some(broken), Reader::Nobody).violations.is_empty());
     assert!(seed.is_some(), "{broken:?} is not found within {FOUND_WITHIN} seeds");
 }

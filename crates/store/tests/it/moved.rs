@@ -1,5 +1,7 @@
 //! What is in a file goes to a Postgres, and is there as it was.
 
+use std::fmt::Write as _;
+
 use model::{Ending, JobId, Measured, Millis, Name, WorkerId};
 use store::conformance::{Time, options};
 use store::{
@@ -85,15 +87,15 @@ async fn all(store: &dyn Store) -> String {
     let mut said = format!("{:#?}", store.jobs(everything).await.unwrap());
     for number in 1..13 {
         let job = JobId::number(number);
-        said += &format!("{:#?}", store.attempts(job.clone()).await.unwrap());
+        write!(said, "{:#?}", store.attempts(job.clone()).await.unwrap()).unwrap();
         let page = LogPage { job, attempt: None, after: None, max: 9 };
-        said += &format!("{:#?}", store.logs(page).await.unwrap());
+        write!(said, "{:#?}", store.logs(page).await.unwrap()).unwrap();
     }
     let since = store.now() - Millis(1_000_000);
-    said += &format!("{:#?}", store.usage(since).await.unwrap());
-    said += &format!("{:#?}", store.runs(since, 99).await.unwrap());
-    said += &format!("{:#?}", store.settings().await.unwrap());
-    said += &format!("{:#?}", store.expired(99).await.unwrap());
+    write!(said, "{:#?}", store.usage(since).await.unwrap()).unwrap();
+    write!(said, "{:#?}", store.runs(since, 99).await.unwrap()).unwrap();
+    write!(said, "{:#?}", store.settings().await.unwrap()).unwrap();
+    write!(said, "{:#?}", store.expired(99).await.unwrap()).unwrap();
     // A database has no place for a zero in a text.
     said.replace("\\0", "\u{FFFD}")
 }
