@@ -19,6 +19,15 @@ fn whatever_the_order_nothing_is_lost_and_nothing_counts_twice() {
     assert!([lost, stale, crashes, unknown].iter().all(|n| *n > 0), "{counts:?}");
 }
 
+/// A worker that was heard lost its attempt, because its renewal was slow on the way to the store.
+#[test]
+fn what_was_found_once_stays_mended() {
+    for seed in [1_050, 1_423] {
+        let played = play(seed, None, Reader::Nobody);
+        assert!(played.violations.is_empty(), "seed {seed}: {:?}", played.violations);
+    }
+}
+
 #[test]
 fn the_same_seed_is_the_same_play() {
     for seed in 0..20 {
