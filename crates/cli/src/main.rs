@@ -1,6 +1,7 @@
 //! `maitre`: the binary. Wiring only: what is decided is decided elsewhere.
 
 mod settings;
+mod signals;
 mod config;
 mod serve;
 mod place;

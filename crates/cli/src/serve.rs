@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::place::Place;
 use crate::print::{self, Failure};
 use crate::settings::{Said, Settings};
+use crate::signals::Signals;
 use crate::spec::pairs;
 use crate::work;
 
@@ -187,34 +188,18 @@ fn run<F: Future<Output = Result<(), Failure>>>(
     // Held until the very end: nobody else may open the data before the last write.
     let kept = runtime.block_on(place.open(options))?;
     runtime.block_on(async {
+        let signals = Signals::listen()?;
         let store = Arc::clone(&kept.store);
         let server = server::start(config, store).await.map_err(failed)?;
         let stop = CancellationToken::new();
         tokio::select! {
             ended = body(server, stop.clone()) => ended,
-            () = stop_on_signal(stop) => Ok(()),
+            () = signals.stop(stop) => Ok(()),
         }
     })?;
     drop(runtime);
     drop(kept);
     Ok(())
-}
-
-/// Cancels `stop` at the first signal, and returns at the second: then nobody waits any longer.
-pub(crate) async fn stop_on_signal(stop: CancellationToken) {
-    let Ok(mut terminate) =
-        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
-    else {
-        return std::future::pending().await;
-    };
-    for _ in 0..2 {
-        tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
-            _ = terminate.recv() => {}
-        }
-        print::note("stopping; once more to stop at once");
-        stop.cancel();
-    }
 }
 
 /// What operators read goes to stderr; `MAITRE_LOG` says how much of it.

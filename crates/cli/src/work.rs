@@ -14,6 +14,7 @@ use crate::client::{Target, runtime};
 use crate::print::{self, Failure};
 use crate::serve::logging;
 use crate::settings::{Length, Settings};
+use crate::signals::Signals;
 use crate::spec::pairs;
 
 /// The type of jobs that bring their own command.
@@ -128,6 +129,7 @@ pub(crate) fn run(options: &Options, target: &Target) -> Result<(), Failure> {
     }
     logging();
     runtime()?.block_on(async {
+        let signals = Signals::listen()?;
         let door = Door { url: target.url(), token: target.token()?, ca_pem: target.ca_pem()? };
         let (worker, name) = make(&door, section)?;
         print::note(&format!("worker `{name}` works for {}", target.server));
@@ -135,7 +137,7 @@ pub(crate) fn run(options: &Options, target: &Target) -> Result<(), Failure> {
         let stopping = stop.clone();
         tokio::select! {
             ended = worker.run(stop) => ended.map_err(|error| Failure::Other(anyhow!(error))),
-            () = crate::serve::stop_on_signal(stopping) => Ok(()),
+            () = signals.stop(stopping) => Ok(()),
         }
     })
 }
