@@ -27,6 +27,7 @@ usage: cargo xtask <command>
   tidy            the habits that no linter checks
   python          the Python package, against the `maitre` that was built
   docs [--check]  write the generated pages, or fail when they are stale
+  quality         write the figures and pictures of docs/quality.md anew
   seeds [--seeds N] [--from S] [--seed S] [--break WHAT]
                   schedulers on a store in memory, in orders that seeds draw";
 
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         ["python"] => python::run(&root),
         ["docs"] => docs::write(&root),
         ["docs", "--check"] => docs::check(&root),
+        ["quality"] => quality(&root),
         ["seeds", rest @ ..] => seeds(&root, rest),
         _ => {
             eprintln!("{USAGE}");
@@ -54,6 +56,14 @@ fn main() -> ExitCode {
 fn seeds(root: &Path, rest: &[&str]) -> Result<()> {
     let line = ["cargo", "run", "--quiet", "--package", "seeds", "--"];
     shell::run(root, &[&line, rest].concat())
+}
+
+/// Replays our own workloads, and writes what came of it. The same tests check the page otherwise.
+fn quality(root: &Path) -> Result<()> {
+    let line = ["cargo", "test", "--quiet", "--package", "sim", "--test", "known", "quality::"];
+    let one_by_one = ["--", "--test-threads=1"];
+    let write = [("MAITRE_QUALITY_WRITE", Path::new("docs"))];
+    shell::run_with(root, &[&line[..], &one_by_one].concat(), &write)
 }
 
 fn exit_code(outcome: &Result<()>) -> ExitCode {

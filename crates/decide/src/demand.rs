@@ -63,7 +63,7 @@ impl World {
         let length = within_reach(job.estimate).unwrap_or(LENGTH_UNKNOWN).0;
         let work = length.saturating_mul(i64::from(job.slots));
         let span = self.asked_span;
-        self.tenants.change(tenant, |sharer| {
+        self.tenants.ask(tenant, |sharer| {
             let asked = sharer.tenant.asked.get_or_insert_default();
             asked.add(job.ready, work, span);
         });
@@ -75,12 +75,11 @@ impl World {
             return;
         }
         self.asked_span = self.occupied.span();
-        let mut asks: Vec<(TenantIx, i128, i128)> = self
-            .tenants
-            .iter()
-            .map(|(ix, sharer)| (ix, self.asks(sharer), sharer.share()))
-            .filter(|(_, asked, _)| *asked > 0)
-            .collect();
+        let all = self.tenants.asking();
+        let all = all.map(|(ix, sharer)| (ix, self.asks(sharer), sharer.share()));
+        let (mut asks, quiet): (Vec<_>, Vec<_>) = all.partition(|(_, asked, _)| *asked > 0);
+        let quiet: Vec<TenantIx> = quiet.into_iter().map(|(ix, ..)| ix).collect();
+        self.tenants.forget_asking(&quiet);
         // Who asks for least, for its weight, is satisfied first.
         asks.sort_by(|one, two| (one.1 * two.2).cmp(&(two.1 * one.2)).then(one.0.cmp(&two.0)));
         let mut left = i128::from(self.fleet.slots) * i128::from(self.asked_span.0);

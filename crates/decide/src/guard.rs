@@ -16,7 +16,7 @@ use crate::waiting::Waiting;
 use crate::world::World;
 
 /// Each slot that stays free for rare work makes a delay of it less likely: so many halvings.
-const HALVINGS: u32 = 3;
+const HALVINGS: u32 = 2;
 
 impl World {
     /// Whether the worker is kept from this job for rarer work.

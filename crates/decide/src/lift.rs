@@ -14,7 +14,7 @@ use crate::table::TenantIx;
 use crate::tenants::{Sharer, Tenants};
 
 /// Who comes back may be due what the whole fleet does in this time.
-const DUE_MAX: Millis = Millis::from_secs(40);
+const DUE_MAX: Millis = Millis::from_secs(20);
 
 /// Once accounts reach so many slot-milliseconds for each unit of weight, all are lowered alike:
 /// they grow for as long as there is something to do, and only their differences matter.
@@ -28,10 +28,10 @@ impl Tenants {
             return;
         }
         let is_other = |(ix, _): &(TenantIx, &Sharer)| !returning.contains(ix);
-        let others = || self.table.iter().filter(is_other).map(|(_, sharer)| sharer);
+        let others = || self.busy().filter(is_other).map(|(_, sharer)| sharer);
         // Whom its own limits keep below its share says nothing about where shares are.
         let rivals = Level::of(others().filter(|own| own.n_queued > 0 && own.contends()), now);
-        let level = rivals.or_else(|| Level::of(others().filter(|own| own.counts()), now));
+        let level = rivals.or_else(|| Level::of(others(), now));
         let Some(level) = level else { return self.start_anew() };
         let due_max = i128::from(slots) * i128::from(DUE_MAX.0);
         for ix in returning {

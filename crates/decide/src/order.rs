@@ -134,7 +134,7 @@ impl Standing {
     /// On-demand and priority give back some of what the length takes.
     fn shortest_parts(&self, policy: &Policy, now: Timestamp) -> [i64; 4] {
         let shortest = &policy.shortest;
-        let length = self.length().0.min(ESTIMATE_SCORED_MAX);
+        let length = counted(self.length(), shortest.length_full);
         let asked = if self.on_demand { length / shortest.on_demand.max(1) } else { length };
         let urgent = scaled_by_priority(asked, self.priority);
         [
@@ -177,6 +177,12 @@ impl Standing {
         let estimate = self.estimate.map_or(0, |estimate| estimate.0.min(ESTIMATE_SCORED_MAX));
         -aging.age * (estimate * aging.length.in_thousandths() / 1_000)
     }
+}
+
+/// What of a length counts: all of it up to `full`; beyond, four times as long counts as twice.
+fn counted(length: Millis, full: Millis) -> i64 {
+    let (length, full) = (length.0.min(ESTIMATE_SCORED_MAX), full.0.min(ESTIMATE_SCORED_MAX));
+    if length <= full { length } else { (length * full.max(1)).isqrt() }
 }
 
 /// `points` as often as the policy's weight of the rule says.

@@ -60,7 +60,7 @@ impl World {
             let waiting = &self.queue.jobs[*job];
             let LineKey { class, mode, .. } = self.queue.lines[*line].key;
             (
-                waiting.major - self.key_offset(class, mode),
+                self.yardstick(class, mode).key(waiting.major),
                 waiting.standing.ready,
                 waiting.id.clone(),
             )

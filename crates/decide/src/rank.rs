@@ -43,14 +43,44 @@ impl<'a> Rank<'a> {
 pub(crate) struct Shared<'a> {
     pub(crate) turn: Option<WhoseTurn<'a>>,
     pub(crate) level: Option<i128>,
-    /// What a job's key in line has more than its key among all.
+    pub(crate) yardstick: Yardstick,
+}
+
+/// How the key of a job in line becomes its key among all. It changes from decision to decision,
+/// but is the same for all jobs of a lane, so it never changes their order.
+#[derive(Clone, Copy)]
+pub(crate) struct Yardstick {
+    /// What a key in line has more.
     pub(crate) offset: i64,
+    /// What is left counts as often as there are slots that could run such jobs …
+    pub(crate) slots: i64,
+    /// … for each of those who wait for them.
+    pub(crate) n_waiting: i64,
+}
+
+impl Yardstick {
+    pub(crate) const fn by(offset: i64) -> Self {
+        Self { offset, slots: 1, n_waiting: 1 }
+    }
+
+    pub(crate) fn key(self, major: i64) -> i64 {
+        let key = major - self.offset;
+        if self.slots == self.n_waiting {
+            return key;
+        }
+        let n_waiting = self.n_waiting.max(1);
+        if let Some(product) = key.checked_mul(self.slots) {
+            return product / n_waiting;
+        }
+        let scaled = i128::from(key) * i128::from(self.slots) / i128::from(n_waiting);
+        i64::try_from(scaled).unwrap_or(if key < 0 { i64::MIN } else { i64::MAX })
+    }
 }
 
 impl<'a> Shared<'a> {
     pub(crate) fn rank(self, key: &'a OrderKey) -> Rank<'a> {
         let OrderKey { major, ready, id } = key;
-        let (turn, level, key) = (self.turn, self.level, major - self.offset);
+        let (turn, level, key) = (self.turn, self.level, self.yardstick.key(*major));
         Rank { turn, is_calm: true, is_patient: true, level, key, ready: *ready, id }
     }
 }

@@ -206,7 +206,7 @@ impl Sharer {
 }
 
 /// Shares are compared in steps of so many slot-milliseconds for each unit of weight.
-const LEVEL_STEP: i128 = 8_000;
+const LEVEL_STEP: i128 = 32_000;
 
 fn narrow(number: i128) -> i64 {
     i64::try_from(number).unwrap_or(if number < 0 { i64::MIN } else { i64::MAX })
@@ -219,6 +219,10 @@ pub(crate) struct Tenants {
     by_id: Lookup<TenantId, TenantIx>,
     /// Those with queued or running jobs.
     pub(crate) counted: Sums,
+    /// The same, one by one: most tenants of a large fleet have nothing to do.
+    busy: BTreeSet<TenantIx>,
+    /// Those who may have asked for work lately.
+    asking: BTreeSet<TenantIx>,
     /// How many have jobs that wait.
     pub(crate) n_waiting: usize,
     /// Those whose first job came, or whose last job went, since the last decision began.
@@ -260,6 +264,8 @@ impl Tenants {
             table: Table::default(),
             by_id: Lookup::new(seed),
             counted: Sums::default(),
+            busy: BTreeSet::new(),
+            asking: BTreeSet::new(),
             n_waiting: 0,
             changed: BTreeSet::new(),
         }
@@ -286,7 +292,7 @@ impl Tenants {
             });
             return ix;
         }
-        let id = tenant.id.clone();
+        let (id, has_asked) = (tenant.id.clone(), tenant.asked.is_some());
         let ix = self.table.insert(Sharer {
             tenant,
             quotas,
@@ -303,6 +309,9 @@ impl Tenants {
             was_waiting: false,
         });
         self.by_id.insert(id, ix);
+        if has_asked {
+            self.asking.insert(ix);
+        }
         ix
     }
 
@@ -310,16 +319,46 @@ impl Tenants {
         self.table.iter()
     }
 
+    /// Those with queued or running jobs.
+    pub(crate) fn busy(&self) -> impl Iterator<Item = (TenantIx, &Sharer)> {
+        self.busy.iter().map(|ix| (*ix, &self.table[*ix]))
+    }
+
+    /// Those who have something to do, or may have asked for work lately.
+    pub(crate) fn asking(&self) -> impl Iterator<Item = (TenantIx, &Sharer)> {
+        self.asking.union(&self.busy).map(|ix| (*ix, &self.table[*ix]))
+    }
+
+    /// A tenant asks for work.
+    pub(crate) fn ask(&mut self, ix: TenantIx, with: impl FnOnce(&mut Sharer)) {
+        self.asking.insert(ix);
+        self.change(ix, with);
+    }
+
+    /// These have not asked for anything lately: what they asked for before is past.
+    pub(crate) fn forget_asking(&mut self, quiet: &[TenantIx]) {
+        for ix in quiet {
+            self.asking.remove(ix);
+            self.table[*ix].tenant.asked = None;
+        }
+    }
+
     /// Changes a tenant and keeps the sums in step.
     pub(crate) fn change(&mut self, ix: TenantIx, with: impl FnOnce(&mut Sharer)) {
         let sharer = &mut self.table[ix];
-        let was_waiting = sharer.n_queued > 0;
-        if sharer.counts() {
+        let (was_waiting, was_busy) = (sharer.n_queued > 0, sharer.counts());
+        if was_busy {
             self.counted.subtract(sharer);
         }
         with(sharer);
-        if sharer.counts() {
+        let is_busy = sharer.counts();
+        if is_busy {
             self.counted.add(sharer);
+        }
+        if is_busy && !was_busy {
+            self.busy.insert(ix);
+        } else if was_busy && !is_busy {
+            self.busy.remove(&ix);
         }
         let is_waiting = sharer.n_queued > 0;
         if was_waiting != is_waiting {

@@ -6,7 +6,7 @@ use crate::catalogue::Class;
 use crate::lanes::{Lane, LaneKey};
 use crate::order::{Mode, OrderKey};
 use crate::queue::Line;
-use crate::rank::{Look, Rank, Shared, WhoseTurn};
+use crate::rank::{Look, Rank, Shared, WhoseTurn, Yardstick};
 use crate::table::{ClassIx, FitIx, JobIx, LineIx, NameIx, TenantIx, WorkerIx};
 use crate::waiting::{Stage, Waiting};
 use crate::world::World;
@@ -99,8 +99,8 @@ impl World {
 
     /// What all jobs of a lane have in common.
     pub(crate) fn shared(&self, lane: &LaneKey, scope: Scope) -> Shared<'_> {
-        let offset = self.key_offset(lane.class, lane.mode);
-        Shared { turn: self.turn(lane, scope), level: self.level(lane), offset }
+        let yardstick = self.yardstick(lane.class, lane.mode);
+        Shared { turn: self.turn(lane, scope), level: self.level(lane), yardstick }
     }
 
     /// Looks at one line of a lane. It settles the matter if its first job may start, or is no
@@ -132,7 +132,7 @@ impl World {
             }
             Some(job) => {
                 let Waiting { major, standing, id, .. } = &self.queue.jobs[job];
-                let (key, ready) = (major - shared.offset, standing.ready);
+                let (key, ready) = (shared.yardstick.key(*major), standing.ready);
                 look.compare(Rank { key, ready, id, ..rank }, Pick { line: *ix, job });
             }
         }
@@ -330,15 +330,28 @@ impl World {
         }
     }
 
-    /// What the key in line of a job of this class and mode has more than its key among all: the
-    /// score, the other way round.
-    pub(crate) fn key_offset(&self, class: ClassIx, mode: Mode) -> i64 {
+    /// How keys in line of this class and mode are compared with those of others. Under
+    /// [`Order::Aging`] that is by score, the other way round. Under [`Order::Shortest`] the delay
+    /// that a job causes counts for as many as wait for its slots: so a slot that could serve
+    /// several kinds of work serves the one where most are relieved by it.
+    pub(crate) fn yardstick(&self, class: ClassIx, mode: Mode) -> Yardstick {
+        let fit = self.fleet.catalogue.fit_of(class);
         match self.policy.order {
             Order::Aging => {
-                let slots_free = self.fleet.catalogue.fit_of(class).slots_free;
-                mode.score_and_key(&self.policy.aging, self.now, slots_free)
+                let slots_free = fit.slots_free;
+                Yardstick::by(mode.score_and_key(&self.policy.aging, self.now, slots_free))
             }
-            Order::Shortest | Order::PriorityAge | Order::Proposal | Order::Rules => 0,
+            Order::Shortest if self.policy.shortest.relief => {
+                let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+                // Who can go anywhere waits with all others.
+                let is_anywhere = fit.slots >= self.fleet.slots;
+                let n_waiting = if is_anywhere { self.queue.n_in_line } else { fit.n_in_line };
+                let n_waiting = number(n_waiting.saturating_add(1));
+                Yardstick { offset: self.now.0, slots: number(fit.slots), n_waiting }
+            }
+            Order::Shortest | Order::PriorityAge | Order::Proposal | Order::Rules => {
+                Yardstick::by(0)
+            }
         }
     }
 }

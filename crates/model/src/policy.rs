@@ -223,9 +223,15 @@ pub struct Aging {
 pub struct Shortest {
     /// A job ages as if it had become ready later by so many times its predicted length …
     pub length: i64,
-    /// … which counts as so many times shorter if a person waits for it. Sixteen steps of priority
+    /// … which counts in full up to this. Beyond, four times as long counts as twice: age tells
+    /// the longest apart as well.
+    pub length_full: Millis,
+    /// It counts as so many times shorter if a person waits for the job. Sixteen steps of priority
     /// make it count half.
     pub on_demand: i64,
+    /// Whether it counts as shorter the more jobs wait for each slot that could run the job: where
+    /// a slot has a choice, it goes where most are relieved.
+    pub relief: bool,
     /// Nobody loses patience before this.
     pub patience_min: Millis,
     /// Patience lasts longer by this part of the time that the fleet needs for all who wait …

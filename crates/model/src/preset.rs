@@ -84,7 +84,7 @@ impl Preset {
             shortest: Shortest::BALANCED,
             rules: self.rules().iter().map(|rule| (*rule, Fixed::ONE)).collect::<BTreeMap<_, _>>(),
             guard: is_balanced
-                .then_some(Guard { rare_one_in: 4, price: Fixed::thousandths(4_800) }),
+                .then_some(Guard { rare_one_in: 4, price: Fixed::thousandths(3_600) }),
             reserve: is_balanced,
             reserve_wait_max: Millis::from_secs(3_600),
         }
@@ -121,9 +121,11 @@ impl Shortest {
     /// The numbers of `balanced`: `docs/quality.md` shows what each of them buys.
     pub const BALANCED: Self = Self {
         length: 400,
+        length_full: Millis::from_secs(7_200),
         on_demand: 5,
-        patience_min: Millis::from_secs(210),
-        patience_drain: Fixed::thousandths(800),
+        relief: true,
+        patience_min: Millis::from_secs(255),
+        patience_drain: Fixed::thousandths(750),
         patience_crowd: Fixed::thousandths(1_400),
     };
 }

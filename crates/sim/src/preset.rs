@@ -41,12 +41,24 @@ pub(crate) struct Part {
 impl Part {
     const ALL: Self = Self { index: 0, of: 1 };
 
+    /// Whether a worker is its own: they are dealt in turn.
+    pub(crate) const fn has(self, worker: usize) -> bool {
+        worker % self.of == self.index
+    }
+
     /// Its part of something that is dealt to all in turn.
     fn of(self, number: u32) -> u32 {
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let (index, of) = (count(self.index), count(self.of));
         number / of + u32::from(index < number % of)
     }
+}
+
+/// How the room on a worker of another is shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shown {
+    AsTaken,
+    AsItIs,
 }
 
 /// A world at work. Costs are slot-seconds: those believed while a job runs, the true ones after.
@@ -104,23 +116,31 @@ impl<'a> Preset<'a> {
             evictions: BTreeMap::new(),
             stops: Vec::new(),
         };
-        if part.of > 1 {
-            preset.world.apply(Event::Joined(Box::new(elsewhere(fleet))));
-        }
         for worker in 0..fleet.workers.len() {
-            preset.join(worker, Timestamp(0));
-            if worker % part.of != part.index {
-                preset.close(worker);
+            if part.has(worker) {
+                preset.join(worker, Timestamp(0));
+            } else {
+                preset.join_elsewhere(worker);
             }
         }
         preset
     }
 
-    /// A worker is another's: it is there, and has nothing free.
-    fn close(&mut self, worker: usize) {
+    /// A worker of another is there. No quota counts what runs on it: that is the other's to do.
+    pub(crate) fn join_elsewhere(&mut self, worker: usize) {
+        let (id, pool) = (worker_id(worker), Name::new(ELSEWHERE));
+        let worker = Worker { id, pool, ..self.fleet.workers[worker].clone() };
+        self.world.apply(Event::Joined(Box::new(worker)));
+    }
+
+    /// A worker of another is not to be had for now, or again as far as it has room.
+    pub(crate) fn show_elsewhere(&mut self, worker: usize, shown: Shown) {
         self.world.apply(Event::Heartbeat(Heartbeat {
             worker: worker_id(worker),
-            slots_free: Some(0),
+            slots_free: match shown {
+                Shown::AsTaken => Some(0),
+                Shown::AsItIs => None,
+            },
             healthy: true,
             draining: false,
             hints: Vec::new(),
@@ -180,11 +200,11 @@ impl<'a> Preset<'a> {
         self.world.apply(Event::Ended(ended));
     }
 
-    /// A job runs on the workers of another: its tenant has that much less to ask for here.
-    pub(crate) fn start_elsewhere(&mut self, job: usize, now: Timestamp) {
+    /// A job runs on a worker of another: its tenant has that much less to ask for here.
+    pub(crate) fn start_elsewhere(&mut self, job: usize, worker: usize, now: Timestamp) {
         let own = &self.workload.jobs[job];
         let estimate = self.oracle.estimate(own);
-        let worker = WorkerId::new(ELSEWHERE);
+        let worker = worker_id(worker);
         let attempt = Attempt {
             slots: own.slots,
             cost: cost(own.slots, estimate),
@@ -303,17 +323,8 @@ impl Scheduler for Preset<'_> {
     }
 }
 
-/// Where jobs run that others started: not here, and not to be had.
+/// The pool of others' workers.
 const ELSEWHERE: &str = "elsewhere";
-
-fn elsewhere(fleet: &Fleet) -> Worker {
-    Worker {
-        pool: Name::new(ELSEWHERE),
-        slots: u32::try_from(fleet.slots()).unwrap_or(u32::MAX),
-        draining: true,
-        ..Worker::new(WorkerId::new(ELSEWHERE))
-    }
-}
 
 /// Slot-seconds; one for each slot if nobody knows for how long.
 fn cost(slots: u32, length: Option<Millis>) -> Fixed {

@@ -316,7 +316,9 @@ impl Shortest {
     fn read(self, own: model::policy::Shortest) -> model::policy::Shortest {
         model::policy::Shortest {
             length: or(self.length, own.length),
+            length_full: or(self.length_full_ms, own.length_full),
             on_demand: self.on_demand.map_or(own.on_demand, |times| i64::from(times.0)),
+            relief: self.relief.unwrap_or(own.relief),
             patience_min: or(self.patience_min_ms, own.patience_min),
             patience_drain: or(self.patience_drain, own.patience_drain),
             patience_crowd: or(self.patience_crowd, own.patience_crowd),
@@ -327,7 +329,9 @@ impl Shortest {
         let on_demand = u32::try_from(shortest.on_demand).unwrap_or(u32::MAX);
         Self {
             length: Some(Slope(shortest.length)),
+            length_full_ms: Some(shortest.length_full.into()),
             on_demand: Some(AtLeastOne(on_demand)),
+            relief: Some(shortest.relief),
             patience_min_ms: Some(shortest.patience_min.into()),
             patience_drain: Some(Factor(shortest.patience_drain)),
             patience_crowd: Some(Factor(shortest.patience_crowd)),

@@ -8,10 +8,11 @@ use model::job::Needs;
 use model::{Ending, JobId, Millis, Name, Record, State, Timestamp, Worker, WorkerId};
 use sim::workload::Bad;
 use sim::{Fleet, Row};
-use store::{Filter, Options, Past, Sqlite, Store};
+use store::{Filter, Options, Past, Postgres, Sqlite, Store};
 
 use super::wrong;
 use crate::client;
+use crate::place::{DATABASE, Place};
 use crate::print::Failure;
 
 /// Jobs that were submitted in a time and have ended, and who ran them.
@@ -35,12 +36,14 @@ const JOBS_MAX: usize = 10_000_000;
 
 /// The history in the store at `url`.
 pub(super) fn read(url: &str, span: Span) -> Result<History, Failure> {
-    let store = open(url)?;
     let runtime = client::runtime()?;
-    let (records, attempts) = runtime.block_on(async { load(&*store, span).await })?;
-    drop(store);
+    let (records, attempts) = runtime.block_on(async {
+        let store = open(url).await?;
+        load(&*store, span).await
+    })?;
     if records.is_empty() {
-        let error = format!("`{url}` has no job that was submitted then and ran to an end");
+        let place = Place::named(url)?;
+        let error = format!("`{place}` has no job that was submitted then and ran to an end");
         return Err(wrong(error, Some("`--since` and `--until` say when".to_owned())));
     }
     let first = records.iter().filter_map(ready).min().unwrap_or(span.since);
@@ -55,20 +58,25 @@ pub(super) fn read(url: &str, span: Span) -> Result<History, Failure> {
     Ok(History { rows, bad, fleet: fleet(&records, &attempts) })
 }
 
-/// Every store is read by the same trait; this is which there are.
-fn open(url: &str) -> Result<Box<dyn Store>, Failure> {
-    let known = "`sqlite://maitre-data/maitre.db` is the store of `maitre dev`";
-    match url.split_once("://") {
-        Some(("sqlite", path)) => {
-            let store = Sqlite::open_to_read(Path::new(path), Options::default());
-            Ok(Box::new(store.map_err(|error| wrong(error.to_string(), Some(known.to_owned())))?))
-        }
-        Some(("postgres" | "postgresql", _)) => {
-            let error = "`--from postgres://…` cannot be read: Maitre has no store for it yet";
-            Err(wrong(error.to_owned(), Some(known.to_owned())))
-        }
-        _ => Err(wrong(format!("`--from {url}` is no store"), Some(known.to_owned()))),
-    }
+/// Every store is read by the same trait. A scheduler may be at work on it.
+async fn open(url: &str) -> Result<Box<dyn Store>, Failure> {
+    let hint = "`sqlite://maitre-data/maitre.db`, or `postgres://user@host/database`";
+    let refuse = |error: String| wrong(error, Some(hint.to_owned()));
+    let file = url.strip_prefix("sqlite://").map(Path::new).filter(|path| path.is_file());
+    let opened: Result<Box<dyn Store>, store::Error> = match (file, Place::named(url)?) {
+        (Some(file), _) => to_read(file),
+        (None, Place::Directory(directory)) => to_read(&directory.join(DATABASE)),
+        (None, Place::Postgres(url)) => match Postgres::connect(&url, Options::default()).await {
+            Ok(store) => Ok(Box::new(store)),
+            Err(error) => Err(error),
+        },
+    };
+    opened.map_err(|error| refuse(format!("`--from`: {error}")))
+}
+
+fn to_read(path: &Path) -> Result<Box<dyn Store>, store::Error> {
+    let store = Sqlite::open_to_read(path, Options::default())?;
+    Ok(Box::new(store))
 }
 
 type Loaded = (Vec<Record>, Vec<Vec<Past>>);

@@ -10,6 +10,7 @@ use sim::{Fleet, Workload};
 
 use super::history::{self, Span};
 use super::{failure, wrong};
+use crate::place::Place;
 use crate::print::Failure;
 
 /// What is replayed, and on what.
@@ -75,7 +76,8 @@ impl Source {
     /// What it is called.
     pub(crate) fn name(&self) -> String {
         if let Some(url) = &self.from {
-            return url.clone();
+            // Without its password.
+            return Place::named(url).map_or_else(|_| url.clone(), |place| place.to_string());
         }
         let file = self.file.as_ref().or(self.generate.as_ref()).and_then(|file| file.file_name());
         file.map_or_else(|| "workload".to_owned(), |name| name.to_string_lossy().into_owned())

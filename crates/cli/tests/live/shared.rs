@@ -50,6 +50,9 @@ fn one_scheduler_on_postgres_does_what_one_on_a_file_does() {
     let job = site.wait(&running, "state", "succeeded");
     assert_eq!((&job["attempts"], &job["losses"]), (&json!(1), &json!(0)));
     assert_eq!(site.job(&waits)["state"], "queued");
+    let told = site.json(&["simulate", "--from", database.url(), "--compare", "fifo,balanced"]);
+    let n_ran = told["workload"]["n_jobs"].as_u64().unwrap();
+    assert_eq!(n_ran, 4, "what ran to an end can be replayed: {told}");
 }
 
 #[test]

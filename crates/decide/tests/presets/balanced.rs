@@ -333,3 +333,22 @@ fn a_lift_is_no_cost() {
     });
     assert_eq!(jobs_placed(&decision), ["2"]);
 }
+
+#[test]
+fn a_slot_that_could_serve_several_kinds_serves_the_one_where_most_wait_for_each_slot() {
+    let first = |n_scans: usize| {
+        let decision = decided(PRESET, |world| {
+            world.worker("any").types(&["pdf", "scan"]);
+            world.worker("pdf").types(&["pdf"]);
+            world.worker("mail").types(&["mail"]);
+            world.attempt("9", "pdf");
+            world.job("page").kind("pdf").estimate_s(10);
+            for scan in 0..n_scans {
+                world.job(&format!("scan-{scan}")).kind("scan").estimate_s(30);
+            }
+        });
+        jobs_placed(&decision)
+    };
+    assert_eq!(first(1), ["page"]);
+    assert_eq!(first(9), ["scan-0"]);
+}

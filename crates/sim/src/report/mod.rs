@@ -49,3 +49,21 @@ pub fn pictures(workload: &Workload, fleet: &Fleet, runs: &[Run<'_>]) -> Vec<Pic
     }
     pictures
 }
+
+/// Two figures that move against each other: a line for each way to trade one for the other.
+pub fn trade(name: &str, (x, y): (&str, &str), lines: &[(&str, Vec<(f64, f64)>)]) -> Picture {
+    let x_axis = plot::Axis { title: x.to_owned(), label: &plot::short };
+    let y_axis = plot::Axis { title: y.to_owned(), label: &plot::short };
+    let points = || lines.iter().flat_map(|(_, points)| points);
+    let ranges =
+        (plot::up_to(points().map(|point| point.0)), plot::up_to(points().map(|point| point.1)));
+    let lines = lines.iter().enumerate();
+    let lines: Vec<plot::Line> =
+        lines.map(|(at, (name, points))| plot::Line::new(at, name, points.clone())).collect();
+    Picture {
+        name: name.to_owned(),
+        title: format!("{x} against {y}"),
+        note: "Nearer to the corner is better.".to_owned(),
+        svg: plot::lines(ranges, (&x_axis, &y_axis), &lines),
+    }
+}

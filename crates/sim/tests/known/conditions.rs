@@ -164,13 +164,52 @@ fn what_a_worker_ran_when_it_failed_runs_again() {
 
 #[test]
 fn of_two_schedulers_that_want_one_job_one_looks_again() {
-    // Both see two jobs after 5 ms, and have a slot each.
-    let bench = small::bench("1 0 10 a 1\n2 0 10 a 1", "2");
+    // Both see two jobs after 5 ms, and each takes the one that is better for its slot. The third
+    // is taken by the first whose slot frees; the other hears of it too late, and asks in vain.
+    let bench = small::bench("1 0 10 a 1\n2 0 12 a 1\n3 6 10 a 1", "2");
     let mut many = Many::new(&bench.workload, &bench.fleet, &balanced(), OPTIONS, (2, Millis(5)));
     let replay = bench.replay_under(&mut many, &Conditions::default());
-    assert_eq!(starts(&replay), [5, 5]);
+    assert_eq!(starts(&replay), [5, 5, 15]);
     assert_ne!(replay.starts[0].worker, replay.starts[1].worker);
     assert_eq!(replay.n_conflicts, 1);
+}
+
+#[test]
+fn what_one_scheduler_leaves_to_another_that_may_not_take_it_it_takes_itself() {
+    // Each scheduler may run one job of `a` at a time. The second job fits both slots of the
+    // first, which has run its part: the second has to take it.
+    let mut bench = small::bench("1 0 50 a 1\n2 0 50 a 1\n3 0 50 a 1", "2");
+    bench.workload.tenants[0].quota = Quota { min: 0, max: Some(2) };
+    bench.fleet = sim::Fleet::of_size(2, 2);
+    let mut many = Many::new(&bench.workload, &bench.fleet, &balanced(), OPTIONS, (2, Millis(5)));
+    let replay = bench.replay_under(&mut many, &Conditions::default());
+    let mut workers: Vec<usize> = replay.starts.iter().map(|start| start.worker).collect();
+    workers.truncate(2);
+    workers.sort_unstable();
+    assert_eq!(workers, [0, 1]);
+    assert!(starts(&replay)[1] <= 5 + 12, "it is left to the other no longer than news take");
+    assert!(starts(&replay)[2] >= 55, "two at a time");
+}
+
+#[test]
+fn a_tenant_reaches_its_minimum_after_the_delay_and_little_is_lost() {
+    // One tenant comes in bursts; half of the fleet is its own then, whatever the others run.
+    let mut bench = bench::het("het90").first(9_000);
+    bench.fleet = sim::Fleet::of_size(64, 1);
+    bench.workload.tenants[0].quota = Quota { min: 32, max: None };
+    let mut policy = balanced();
+    policy.preemption.enabled = true;
+    let delay = policy.preemption.delay;
+    let replay = replay(&bench, policy, OPTIONS, Conditions::default());
+    let measures = Measures::new(&bench.workload, &bench.fleet, &replay);
+    assert!(measures.preempted.part <= 0.01, "{:?}", measures.preempted);
+    // Something happens every few seconds at the latest.
+    let mut moments: Vec<i64> = bench.workload.jobs.iter().map(|job| job.arrival.0).collect();
+    moments.extend(replay.starts.iter().map(|start| start.end.0));
+    moments.sort_unstable();
+    let pause = moments.windows(2).map(|two| two[1] - two[0]).max().expect("much happens");
+    let [below] = measures.below_min[..] else { panic!("one tenant has a minimum") };
+    assert!(below.longest.0 <= delay.0 + pause, "{below:?}, pause {pause}");
 }
 
 #[test]

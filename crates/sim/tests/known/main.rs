@@ -5,5 +5,6 @@ mod small;
 mod het;
 mod kth;
 mod preset;
+mod quality;
 mod conditions;
 mod random;

@@ -138,8 +138,12 @@ record! {
     Shortest {
         /// A job ages as if it had become ready later by so many times its predicted length …
         length: Option<Slope>,
-        /// … which counts as so many times shorter if a person waits for it.
+        /// … which counts in full up to this; beyond, four times as long counts as twice.
+        length_full_ms: Option<Span>,
+        /// It counts as so many times shorter if a person waits for the job.
         on_demand: Option<AtLeastOne>,
+        /// Whether it counts as shorter the more jobs wait for each slot that could run the job.
+        relief: Option<bool>,
         /// Nobody loses patience before this.
         patience_min_ms: Option<Span>,
         /// Patience lasts longer by this part of the time that the fleet needs for all who wait …

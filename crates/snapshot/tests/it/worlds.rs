@@ -342,7 +342,9 @@ fn policy() -> BoxedStrategy<Value> {
     let cohort = object(vec![field("eviction_cooldown_ms", quantity())]);
     let shortest = object(vec![
         field("length", (0..=400_u32).prop_map(Value::from).boxed()),
+        field("length_full_ms", quantity()),
         field("on_demand", slots()),
+        field("relief", flag()),
         field("patience_min_ms", quantity()),
         field("patience_drain", weight()),
         field("patience_crowd", weight()),
