@@ -36,11 +36,11 @@ pub(super) fn is_guarded(ledger: &Ledger<'_>, job: &Job, worker: &Worker) -> boo
             let n_free: u64 = able().map(|worker| limits::slots_free(ledger, worker)).sum();
             let n_left = n_free.saturating_sub(u64::from(job.slots));
             let length = i128::from(job.estimate.unwrap_or(LENGTH_UNKNOWN).0);
-            // Those that come while it runs wait for half of it, on average; an eighth as often
+            // Those that come while it runs wait for half of it, on average; a quarter as often
             // for each slot that stays free.
             let delay = i128::from(n_came) * length * i128::from(price.in_thousandths());
-            let eighths = u32::try_from(n_left).unwrap_or(u32::MAX);
-            let likely = 8_i128.checked_pow(eighths).unwrap_or(i128::MAX);
+            let quarters = u32::try_from(n_left).unwrap_or(u32::MAX);
+            let likely = 4_i128.checked_pow(quarters).unwrap_or(i128::MAX);
             let spared = 2_000 * i128::from(RARE_SPAN.0) * n_alike;
             runs(worker, kind)
                 && slots * u64::from(rare_one_in) <= own

@@ -73,7 +73,7 @@ fn what_runs_counts_for_as_long_as_it_has_run() {
         jobs_placed(&decision)
     };
     assert_eq!(first(90), ["1"]);
-    assert_eq!(first(110), ["2"]);
+    assert_eq!(first(140), ["2"]);
 }
 
 /// Tenant `b` has had more than its share. Job 1 is its short one, job 2 is long and of `a`, which
