@@ -265,6 +265,7 @@ impl Scheduler {
         self.flush_submissions();
         if !self.is_paused() {
             self.paused_until = None;
+            self.meet_if_seated();
             self.look_if_wanted();
             let is_time = self.world.wake_at().is_some_and(|at| at <= now);
             if (self.is_dirty || is_time) && self.may_claim() {

@@ -22,8 +22,8 @@ const KINDS_MAX: usize = 10_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct Said {
-    /// Slots of the workers that are connected to it.
-    slots: u32,
+    /// Workers that are connected to it.
+    workers: usize,
     under_way: Vec<Group>,
 }
 
@@ -34,14 +34,13 @@ impl Said {
     }
 }
 
-/// The place of this scheduler among those that have workers, for jobs are dealt to these. Who has
-/// none claims nothing.
-pub(super) fn stripe(meeting: &Meeting) -> (usize, usize) {
+/// The place of this scheduler among those that have workers: jobs are dealt to these alone.
+pub(super) fn stripe(meeting: &Meeting) -> Option<(usize, usize)> {
     let places = meeting.all.iter().enumerate();
-    let seated = places.filter(|(_, peer)| Said::by(peer).slots > 0);
+    let seated = places.filter(|(_, peer)| Said::by(peer).workers > 0);
     let seated: Vec<usize> = seated.map(|(place, _)| place).collect();
     let own = seated.iter().position(|place| *place == meeting.place);
-    own.map_or((0, 1), |own| (own, seated.len()))
+    own.map(|own| (own, seated.len()))
 }
 
 /// Jobs of one kind that are under way.
@@ -98,7 +97,7 @@ impl Scheduler {
                 cost: cost.in_thousandths(),
             })
             .collect();
-        let said = Said { slots: self.n_slots(), under_way };
+        let said = Said { workers: self.fleet.n_connected(), under_way };
         serde_json::to_string(&said).unwrap_or_default()
     }
 

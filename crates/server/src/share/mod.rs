@@ -6,19 +6,20 @@
 
 mod elsewhere;
 mod limits;
+mod spare;
 
 use std::collections::{BTreeSet, HashSet};
 
 use futures_util::FutureExt as _;
-use model::{JobId, Millis, Record, Timestamp, WorkerId};
+use model::{JobId, Millis, Timestamp};
 use store::{Meeting, News, Reach, Seen, Setting, SettingKind, Window};
 
-use crate::fleet::Seat;
 use crate::scheduler::{Answer, Scheduler};
 use crate::settings::understand;
 use crate::timers::Timer;
 use elsewhere::{Elsewhere, stripe};
 use limits::Limits;
+use spare::Left;
 
 /// Jobs of a window.
 const JOBS_MAX: usize = 20_000;
@@ -28,6 +29,8 @@ const MEET_EVERY: Millis = Millis(500);
 const LOOK_EVERY: Millis = Millis::from_secs(1);
 /// A look at all of them is followed by a pause that is so many times as long.
 const PAUSE_OF_LOOK: i64 = 20;
+/// Claims under way at once: the store takes each by itself, so what comes meanwhile goes together.
+const CLAIM_CALLS_MAX: usize = 2;
 /// So many claims are lost in a row before all queues are looked at again.
 const LOSSES_MAX: u32 = 5;
 
@@ -36,6 +39,11 @@ const LOSSES_MAX: u32 = 5;
 pub(crate) struct Sharing {
     /// The place of this one among so many.
     stripe: (usize, usize),
+    /// Workers are connected here, and the others know: jobs are dealt to this one too.
+    is_seated: bool,
+    is_dealt: bool,
+    /// When schedulers meet next.
+    meets: Timestamp,
     /// A look at queues is wanted, and which.
     wanted: Option<Reach>,
     is_looking: bool,
@@ -47,6 +55,8 @@ pub(crate) struct Sharing {
     next: Option<Timestamp>,
     /// Claims that were lost in a row.
     losses: u32,
+    /// Jobs of others that were not taken.
+    left: Left,
     /// What others have under way.
     elsewhere: Elsewhere,
     limits: Limits,
@@ -65,12 +75,16 @@ impl Sharing {
     pub(crate) fn new() -> Self {
         Self {
             stripe: (0, 1),
+            is_seated: false,
+            is_dealt: false,
+            meets: Timestamp(0),
             wanted: Some(Reach::All),
             is_looking: false,
             low: None,
             began: Timestamp(0),
             next: None,
             losses: 0,
+            left: Left::new(),
             elsewhere: Elsewhere::default(),
             limits: Limits::default(),
             settings: BTreeSet::new(),
@@ -114,7 +128,7 @@ impl Scheduler {
     /// Starts what goes on for as long as the store is shared.
     pub(crate) fn begin_sharing(&mut self, now: Timestamp) {
         if self.is_shared() {
-            self.timers.set(now, Timer::Meet);
+            self.meet_at(now);
         }
     }
 
@@ -130,19 +144,20 @@ impl Scheduler {
             News::Settings => {
                 self.call(|store| async move { Answer::Settings(store.settings().await) }.boxed());
             }
+            News::Peers => self.meet_at(self.store.now()),
         }
     }
 
     /// Looks at queues, if that is wanted and nobody does. Who has no workers only looks now and
     /// then: to be able to say why jobs wait.
     pub(crate) fn look_if_wanted(&mut self) {
-        let (n_queued, has_slots) = (self.world.n_queued(), self.n_slots() > 0);
+        let n_queued = self.world.n_queued();
         let Some(sharing) = &mut self.sharing else { return };
         if sharing.low.is_some_and(|low| n_queued <= low) {
             sharing.low = None;
             sharing.want(Reach::More);
         }
-        if sharing.is_looking || (!has_slots && sharing.wanted != Some(Reach::All)) {
+        if sharing.is_looking || (!sharing.is_seated && sharing.wanted != Some(Reach::All)) {
             return;
         }
         let Some(reach) = sharing.wanted.take() else { return };
@@ -178,8 +193,8 @@ impl Scheduler {
         self.take_spare(&seen.spare, &mut window);
         if reach == Reach::All {
             self.look_again_later();
-            // What is further on in a queue than this look went was seen by others.
-            if !seen.is_more {
+            // What is further on in a queue than this look went may still wait.
+            if seen.is_whole {
                 self.withdraw_but(&window);
             }
         }
@@ -200,32 +215,12 @@ impl Scheduler {
         }
     }
 
-    /// Slots that nothing of one's own has use for take jobs of others. While there is enough for
-    /// all of them, the next look follows at once.
-    fn take_spare(&mut self, spare: &[Record], window: &mut HashSet<JobId>) {
-        let n_used = self.seated().map(|(worker, _)| self.jobs.slots_of(worker)).sum::<u32>();
-        let n_free = usize::try_from(self.n_slots().saturating_sub(n_used)).unwrap_or(0);
-        let n_more = n_free.saturating_sub(self.world.n_queued());
-        let n_before = self.world.n_queued();
-        for (place, record) in spare.iter().enumerate() {
-            if place < n_more || self.jobs.seen(&record.id).is_some() {
-                window.insert(record.id.clone());
-                self.stand_in_line(record);
-            }
+    /// What was one's own and is not any longer.
+    fn withdraw_others(&mut self) {
+        let others = self.jobs.waiting().filter(|job| self.is_others(job));
+        for job in others.cloned().collect::<Vec<JobId>>() {
+            self.withdraw(&job);
         }
-        if self.world.n_queued() > n_before && spare.len() <= n_more {
-            self.want_again(Reach::All);
-        }
-    }
-
-    /// Workers that are connected here.
-    fn seated(&self) -> impl Iterator<Item = (&WorkerId, &Seat)> {
-        self.fleet.seats.iter().filter(|(_, seat)| seat.stream.is_some())
-    }
-
-    /// Slots of all of them.
-    fn n_slots(&self) -> u32 {
-        self.seated().map(|(_, seat)| seat.said.slots).sum()
     }
 
     fn want_again(&mut self, reach: Reach) {
@@ -240,15 +235,26 @@ impl Scheduler {
         let now = self.store.now();
         let Some(sharing) = &mut self.sharing else { return };
         let took = now.since(sharing.began);
-        let next = now + Millis(took.0.saturating_mul(PAUSE_OF_LOOK)).max(LOOK_EVERY);
-        if let Some(before) = sharing.next.replace(next) {
-            self.timers.unset(before, Timer::Look);
+        self.look_by(now + Millis(took.0.saturating_mul(PAUSE_OF_LOOK)).max(LOOK_EVERY));
+    }
+
+    /// All queues are looked at then, if not before.
+    fn look_by(&mut self, at: Timestamp) {
+        let Some(sharing) = &mut self.sharing else { return };
+        if sharing.next.is_some_and(|next| next <= at) {
+            return;
         }
-        self.timers.set(next, Timer::Look);
+        if let Some(next) = sharing.next.replace(at) {
+            self.timers.unset(next, Timer::Look);
+        }
+        self.timers.set(at, Timer::Look);
     }
 
     pub(crate) fn look_at_all(&mut self) {
-        self.want_again(Reach::All);
+        if let Some(sharing) = &mut self.sharing {
+            sharing.next = None;
+            sharing.want(Reach::All);
+        }
     }
 
     /// A claim was won, or lost to somebody else.
@@ -264,16 +270,42 @@ impl Scheduler {
         }
     }
 
+    fn meet_at(&mut self, at: Timestamp) {
+        let Some(sharing) = &mut self.sharing else { return };
+        self.timers.unset(sharing.meets, Timer::Meet);
+        sharing.meets = at;
+        self.timers.set(at, Timer::Meet);
+    }
+
+    /// The first worker came, or the last one went: jobs are dealt anew, and not claimed before
+    /// the others know.
+    pub(crate) fn meet_if_seated(&mut self) {
+        let (is_seated, now) = (self.fleet.n_connected() > 0, self.store.now());
+        let Some(sharing) = &mut self.sharing else { return };
+        if sharing.is_seated != is_seated {
+            sharing.is_seated = is_seated;
+            sharing.is_dealt = false;
+            self.meet(now);
+        }
+    }
+
+    /// Whether what is decided can be claimed now.
+    pub(crate) fn may_claim(&self) -> bool {
+        let sharing = self.sharing.as_ref();
+        sharing.is_none_or(|sharing| sharing.is_dealt && self.n_claiming < CLAIM_CALLS_MAX)
+    }
+
     /// Says that this scheduler is here, and finds out who else is, and what was called off.
     pub(crate) fn meet(&mut self, now: Timestamp) {
         let said = self.says();
+        let is_news = self.sharing.as_ref().is_some_and(|sharing| !sharing.is_dealt);
         let workers = self.fleet.seats.keys().cloned().collect();
         self.call(|store| {
             async move {
                 let Some(shared) = store.shared() else {
                     return Answer::CalledOff(Ok(Vec::new()));
                 };
-                Answer::Met(shared.meet(said).await)
+                Answer::Met(shared.meet(said, is_news).await)
             }
             .boxed()
         });
@@ -287,17 +319,21 @@ impl Scheduler {
             }
             .boxed()
         });
-        self.timers.set(now + MEET_EVERY, Timer::Meet);
+        self.meet_at(now + MEET_EVERY);
     }
 
     pub(crate) fn met(&mut self, answer: Result<Meeting, store::Error>) {
         let Some(meeting) = self.ok(answer) else { return };
-        let stripe = stripe(&meeting);
+        let dealt = stripe(&meeting);
         let Some(sharing) = &mut self.sharing else { return };
+        sharing.is_dealt |= dealt.is_some();
+        // Who has no workers claims nothing, and looks at everything.
+        let stripe = dealt.unwrap_or((0, 1));
         if sharing.stripe != stripe {
             tracing::info!(place = stripe.0, of = stripe.1, "schedulers that share the store");
             sharing.stripe = stripe;
             sharing.want(Reach::All);
+            self.withdraw_others();
         }
         self.count_elsewhere(&meeting);
     }
