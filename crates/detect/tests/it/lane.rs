@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use detect::{Detector, Ends, Lane, Phase, Policy, Run, Status, Step, Sweep, Type, View};
+use detect::{Detector, Ends, Lane, Phase, Policy, Run, Status, Step, Sweep, Turn, Type, View};
 use model::{Millis, Timestamp};
 use proptest::prelude::*;
 
@@ -26,7 +26,7 @@ impl Scene {
             let one = |worker: &&str| Detector { worker: (*worker).to_owned(), has_room };
             workers.iter().map(one).collect::<Vec<_>>()
         };
-        let kind = || Type { policy: policy(), detectors: detectors(true) };
+        let kind = || Type { policy: policy(), detectors: detectors(true), is_elsewhere: false };
         Self {
             lane: Lane::default(),
             types: kinds.iter().map(|name| ((*name).to_owned(), kind())).collect(),
@@ -70,7 +70,7 @@ impl Scene {
                     self.runs.push(run);
                     (self.is_told, self.n_unfinished) = (false, None);
                 }
-                wait @ Step::Wait(_) => return wait,
+                rest @ (Step::Wait(_) | Step::LetGo(_)) => return rest,
             }
         }
         panic!("it never comes to rest");
@@ -109,6 +109,27 @@ fn policy() -> Policy {
 }
 
 #[test]
+fn whoever_cannot_begin_what_is_next_lets_go_of_the_lane() {
+    let mut scene = Scene::new(&["balance", "ec", "vacuum"], &["w"]);
+    let ec = scene.types.get_mut("ec").unwrap();
+    (ec.detectors, ec.is_elsewhere) = (Vec::new(), true);
+    scene.settle(0);
+    assert_eq!(scene.kind(), "balance");
+    scene.lane.detected();
+    assert_eq!(scene.settle(0), Step::LetGo(Turn::Elsewhere), "`ec` is next");
+    // The other scheduler saw to it.
+    scene.lane.began_ms.insert("ec".to_owned(), scene.now);
+    "ec".clone_into(&mut scene.lane.last);
+    scene.settle(0);
+    assert_eq!(scene.kind(), "vacuum");
+    scene.lane.ask("ec");
+    scene.lane.detected();
+    assert_eq!(scene.settle(0), Step::LetGo(Turn::Elsewhere), "somebody asked for it");
+    scene.types.get_mut("ec").unwrap().is_elsewhere = false;
+    assert_eq!(scene.settle(0), Step::LetGo(Turn::Wait(Some(Timestamp(1_010_000)))));
+}
+
+#[test]
 fn types_run_one_after_the_other_by_name() {
     let mut scene = Scene::new(&["vacuum", "balance", "ec"], &["w"]);
     scene.settle(0);
@@ -118,7 +139,7 @@ fn types_run_one_after_the_other_by_name() {
     scene.complete();
     scene.complete();
     assert_eq!(scene.kind(), "", "none is due again before its interval is over");
-    assert_eq!(scene.settle(0), Step::Wait(Some(Timestamp(1_010_000))));
+    assert_eq!(scene.settle(0), Step::LetGo(Turn::Wait(Some(Timestamp(1_010_000)))));
     let runs: Vec<&str> = scene.runs.iter().map(|run| run.run.as_str()).collect();
     assert_eq!(runs, ["lane/1", "lane/2", "lane/3"]);
     assert!(scene.runs.iter().all(|run| run.status == Status::Succeeded));
@@ -146,7 +167,7 @@ fn a_changed_interval_counts_at_once() {
     scene.settle(0);
     scene.complete();
     scene.types.get_mut("a").unwrap().policy.interval = Millis(50);
-    assert_eq!(scene.settle(0), Step::Wait(Some(Timestamp(1_000_050))));
+    assert_eq!(scene.settle(0), Step::LetGo(Turn::Wait(Some(Timestamp(1_000_050)))));
     scene.now += 50;
     scene.settle(0);
     assert_eq!(scene.kind(), "a");
@@ -154,7 +175,7 @@ fn a_changed_interval_counts_at_once() {
     scene.types.get_mut("a").unwrap().policy.is_enabled = false;
     scene.complete();
     scene.now += 5_000;
-    assert_eq!(scene.settle(0), Step::Wait(None));
+    assert_eq!(scene.settle(0), Step::LetGo(Turn::Wait(None)));
 }
 
 #[test]

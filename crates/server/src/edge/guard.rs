@@ -12,7 +12,7 @@ use model::{Record, TenantId};
 use store::Store;
 use tonic::{Code, Request, Status};
 
-use crate::tokens::{Denied, Grant, Scope, Tokens};
+use crate::tokens::{Bearer, Denied, Grant, Scope, Tokens};
 
 /// What it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,10 +110,10 @@ impl Guard {
     fn admit(&self, path: &str, headers: &HeaderMap) -> Result<Caller, Status> {
         let need = need(path);
         if need == Need::Nothing {
-            return Ok(Caller(Arc::new(Grant { tenant: None, scopes: Vec::new() })));
+            return Ok(Caller::nobody());
         }
-        let grant = self.tokens.grant(bearer(headers), self.store.now());
-        let grant = grant.map_err(|denied| {
+        let bearer = self.tokens.bearer(bearer(headers), self.store.now());
+        let bearer = bearer.map_err(|denied| {
             Status::unauthenticated(match denied {
                 Denied::Missing => {
                     "a token is needed; hint: set MAITRE_TOKEN or use --token-file; \
@@ -126,21 +126,21 @@ impl Guard {
             })
         })?;
         let (scope, is_for_all) = match need {
-            Need::Nothing | Need::Any => return Ok(Caller(grant)),
+            Need::Nothing | Need::Any => return Ok(Caller(bearer)),
             Need::Own(scope) => (scope, false),
             Need::All(scope) => (scope, true),
         };
-        if !grant.allows(scope) {
+        if !bearer.grant.allows(scope) {
             return Err(Status::permission_denied(format!(
                 "the token does not have the scope `{}`, which this needs",
                 scope.name()
             )));
         }
-        match &grant.tenant {
+        match &bearer.grant.tenant {
             Some(tenant) if is_for_all => Err(Status::permission_denied(format!(
                 "the token is for tenant `{tenant}` alone, and this is about all of them"
             ))),
-            Some(_) | None => Ok(Caller(grant)),
+            Some(_) | None => Ok(Caller(bearer)),
         }
     }
 }
@@ -175,7 +175,7 @@ pub(crate) fn turned_away(request: &HttpRequest, status: &Status) -> HttpRespons
 
 /// Whoever was let in, and what they may do.
 #[derive(Clone, Debug)]
-pub(crate) struct Caller(Arc<Grant>);
+pub(crate) struct Caller(Bearer);
 
 impl Caller {
     /// Whoever sent this request.
@@ -184,18 +184,29 @@ impl Caller {
         caller.ok_or_else(|| Status::internal("nobody looked at who asks"))
     }
 
+    /// Somebody of whom nothing is known, and who may do nothing.
+    fn nobody() -> Self {
+        let grant = Arc::new(Grant { tenant: None, scopes: Vec::new() });
+        Self(Bearer { grant, who: Arc::from("") })
+    }
+
     pub(crate) fn grant(&self) -> &Grant {
-        &self.0
+        &self.0.grant
+    }
+
+    /// What they are called where it is written down who did something.
+    pub(crate) fn who(&self) -> &str {
+        &self.0.who
     }
 
     /// The one tenant whose jobs these are about; `None` means everybody's.
     pub(crate) fn tenant(&self) -> Option<&TenantId> {
-        self.0.tenant.as_ref()
+        self.grant().tenant.as_ref()
     }
 
     /// Whether this job exists, as far as the caller is concerned.
     pub(crate) fn sees(&self, record: &Record) -> bool {
-        self.0.reaches(&record.spec.tenant)
+        self.grant().reaches(&record.spec.tenant)
     }
 
     /// The tenant that a request names, or the caller's own if it names none.

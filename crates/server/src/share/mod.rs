@@ -11,11 +11,13 @@ use std::collections::{BTreeSet, HashSet};
 
 use futures_util::FutureExt as _;
 use model::{JobId, Millis, Record, Timestamp};
+use sha2::{Digest as _, Sha256};
 use store::{Meeting, News, Reach, Seen, Setting, SettingKind, Window};
 
 use crate::scheduler::{Answer, Scheduler};
 use crate::settings::understand;
 use crate::timers::Timer;
+use crate::tokens::hexadecimal;
 use elsewhere::Elsewhere;
 use limits::Limits;
 
@@ -45,6 +47,8 @@ pub(crate) struct Sharing {
     limits: Limits,
     /// Settings that hold now.
     settings: BTreeSet<(SettingKind, String)>,
+    /// What tells all of them together from others.
+    seal: String,
 }
 
 /// What became of a claim.
@@ -65,6 +69,7 @@ impl Sharing {
             elsewhere: Elsewhere::default(),
             limits: Limits::default(),
             settings: BTreeSet::new(),
+            seal: String::new(),
         }
     }
 
@@ -224,7 +229,7 @@ impl Scheduler {
 
     /// Says that this scheduler is here, and finds out who else is, and what was called off.
     pub(crate) fn meet(&mut self, now: Timestamp) {
-        let said = self.under_way();
+        let said = self.said();
         let workers = self.fleet.seats.keys().cloned().collect();
         self.call(|store| {
             async move {
@@ -266,10 +271,12 @@ impl Scheduler {
         }
     }
 
-    /// A setting is there: should it be gone later, what it said holds no longer.
-    pub(crate) fn note_setting(&mut self, setting: &Setting) {
+    /// These settings are there: should one be gone later, what it said holds no longer.
+    pub(crate) fn note_settings(&mut self, settings: &[Setting]) {
         if let Some(sharing) = &mut self.sharing {
-            sharing.settings.insert((setting.kind, setting.name.clone()));
+            sharing.seal = seal(settings);
+            let named = settings.iter().map(|setting| (setting.kind, setting.name.clone()));
+            sharing.settings.extend(named.filter(|(kind, _)| *kind != SettingKind::Token));
         }
     }
 
@@ -281,7 +288,10 @@ impl Scheduler {
         let named = |setting: &Setting| (setting.kind, setting.name.clone());
         let now: BTreeSet<(SettingKind, String)> = settings.iter().map(named).collect();
         let before = match &mut self.sharing {
-            Some(sharing) => std::mem::replace(&mut sharing.settings, now.clone()),
+            Some(sharing) => {
+                sharing.seal = seal(&settings);
+                std::mem::replace(&mut sharing.settings, now.clone())
+            }
             None => return,
         };
         let gone = before.difference(&now).cloned();
@@ -296,4 +306,18 @@ impl Scheduler {
             }
         }
     }
+}
+
+/// What tells settings from others. Neither tokens nor what is asked for are settings that hold.
+pub(crate) fn seal(settings: &[Setting]) -> String {
+    let holds = |one: &&Setting| !matches!(one.kind, SettingKind::Token | SettingKind::Asked);
+    let mut hasher = Sha256::new();
+    for Setting { kind, name, document } in settings.iter().filter(holds) {
+        let document = document.as_deref().unwrap_or_default();
+        for part in [kind.name(), name, document] {
+            hasher.update(part.len().to_le_bytes());
+            hasher.update(part);
+        }
+    }
+    hexadecimal(&hasher.finalize()[..8])
 }
