@@ -19,6 +19,7 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use ::detect::{Detector, Lane, Phase, Sieve, Step, Turn, Type, View};
 use model::{Millis, Name, Record, Timestamp, WorkerId};
 
+use crate::fleet::Seat;
 use crate::scheduler::Scheduler;
 use crate::timers::Timer;
 
@@ -191,17 +192,29 @@ impl Scheduler {
         let mut detectors = Vec::new();
         for (id, seat) in &self.fleet.seats {
             let n_max = seat.detects.get(&name).copied().unwrap_or(0);
-            let worker = seat.worker(&self.closed);
-            if n_max == 0 || !worker.is_serving() {
-                continue;
+            if n_max > 0 && seat.worker(&self.closed).is_serving() {
+                let has_room = self.could_look(id, seat);
+                detectors.push(Detector { worker: id.to_string(), has_room });
             }
-            let lanes = self.detection.lanes.values();
-            let n_told = lanes.filter(|led| led.told.as_ref() == Some(id)).count();
-            let n_all: u32 = seat.detects.values().fold(0, |sum, n| sum.saturating_add(*n));
-            let has_room = u32::try_from(n_told).is_ok_and(|n_told| n_told < n_all);
-            detectors.push(Detector { worker: id.to_string(), has_room });
         }
         detectors
+    }
+
+    /// Whether a worker could look for something now.
+    fn could_look(&self, worker: &WorkerId, seat: &Seat) -> bool {
+        let lanes = self.detection.lanes.values();
+        let n_told = lanes.filter(|led| led.told.as_ref() == Some(worker)).count();
+        let n_all: u32 = seat.detects.values().fold(0, |sum, n| sum.saturating_add(*n));
+        u32::try_from(n_told).is_ok_and(|n_told| n_told < n_all)
+    }
+
+    /// Types that some worker here could look for now.
+    pub(crate) fn looks_for(&self) -> BTreeSet<String> {
+        let seats = self.fleet.seats.iter().filter(|(_, seat)| !seat.detects.is_empty());
+        let can = seats.filter(|(id, seat)| {
+            seat.worker(&self.closed).is_serving() && self.could_look(id, seat)
+        });
+        can.flat_map(|(_, seat)| seat.detects.keys().map(ToString::to_string)).collect()
     }
 
     /// A job came to its end: if it is one of a group, the group may be done.

@@ -5,13 +5,14 @@
 use std::sync::Arc;
 
 use axum::extract::{Request as HttpRequest, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse as _, Response as HttpResponse};
+use axum::response::Response as HttpResponse;
 use model::{Record, TenantId};
 use store::Store;
-use tonic::{Code, Request, Status};
+use tonic::{Request, Status};
 
+use super::answer;
 use crate::tokens::{Bearer, Denied, Grant, Scope, Tokens};
 
 /// What it takes.
@@ -77,11 +78,35 @@ pub(crate) const PATHS: &[(&str, Need)] = &[
     ("/readyz", Need::Nothing),
     ("/metrics", Need::All(Scope::Read)),
     ("/v1/demand", Need::All(Scope::Read)),
+    ("/v1/types", Need::All(Scope::Read)),
+    ("/v1/types/{type}", Need::All(Scope::Read)),
+    ("/v1/types/{type}/runs", Need::All(Scope::Read)),
+    ("/v1/activity", Need::All(Scope::Read)),
+    ("/v1/context", Need::All(Scope::Read)),
 ];
 
-fn need(path: &str) -> Need {
-    let known = PATHS.iter().find(|(known, _)| *known == path);
-    known.map_or(Need::All(Scope::Admin), |(_, need)| *need)
+/// What a request needs. Whatever is not a look at HTTP's paths, and is no method of a service,
+/// changes something.
+fn need(method: &Method, path: &str) -> Need {
+    let known = PATHS.iter().find(|(known, _)| is_like(known, path));
+    let is_service = path.starts_with("/maitre.") || path.starts_with("/grpc.");
+    match known {
+        Some((_, need)) if is_service || *method == Method::GET => *need,
+        Some((_, Need::Nothing)) => Need::Nothing,
+        Some(_) | None => Need::All(Scope::Admin),
+    }
+}
+
+/// Whether a path is like a pattern, in which a part in braces is any.
+fn is_like(pattern: &str, path: &str) -> bool {
+    let (mut parts, mut own) = (pattern.split('/'), path.split('/'));
+    loop {
+        match (parts.next(), own.next()) {
+            (None, None) => return true,
+            (Some(part), Some(own)) if part == own || part.starts_with('{') => {}
+            _ => return false,
+        }
+    }
 }
 
 /// What is needed to know who knocks.
@@ -97,7 +122,7 @@ pub(crate) async fn guard(
     mut request: HttpRequest,
     next: Next,
 ) -> HttpResponse {
-    match guard.admit(request.uri().path(), request.headers()) {
+    match guard.admit(request.method(), request.uri().path(), request.headers()) {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
             next.run(request).await
@@ -107,8 +132,8 @@ pub(crate) async fn guard(
 }
 
 impl Guard {
-    fn admit(&self, path: &str, headers: &HeaderMap) -> Result<Caller, Status> {
-        let need = need(path);
+    fn admit(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<Caller, Status> {
+        let need = need(method, path);
         if need == Need::Nothing {
             return Ok(Caller::nobody());
         }
@@ -157,20 +182,7 @@ pub(crate) fn turned_away(request: &HttpRequest, status: &Status) -> HttpRespons
     if kind.is_some_and(|kind| kind.starts_with(b"application/grpc")) {
         return status.clone().into_http();
     }
-    let codes = [
-        (Code::Unauthenticated, StatusCode::UNAUTHORIZED),
-        (Code::PermissionDenied, StatusCode::FORBIDDEN),
-        (Code::Unimplemented, StatusCode::NOT_FOUND),
-    ];
-    let code = codes.into_iter().find(|(code, _)| *code == status.code());
-    let code = code.map_or(StatusCode::SERVICE_UNAVAILABLE, |(_, code)| code);
-    let body = axum::Json(serde_json::json!({ "error": status.message() }));
-    let mut response = (code, body).into_response();
-    if code == StatusCode::UNAUTHORIZED {
-        let bearer = HeaderValue::from_static("Bearer");
-        response.headers_mut().insert(header::WWW_AUTHENTICATE, bearer);
-    }
-    response
+    answer::by_http(status)
 }
 
 /// Whoever was let in, and what they may do.
@@ -247,6 +259,24 @@ mod tests {
         }
         let ours = PATHS.iter().filter(|(path, _)| path.starts_with("/maitre.")).count();
         assert_eq!(ours, n_methods, "the table has methods that there are not");
-        assert_eq!(need("/maitre.v1.Jobs/New"), Need::All(Scope::Admin));
+        assert_eq!(need(&Method::POST, "/maitre.v1.Jobs/New"), Need::All(Scope::Admin));
+    }
+
+    #[test]
+    fn by_http_whoever_may_read_changes_nothing() {
+        let read = Need::All(Scope::Read);
+        assert_eq!(need(&Method::GET, "/v1/types/vacuum"), read);
+        assert_eq!(need(&Method::GET, "/v1/types/vacuum/runs"), read);
+        for (method, path) in [
+            (Method::PATCH, "/v1/types/vacuum"),
+            (Method::POST, "/v1/types/vacuum/detect"),
+            (Method::PUT, "/v1/context"),
+            (Method::GET, "/v1/types/vacuum/runs/more"),
+            (Method::GET, "/v1"),
+        ] {
+            assert_eq!(need(&method, path), Need::All(Scope::Admin), "{method} {path}");
+        }
+        assert_eq!(need(&Method::POST, "/maitre.v1.Jobs/Get"), Need::Own(Scope::Read));
+        assert_eq!(need(&Method::HEAD, "/healthz"), Need::Nothing);
     }
 }

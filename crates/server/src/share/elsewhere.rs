@@ -63,11 +63,9 @@ pub(super) struct Elsewhere {
 impl Scheduler {
     /// What this scheduler says of itself.
     pub(super) fn said(&self) -> String {
-        let known = self.detection.types.keys();
-        let looks_for = known.filter(|kind| self.detectors(kind).iter().any(|one| one.has_room));
         let said = Said {
             under_way: self.under_way(),
-            looks_for: looks_for.cloned().collect(),
+            looks_for: self.looks_for(),
             settings: self.sharing.iter().map(|sharing| sharing.seal.as_str()).collect(),
         };
         serde_json::to_string(&said).unwrap_or_default()

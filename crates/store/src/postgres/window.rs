@@ -126,7 +126,8 @@ impl Look<'_> {
         let mut values: Vec<&(dyn ToSql + Sync)> = vec![&n_all, &place, &each];
         values.extend(more);
         let found = |row: &Row| {
-            let (queue, place) = (row.try_get(36)?, row.try_get(37)?);
+            let next = row::N_COLUMNS;
+            let (queue, place) = (row.try_get(next)?, row.try_get(next + 1)?);
             Ok(Found { queue, place, record: row::read(row)? })
         };
         self.connection.query(&statement, &values).await?.iter().map(found).collect()

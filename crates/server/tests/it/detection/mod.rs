@@ -20,7 +20,7 @@ const DESCRIPTOR: &str = r#"{
     "policy": {"interval": "10m", "detect_timeout": "30s", "runtime_max": "5m", "drain_grace": "1m"}
 }"#;
 
-fn detector(name: &str, kinds: &[&str]) -> v1::Hello {
+pub(crate) fn detector(name: &str, kinds: &[&str]) -> v1::Hello {
     let kind = |kind: &&str| v1::WorkerType {
         name: (*kind).to_owned(),
         detect_max: 1,
@@ -50,7 +50,7 @@ fn proposal(kind: &str, key: &str) -> v1::Proposal {
 
 impl Puppet {
     /// Describes every type that it is asked about, until it is told to look.
-    async fn detect(&mut self) -> v1::Detect {
+    pub(crate) async fn detect(&mut self) -> v1::Detect {
         loop {
             let next = self.next().await.expect("the stream goes on");
             if let Theirs::Describe(describe) = &next {
@@ -89,7 +89,7 @@ impl Puppet {
     }
 
     /// Looks once, and finds this.
-    async fn find(&mut self, kind: &str, keys: &[&str]) -> String {
+    pub(crate) async fn find(&mut self, kind: &str, keys: &[&str]) -> String {
         let detect = self.detect().await;
         assert_eq!(detect.r#type, kind);
         let proposals = keys.iter().map(|key| proposal(kind, key)).collect();
@@ -122,7 +122,7 @@ impl Site {
     }
 
     /// Waits until so many runs are remembered; the newest first.
-    async fn n_runs(&self, kind: &str, n: usize) -> Vec<v1::RunRecord> {
+    pub(crate) async fn n_runs(&self, kind: &str, n: usize) -> Vec<v1::RunRecord> {
         self.until(&format!("{n} runs of {kind}"), async || {
             let runs = self.runs(kind).await;
             (runs.len() >= n).then_some(runs)

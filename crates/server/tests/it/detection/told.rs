@@ -38,7 +38,14 @@ async fn a_policy_is_set_field_by_field_and_counts_at_once() {
     .await;
     let unset = site.set_kind("vacuum", &[("interval", "")]).await.unwrap();
     assert_eq!(value(&unset, "interval"), ("10m", "descriptor"));
-    assert!(site.activity("setting").await[0].what.starts_with("set interval="));
+    let activity = site.activity("setting").await.remove(0);
+    assert_eq!((activity.what.as_str(), activity.who.as_str()), ("set interval=", "local"));
+    site.set(v1::SettingKind::Tenant, "acme", r#"{"weight": 3}"#).await;
+    let activity = site.activity("setting").await.remove(0);
+    assert_eq!(
+        (activity.about.as_str(), activity.what.as_str()),
+        ("acme", "set tenant acme to {\"weight\": 3}")
+    );
     let wrong = |values: &'static [(&'static str, &'static str)]| site.set_kind("vacuum", values);
     assert_eq!(
         wrong(&[("admin.threshold", "7")]).await.unwrap_err(),
