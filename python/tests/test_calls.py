@@ -199,12 +199,12 @@ def test_all_changes_can_be_watched_with_progress_and_stage(here: Site, client: 
 def test_all_changes_can_be_awaited(here: Site) -> None:
     async def main() -> None:
         async with AsyncClient(here.address, patience=PATIENCE) as client:
-            changes: AsyncIterator[Change] = client.watch_all(labels={"a": "b"})
+            changes: AsyncIterator[Change] = client.watch_all(type="nobody", states=[State.QUEUED])
             first = asyncio.ensure_future(anext(changes))
             while not first.done():
-                await client.submit("nobody", labels={"a": "b"})
+                await client.submit("nobody")
                 await asyncio.wait([first], timeout=0.1)
-            assert (await first).type == "nobody"
+            assert ((await first).type, (await first).state) == ("nobody", State.QUEUED)
 
     asyncio.run(main())
 
@@ -231,7 +231,7 @@ def test_a_worker_says_how_it_is_and_what_it_knows(here: Site, client: Client) -
         worker.hints(["us", "eu"])
         until("its hints changed", lambda: sorted(status()["hints"]) == ["eu", "us"])
         worker.unwell()
-        until("it is unwell", lambda: status()["state"] == "unwell")
+        until("it is unwell", lambda: status()["state"] == "unhealthy")
         job = client.submit("tell")
         assert client.explain(job).reason in ("worker-unhealthy", "no-worker-now")
         worker.well()

@@ -132,11 +132,11 @@ class AsyncClient:
         *,
         tenant: str = "",
         type: str = "",
-        labels: Mapping[str, str] | None = None,
-        group: str = "",
+        states: Iterable[State] = (),
+        worker: str = "",
     ) -> AsyncIterator[Change]:
         """Every change of all jobs that pass the filter, from now on, for as long as one looks."""
-        filter = ask.job_filter(tenant=tenant, type=type, labels=labels, group=group)
+        filter = ask.job_filter(tenant=tenant, type=type, states=states, worker=worker)
         async for answer in self._stream("Watch", jobs_pb2.WatchRequest(filter=filter)):
             for one in answer.changes:
                 yield jobs.change(one)

@@ -130,11 +130,11 @@ class Client:
         *,
         tenant: str = "",
         type: str = "",
-        labels: Mapping[str, str] | None = None,
-        group: str = "",
+        states: Iterable[State] = (),
+        worker: str = "",
     ) -> Iterator[Change]:
         """Every change of all jobs that pass the filter, from now on, for as long as one looks."""
-        filter = ask.job_filter(tenant=tenant, type=type, labels=labels, group=group)
+        filter = ask.job_filter(tenant=tenant, type=type, states=states, worker=worker)
         for answer in self._stream("Watch", jobs_pb2.WatchRequest(filter=filter)):
             yield from (jobs.change(one) for one in answer.changes)
 

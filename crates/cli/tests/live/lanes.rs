@@ -132,3 +132,34 @@ fn types_of_one_lane_take_turns_wherever_their_workers_are() {
     keys.dedup();
     assert_eq!(keys.len(), n_jobs, "a moment came twice");
 }
+
+#[test]
+fn what_a_descriptor_allows_at_once_holds_across_schedulers() {
+    let database = database();
+    let (mut one, mut two) = (serve(&database), serve(&database));
+    let (folder, lines) = (folder(&one, 12, 400_000), one.path("journal"));
+    one.said(&["types", "set", "compress", "admin.size_min=100000", "worker.pause=60ms"]);
+    let place = (&*folder, &*lines);
+    for n in 1..=3 {
+        start_one(&mut one, &format!("janitor-{n}"), place, &["--only", "compress"]);
+        start_one(&mut two, &format!("scout-{n}"), place, &["--only", "compress"]);
+    }
+    let run = history(&one, "compress", 1).remove(0);
+    assert_eq!(run["succeeded"], 12, "{run}");
+    let jobs = one.json(&["jobs", "--type", "compress", "-n", "99"]);
+    let mut moments = Vec::new();
+    for job in jobs["jobs"].as_array().unwrap() {
+        let attempts = one.job(&job["id"].to_string())["past_attempts"].clone();
+        for attempt in attempts.as_array().unwrap() {
+            let at = |field: &str| attempt[field].as_i64().unwrap();
+            // Moments are by the clocks of two schedulers, which differ a little.
+            moments.extend([(at("claimed_ms") + 50, 1), (at("ended_ms") - 50, -1)]);
+        }
+    }
+    moments.sort_unstable();
+    let at_once = moments.iter().scan(0, |n, (_, change)| {
+        *n += change;
+        Some(*n)
+    });
+    assert!(at_once.max() <= Some(3), "the descriptor says `jobs_max` 3: {moments:?}");
+}
