@@ -172,7 +172,10 @@ fn config_row((place, value): (&str, &v1::ConfigValue)) -> Vec<String> {
     let field: Value = serde_json::from_str(&value.field_json).unwrap_or_default();
     let says = if value.is_set { "set" } else { "descriptor" };
     let help = field["help"].as_str().unwrap_or_default();
-    vec![format!("{place}.{}", value.name), value.value.clone(), says.to_owned(), help.to_owned()]
+    // A text is shown as it is set, without quotes.
+    let text = serde_json::from_str::<String>(&value.value);
+    let text = text.unwrap_or_else(|_| value.value.clone());
+    vec![format!("{place}.{}", value.name), text, says.to_owned(), help.to_owned()]
 }
 
 async fn history(options: &Options, target: &Target, kind: &str) -> Result<(), Failure> {
@@ -188,9 +191,20 @@ async fn history(options: &Options, target: &Target, kind: &str) -> Result<(), F
     }
     let now = target.now_ms().await?;
     let rows = runs.iter().map(|run| run_row(run, now)).collect();
-    let header =
-        ["run", "status", "began", "took", "worker", "proposed", "taken", "done", "failed", "why"];
-    print::data(&print::table(&header, rows, &[5, 6, 7, 8]))
+    let header = [
+        "run",
+        "status",
+        "began",
+        "took",
+        "worker",
+        "proposed",
+        "taken",
+        "done",
+        "failed",
+        "called off",
+        "why",
+    ];
+    print::data(&print::table(&header, rows, &[5, 6, 7, 8, 9]))
 }
 
 fn run_row(run: &v1::RunRecord, now: i64) -> Vec<String> {
@@ -208,7 +222,8 @@ fn run_row(run: &v1::RunRecord, now: i64) -> Vec<String> {
         run.proposed.to_string(),
         run.taken.to_string(),
         run.succeeded.to_string(),
-        (run.failed + run.cancelled).to_string(),
+        run.failed.to_string(),
+        run.cancelled.to_string(),
         why.join(", "),
     ]
 }
