@@ -130,7 +130,7 @@ pub(crate) fn assert_done_once(site: &Site, journal: &BTreeMap<String, usize>, n
     let jobs = site.json(&["jobs", "--type", "compress", "-n", "99"]);
     let n_attempts: usize = jobs["jobs"]
         .as_array()
-        .unwrap()
+        .expect("it is a list")
         .iter()
         .filter_map(|job| usize::try_from(job["attempts"].as_u64()?).ok())
         .sum();

@@ -60,7 +60,14 @@ pub(crate) fn by_http(status: &Status) -> Response {
         Code::AlreadyExists | Code::FailedPrecondition => StatusCode::CONFLICT,
         Code::ResourceExhausted => StatusCode::TOO_MANY_REQUESTS,
         Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
-        _ => StatusCode::SERVICE_UNAVAILABLE,
+        Code::Ok
+        | Code::Cancelled
+        | Code::Unknown
+        | Code::DeadlineExceeded
+        | Code::Aborted
+        | Code::OutOfRange
+        | Code::Unavailable
+        | Code::DataLoss => StatusCode::SERVICE_UNAVAILABLE,
     };
     let mut response = (code, Json(json!({ "error": status.message() }))).into_response();
     if code == StatusCode::UNAUTHORIZED {

@@ -18,6 +18,36 @@ const ONE_BY_ONE: u32 = 256;
 /// Kinds that a scheduler tells of.
 const KINDS_MAX: usize = 10_000;
 
+/// What a scheduler says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct Said {
+    /// Slots of the workers that are connected to it.
+    slots: u32,
+    under_way: Vec<Group>,
+    /// Types that a worker there could look for work of now.
+    looks_for: BTreeSet<String>,
+    /// The seal of the settings that it goes by.
+    settings: String,
+}
+
+impl Said {
+    /// What a newer version says that this one does not understand counts for nothing.
+    fn by(peer: &Peer) -> Self {
+        serde_json::from_str(&peer.said).unwrap_or_default()
+    }
+}
+
+/// The place of this scheduler among those that have workers, for jobs are dealt to these. Who has
+/// none claims nothing.
+pub(super) fn stripe(meeting: &Meeting) -> (usize, usize) {
+    let places = meeting.all.iter().enumerate();
+    let seated = places.filter(|(_, peer)| Said::by(peer).slots > 0);
+    let seated: Vec<usize> = seated.map(|(place, _)| place).collect();
+    let own = seated.iter().position(|place| *place == meeting.place);
+    own.map_or((0, 1), |own| (own, seated.len()))
+}
+
 /// Jobs of one kind that are under way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Group {
@@ -30,18 +60,6 @@ struct Group {
     n: u32,
     slots: u32,
     cost: i64,
-}
-
-/// What a scheduler says of itself.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-struct Said {
-    /// What it has under way.
-    under_way: Vec<Group>,
-    /// Types that a worker there could look for work of now.
-    looks_for: BTreeSet<String>,
-    /// The seal of the settings that it goes by.
-    settings: String,
 }
 
 /// Tenant, type, pool, and what each holds.
@@ -62,8 +80,9 @@ pub(super) struct Elsewhere {
 
 impl Scheduler {
     /// What this scheduler says of itself.
-    pub(super) fn said(&self) -> String {
+    pub(super) fn says(&self) -> String {
         let said = Said {
+            slots: self.n_slots(),
             under_way: self.under_way(),
             looks_for: self.looks_for(),
             settings: self.sharing.iter().map(|sharing| sharing.seal.as_str()).collect(),
@@ -102,9 +121,7 @@ impl Scheduler {
     /// Takes in what others said, if it is not as before.
     pub(super) fn count_elsewhere(&mut self, meeting: &Meeting) {
         let others = meeting.all.iter().enumerate().filter(|(at, _)| *at != meeting.place);
-        // What a newer version says that this one does not understand counts for nothing.
-        let read = |(_, peer): (usize, &Peer)| serde_json::from_str(&peer.said).unwrap_or_default();
-        let said: Vec<Said> = others.clone().map(read).collect();
+        let said: Vec<Said> = others.clone().map(|(_, peer)| Said::by(peer)).collect();
         let Some(sharing) = &mut self.sharing else { return };
         let looks_for = said.iter().flat_map(|one| one.looks_for.iter().cloned()).collect();
         self.detection.is_dirty |= sharing.elsewhere.looks_for != looks_for;
