@@ -7,10 +7,10 @@ use model::{Millis, Timestamp};
 use proptest::prelude::*;
 
 /// A lane and what surrounds it.
-struct Scene {
-    lane: Lane,
-    types: BTreeMap<String, Type>,
-    now: i64,
+pub(crate) struct Scene {
+    pub(crate) lane: Lane,
+    pub(crate) types: BTreeMap<String, Type>,
+    pub(crate) now: i64,
     is_told: bool,
     n_unfinished: Option<usize>,
     /// Types in the order in which their runs began, and when.
@@ -21,7 +21,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(kinds: &[&str], workers: &[&str]) -> Self {
+    pub(crate) fn new(kinds: &[&str], workers: &[&str]) -> Self {
         let detectors = |has_room| {
             let one = |worker: &&str| Detector { worker: (*worker).to_owned(), has_room };
             workers.iter().map(one).collect::<Vec<_>>()
@@ -55,7 +55,7 @@ impl Scene {
     }
 
     /// Steps until there is nothing to do; jobs are as many as `n_unfinished` says.
-    fn settle(&mut self, n_jobs: usize) -> Step {
+    pub(crate) fn settle(&mut self, n_jobs: usize) -> Step {
         for _ in 0..100 {
             match self.step() {
                 Step::Keep => self.is_told &= self.is_detecting(),
@@ -81,7 +81,7 @@ impl Scene {
         group.is_some_and(|group| matches!(group.phase, Phase::Detecting { since_ms: Some(_), .. }))
     }
 
-    fn kind(&self) -> &str {
+    pub(crate) fn kind(&self) -> &str {
         self.lane.group.as_ref().map_or("", |group| &group.kind)
     }
 
@@ -106,27 +106,6 @@ fn policy() -> Policy {
         drain_grace: Millis(500),
         ..Policy::default()
     }
-}
-
-#[test]
-fn whoever_cannot_begin_what_is_next_lets_go_of_the_lane() {
-    let mut scene = Scene::new(&["balance", "ec", "vacuum"], &["w"]);
-    let ec = scene.types.get_mut("ec").unwrap();
-    (ec.detectors, ec.is_elsewhere) = (Vec::new(), true);
-    scene.settle(0);
-    assert_eq!(scene.kind(), "balance");
-    scene.lane.detected();
-    assert_eq!(scene.settle(0), Step::LetGo(Turn::Elsewhere), "`ec` is next");
-    // The other scheduler saw to it.
-    scene.lane.began_ms.insert("ec".to_owned(), scene.now);
-    "ec".clone_into(&mut scene.lane.last);
-    scene.settle(0);
-    assert_eq!(scene.kind(), "vacuum");
-    scene.lane.ask("ec");
-    scene.lane.detected();
-    assert_eq!(scene.settle(0), Step::LetGo(Turn::Elsewhere), "somebody asked for it");
-    scene.types.get_mut("ec").unwrap().is_elsewhere = false;
-    assert_eq!(scene.settle(0), Step::LetGo(Turn::Wait(Some(Timestamp(1_010_000)))));
 }
 
 #[test]
