@@ -6,25 +6,26 @@
 
 mod elsewhere;
 mod limits;
+mod meet;
 mod spare;
 
 use std::collections::{BTreeSet, HashSet};
 
 use futures_util::FutureExt as _;
 use model::{JobId, Millis, Timestamp};
-use store::{Meeting, News, Reach, Seen, Setting, SettingKind, Window};
+use sha2::{Digest as _, Sha256};
+use store::{News, Reach, Seen, Setting, SettingKind, Window};
 
 use crate::scheduler::{Answer, Scheduler};
 use crate::settings::understand;
 use crate::timers::Timer;
-use elsewhere::{Elsewhere, stripe};
+use crate::tokens::hexadecimal;
+use elsewhere::Elsewhere;
 use limits::Limits;
 use spare::Left;
 
 /// Jobs of a window.
 const JOBS_MAX: usize = 20_000;
-/// Schedulers say this often that they are here, and what they have under way.
-const MEET_EVERY: Millis = Millis(500);
 /// All queues are looked at this often, whatever is heard: news may get lost.
 const LOOK_EVERY: Millis = Millis::from_secs(1);
 /// A look at all of them is followed by a pause that is so many times as long.
@@ -62,6 +63,8 @@ pub(crate) struct Sharing {
     limits: Limits,
     /// Settings that hold now.
     settings: BTreeSet<(SettingKind, String)>,
+    /// What tells all of them together from others.
+    seal: String,
 }
 
 /// What became of a claim.
@@ -88,6 +91,7 @@ impl Sharing {
             elsewhere: Elsewhere::default(),
             limits: Limits::default(),
             settings: BTreeSet::new(),
+            seal: String::new(),
         }
     }
 
@@ -270,72 +274,10 @@ impl Scheduler {
         }
     }
 
-    fn meet_at(&mut self, at: Timestamp) {
-        let Some(sharing) = &mut self.sharing else { return };
-        self.timers.unset(sharing.meets, Timer::Meet);
-        sharing.meets = at;
-        self.timers.set(at, Timer::Meet);
-    }
-
-    /// The first worker came, or the last one went: jobs are dealt anew, and not claimed before
-    /// the others know.
-    pub(crate) fn meet_if_seated(&mut self) {
-        let (is_seated, now) = (self.fleet.n_connected() > 0, self.store.now());
-        let Some(sharing) = &mut self.sharing else { return };
-        if sharing.is_seated != is_seated {
-            sharing.is_seated = is_seated;
-            sharing.is_dealt = false;
-            self.meet(now);
-        }
-    }
-
     /// Whether what is decided can be claimed now.
     pub(crate) fn may_claim(&self) -> bool {
         let sharing = self.sharing.as_ref();
         sharing.is_none_or(|sharing| sharing.is_dealt && self.n_claiming < CLAIM_CALLS_MAX)
-    }
-
-    /// Says that this scheduler is here, and finds out who else is, and what was called off.
-    pub(crate) fn meet(&mut self, now: Timestamp) {
-        let said = self.says();
-        let is_news = self.sharing.as_ref().is_some_and(|sharing| !sharing.is_dealt);
-        let workers = self.fleet.seats.keys().cloned().collect();
-        self.call(|store| {
-            async move {
-                let Some(shared) = store.shared() else {
-                    return Answer::CalledOff(Ok(Vec::new()));
-                };
-                Answer::Met(shared.meet(said, is_news).await)
-            }
-            .boxed()
-        });
-        self.call(|store| {
-            async move {
-                let called_off = match store.shared() {
-                    Some(shared) => shared.called_off(workers).await,
-                    None => Ok(Vec::new()),
-                };
-                Answer::CalledOff(called_off)
-            }
-            .boxed()
-        });
-        self.meet_at(now + MEET_EVERY);
-    }
-
-    pub(crate) fn met(&mut self, answer: Result<Meeting, store::Error>) {
-        let Some(meeting) = self.ok(answer) else { return };
-        let dealt = stripe(&meeting);
-        let Some(sharing) = &mut self.sharing else { return };
-        sharing.is_dealt |= dealt.is_some();
-        // Who has no workers claims nothing, and looks at everything.
-        let stripe = dealt.unwrap_or((0, 1));
-        if sharing.stripe != stripe {
-            tracing::info!(place = stripe.0, of = stripe.1, "schedulers that share the store");
-            sharing.stripe = stripe;
-            sharing.want(Reach::All);
-            self.withdraw_others();
-        }
-        self.count_elsewhere(&meeting);
     }
 
     pub(crate) fn calls_off(&mut self, answer: Result<Vec<JobId>, store::Error>) {
@@ -344,10 +286,12 @@ impl Scheduler {
         }
     }
 
-    /// A setting is there: should it be gone later, what it said holds no longer.
-    pub(crate) fn note_setting(&mut self, setting: &Setting) {
+    /// These settings are there: should one be gone later, what it said holds no longer.
+    pub(crate) fn note_settings(&mut self, settings: &[Setting]) {
         if let Some(sharing) = &mut self.sharing {
-            sharing.settings.insert((setting.kind, setting.name.clone()));
+            sharing.seal = seal(settings);
+            let named = settings.iter().map(|setting| (setting.kind, setting.name.clone()));
+            sharing.settings.extend(named.filter(|(kind, _)| *kind != SettingKind::Token));
         }
     }
 
@@ -359,7 +303,10 @@ impl Scheduler {
         let named = |setting: &Setting| (setting.kind, setting.name.clone());
         let now: BTreeSet<(SettingKind, String)> = settings.iter().map(named).collect();
         let before = match &mut self.sharing {
-            Some(sharing) => std::mem::replace(&mut sharing.settings, now.clone()),
+            Some(sharing) => {
+                sharing.seal = seal(&settings);
+                std::mem::replace(&mut sharing.settings, now.clone())
+            }
             None => return,
         };
         let gone = before.difference(&now).cloned();
@@ -374,4 +321,18 @@ impl Scheduler {
             }
         }
     }
+}
+
+/// What tells settings from others. Neither tokens nor what is asked for are settings that hold.
+pub(crate) fn seal(settings: &[Setting]) -> String {
+    let holds = |one: &&Setting| !matches!(one.kind, SettingKind::Token | SettingKind::Asked);
+    let mut hasher = Sha256::new();
+    for Setting { kind, name, document } in settings.iter().filter(holds) {
+        let document = document.as_deref().unwrap_or_default();
+        for part in [kind.name(), name, document] {
+            hasher.update(part.len().to_le_bytes());
+            hasher.update(part);
+        }
+    }
+    hexadecimal(&hasher.finalize()[..8])
 }

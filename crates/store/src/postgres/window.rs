@@ -142,7 +142,8 @@ impl Look<'_> {
         let mut values: Vec<&(dyn ToSql + Sync)> = vec![&n_all, &place, &each];
         values.extend(more);
         let read = |row: &tokio_postgres::Row| {
-            let (queue, place) = (row.try_get(36)?, row.try_get(37)?);
+            let next = row::N_COLUMNS;
+            let (queue, place) = (row.try_get(next)?, row.try_get(next + 1)?);
             Ok(Row { queue, place, record: row::read(row)? })
         };
         self.connection.query(&statement, &values).await?.iter().map(read).collect()
