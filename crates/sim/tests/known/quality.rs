@@ -101,6 +101,10 @@ fn share(measures: &Measures) -> &Share {
     measures.share.as_ref().expect("the tenants compete")
 }
 
+fn add(table: &mut String, rows: &str) {
+    table.push_str(rows);
+}
+
 const WAITS: &str = "\
 | | mean | p99 | longest | people p99 | rare type, mean | rare type, longest |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |
@@ -118,7 +122,7 @@ fn the_page_has_the_waits_of_het90() {
     let mut table = WAITS.to_owned();
     for (name, replay) in &replays {
         let row = told(waits(&measures(&bench, replay)));
-        table.push_str(&format!("| `{name}` | {row} |\n"));
+        add(&mut table, &format!("| `{name}` | {row} |\n"));
     }
     table.push_str("| the aim | 15.5 | 270 | 610 | 12.0 | 16.0 | 250 |\n");
     agrees("het90", &table);
@@ -147,7 +151,7 @@ fn the_page_has_the_shares_of_hetovl() {
         let (jain, error, lag) = (share.jain, 100.0 * share.error, share.lag_s);
         let used = measures.utilisation;
         let row = format!("{jain:.5} | {error:.2} % | {lag:.0} | {mean:.0} | {used:.4}");
-        table.push_str(&format!("| `{name}` | {row} |\n"));
+        add(&mut table, &format!("| `{name}` | {row} |\n"));
     }
     table.push_str("| the aim | 0.99990 | 1 % | 300 | 600 | 0.9970 |\n");
     agrees("hetovl", &table);
@@ -171,9 +175,12 @@ fn the_page_has_hetovl_without_shares() {
         ("`balanced`, shares off", of_policy(&bench, alone())),
     ] {
         let mean = measures(&bench, &replay).all.mean_ms;
-        table.push_str(&format!("| {name} | {:.0} | {:.3} |\n", mean / 1_000.0, mean / bound));
+        add(&mut table, &format!("| {name} | {:.0} | {:.3} |\n", mean / 1_000.0, mean / bound));
     }
-    table.push_str(&format!("| the bound | {:.0} | 1.000 |\n| the aim | | 1.050 |\n", bound / 1e3));
+    add(
+        &mut table,
+        &format!("| the bound | {:.0} | 1.000 |\n| the aim | | 1.050 |\n", bound / 1e3),
+    );
     agrees("alone", &table);
 }
 
@@ -195,7 +202,10 @@ fn the_page_has_eight_schedulers() {
         let means = [&calm, &flood].map(|own| own.all.mean_ms / 1_000.0);
         let (error, lost) = (100.0 * share(&flood).error, n_calm + n_flood);
         let [mean, flooded] = means;
-        table.push_str(&format!("| {name} | {mean:.2} | {flooded:.0} | {error:.2} % | {lost} |\n"));
+        add(
+            &mut table,
+            &format!("| {name} | {mean:.2} | {flooded:.0} | {error:.2} % | {lost} |\n"),
+        );
     }
     table.push_str("| the aim for eight | + 2 % | | 1.5 % | |\n");
     agrees("schedulers", &table);
@@ -234,7 +244,7 @@ fn the_page_has_what_each_part_buys() {
         let waits = waits(&measures(&calm, &of_policy(&calm, policy.clone())));
         let flooded = measures(&flood, &of_policy(&flood, policy));
         let (mean, error) = (flooded.all.mean_ms / 1_000.0, 100.0 * share(&flooded).error);
-        table.push_str(&format!("| {name} | {} | {mean:.0} | {error:.2} % |\n", told(waits)));
+        add(&mut table, &format!("| {name} | {} | {mean:.0} | {error:.2} % |\n", told(waits)));
     }
     agrees("parts", &table);
 }
@@ -279,9 +289,9 @@ fn the_page_has_how_far_figures_move() {
     });
     let flood: Vec<[f64; 3]> = flood.collect();
     let mut table = WAITS.replace("| | mean", "| `het90` | mean");
-    table.push_str(&format!("| moved | {} |\n\n", ranges(&calm, [1, 0, 0, 1, 1, 0])));
+    add(&mut table, &format!("| moved | {} |\n\n", ranges(&calm, [1, 0, 0, 1, 1, 0])));
     table.push_str("| `hetovl` | mean | share error, % | lag |\n| --- | ---: | ---: | ---: |\n");
-    table.push_str(&format!("| moved | {} |\n", ranges(&flood, [0, 2, 0])));
+    add(&mut table, &format!("| moved | {} |\n", ranges(&flood, [0, 2, 0])));
     agrees("moved", &table);
 }
 
@@ -304,7 +314,7 @@ fn the_page_has_what_patience_trades() {
             points.push((max, mean));
             if relief {
                 let row = format!("{patience_s} s | {mean:.1} | {p99:.0} | {max:.0}");
-                table.push_str(&format!("| {row} |\n"));
+                add(&mut table, &format!("| {row} |\n"));
             }
         }
         lines.push((if relief { "balanced" } else { "without relief" }, points));
