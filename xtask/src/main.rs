@@ -28,7 +28,9 @@ usage: cargo xtask <command>
   python          the Python package, against the `maitre` that was built
   docs [--check]  write the generated pages, or fail when they are stale
   seeds [--seeds N] [--from S] [--seed S] [--break WHAT]
-                  schedulers on a store in memory, in orders that seeds draw";
+                  schedulers on a store in memory, in orders that seeds draw
+  chaos [--release] [--minutes M] [--faults N] [--jobs N] [--seed S]
+                  schedulers, workers and clients on one Postgres, hurt in every way";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -42,6 +44,8 @@ fn main() -> ExitCode {
         ["docs"] => docs::write(&root),
         ["docs", "--check"] => docs::check(&root),
         ["seeds", rest @ ..] => seeds(&root, rest),
+        ["chaos", "--release", rest @ ..] => chaos(&root, &["--release"], rest),
+        ["chaos", rest @ ..] => chaos(&root, &[], rest),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -54,6 +58,14 @@ fn main() -> ExitCode {
 fn seeds(root: &Path, rest: &[&str]) -> Result<()> {
     let line = ["cargo", "run", "--quiet", "--package", "seeds", "--"];
     shell::run(root, &[&line, rest].concat())
+}
+
+/// Builds what is hurt and what hurts it, and lets it.
+fn chaos(root: &Path, profile: &[&str], rest: &[&str]) -> Result<()> {
+    let build = ["cargo", "build", "--quiet", "--package", "cli", "--package", "chaos"];
+    shell::run(root, &[&build, profile].concat())?;
+    let line = ["cargo", "run", "--quiet", "--package", "chaos"];
+    shell::run(root, &[&line, profile, &["--"], rest].concat())
 }
 
 fn exit_code(outcome: &Result<()>) -> ExitCode {

@@ -74,3 +74,8 @@ fn attempts_that_are_forgotten_at_a_start_are_found() {
 fn a_worker_that_outstays_its_lease_is_found() {
     is_found(Broken::Overstay);
 }
+
+#[test]
+fn a_limit_that_nobody_counts_across_schedulers_is_found() {
+    is_found(Broken::Limit);
+}

@@ -86,7 +86,7 @@ impl Desk {
         options: Options,
         teller: mpsc::Sender<Told>,
     ) -> Result<Self, Error> {
-        let offset = Offset::new();
+        let offset = Offset::new(options.skew_ms);
         let clock = options.clock.clone().unwrap_or_else(|| offset.clock());
         let desk = Self {
             pool,
