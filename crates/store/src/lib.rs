@@ -26,6 +26,7 @@ mod checksum;
 mod transition;
 mod document;
 mod plan;
+mod sums;
 mod memory;
 mod sqlite;
 mod shared;

@@ -1,8 +1,8 @@
 //! Attempts end: the attempt goes to the past, and its job waits again or is done with.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use model::{Ending, Fixed, Name, TenantId, WorkerId};
+use model::{Ending, WorkerId};
 
 use super::desk::{Sheet, Stage};
 use super::draft::{Draft, Hold};
@@ -10,8 +10,9 @@ use super::fault::Fault;
 use super::history;
 use super::row;
 use super::settle::{Edges, Settled, settle};
+use crate::sums::{Sums, charge, newest};
 use crate::transition::{self, After};
-use crate::{End, Ended, Run, number};
+use crate::{End, Ended, number};
 
 /// Ends of attempts.
 pub(super) struct Completing {
@@ -41,36 +42,6 @@ impl Stage for Completing {
         )?;
         Ok(answers)
     }
-}
-
-/// What each tenant is charged by one call: the cost, and the jobs that succeeded.
-pub(super) type Sums = BTreeMap<TenantId, (Fixed, i64)>;
-
-fn charge(sums: &mut Sums, end: &End, answer: &Ended) {
-    let Ended::Accepted { record, charged, .. } = answer else { return };
-    let has_succeeded = end.ending == Ending::Succeeded;
-    if *charged != Fixed::ZERO || has_succeeded {
-        let sum = sums.entry(record.spec.tenant.clone()).or_insert((Fixed::ZERO, 0));
-        sum.0 += *charged;
-        sum.1 += i64::from(has_succeeded);
-    }
-}
-
-/// The runs that are worth writing down, oldest first: of each history, those that will not be
-/// trimmed because of the others.
-fn newest(answers: &[Ended], runs_max: usize) -> Vec<&Run> {
-    let mut n_newer: HashMap<(&TenantId, &Name, &str), usize> = HashMap::new();
-    let mut runs: Vec<&Run> = Vec::new();
-    for answer in answers.iter().rev() {
-        let Ended::Accepted { run: Some(run), .. } = answer else { continue };
-        let n = n_newer.entry((&run.tenant, &run.kind, &run.history_key)).or_default();
-        *n += 1;
-        if *n <= runs_max {
-            runs.push(run);
-        }
-    }
-    runs.reverse();
-    runs
 }
 
 /// How attempts ended before: by job and number, who had it and how.

@@ -6,10 +6,10 @@ use model::{Fixed, Millis, Name, TenantId, Timestamp};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::complete::Sums;
 use super::desk::{Desk, Sheet};
 use super::fault::Fault;
 use super::{read, row};
+use crate::sums::Sums;
 use crate::{Run, Usage, minute, number};
 
 /// Sums stop at the largest number, as everywhere.

@@ -4,7 +4,7 @@ use model::{JobId, Record};
 use rusqlite::{Connection, Result};
 
 use super::row;
-use super::settle::{Edges, Finish, Settled, unfinished};
+use super::settle::{Before, Finish, Settled, unfinished};
 use super::writer::Desk;
 use crate::transition::{self, Off};
 use crate::{Cancelled, number};
@@ -21,11 +21,11 @@ fn cancel_one(desk: &mut Desk, id: &JobId) -> Result<Cancelled> {
     let Some(mut record) = unfinished(&desk.connection, id)? else {
         return final_before(&desk.connection, id);
     };
-    let (fence, edges) = (record.fence, Edges::of(&record));
+    let before = Before::of(&record);
     match transition::cancel(&mut record, desk.now()) {
-        Off::Final => done(desk, record, edges),
+        Off::Final => done(desk, record, before),
         Off::Stopping => {
-            row::update(&desk.connection, fence, &record)?;
+            row::update(&desk.connection, before.fence, &record)?;
             Ok(Cancelled::Stopping(Box::new(record)))
         }
         Off::StoppingAlready => Ok(Cancelled::Stopping(Box::new(record))),
@@ -37,16 +37,17 @@ fn give_up_one(desk: &mut Desk, id: &JobId) -> Result<Cancelled> {
     let Some(mut record) = unfinished(&desk.connection, id)? else {
         return final_before(&desk.connection, id);
     };
-    let edges = Edges::of(&record);
+    let before = Before::of(&record);
     if transition::give_up(&mut record, desk.now()) {
-        return done(desk, record, edges);
+        return done(desk, record, before);
     }
     Ok(Cancelled::Unchanged(Box::new(record)))
 }
 
-fn done(desk: &mut Desk, record: Record, edges: Edges) -> Result<Cancelled> {
-    let settled = Finish::begin(&desk.connection, desk.now())?.finish(&record, edges)?;
-    let Settled { released, cancelled, changed, finished } = settled;
+fn done(desk: &mut Desk, record: Record, before: Before) -> Result<Cancelled> {
+    let settled = Finish::begin(&desk.connection, desk.now())?.finish(&record, before)?;
+    let Settled { released, cancelled, changed, finished } =
+        settled.ok_or(rusqlite::Error::StatementChangedRows(0))?;
     for tenant in &finished {
         desk.remove_job(tenant);
     }

@@ -2,42 +2,78 @@
 
 use std::collections::BTreeSet;
 
-use model::{Ask, WorkerId};
+use model::{Ask, Record, Timestamp, WorkerId};
 use rusqlite::{CachedStatement, Result, params};
 
 use super::fault::unreadable;
+use super::recent::Recent;
 use super::row;
 use super::writer::Desk;
 use crate::{Claim, Claimed, document, number, transition};
 
 pub(super) fn claim(desk: &mut Desk, claims: Vec<Claim>) -> Result<Vec<Claimed>> {
     let now = desk.now();
-    let mut answers = Vec::with_capacity(claims.len());
-    let mut workers: BTreeSet<WorkerId> = BTreeSet::new();
-    let mut finder = row::finder(&desk.connection)?;
-    let mut update = desk.connection.prepare_cached(CLAIM)?;
-    for claim in claims {
+    let Desk { connection, recent, .. } = desk;
+    let mut stage = Stage {
+        now,
+        recent,
+        finder: row::finder(connection)?,
+        update: connection.prepare_cached(CLAIM)?,
+        greet: connection.prepare_cached(SESSION)?,
+        greeted: BTreeSet::new(),
+    };
+    claims.into_iter().map(|claim| stage.one(&claim)).collect()
+}
+
+/// What every claim needs, prepared once.
+struct Stage<'d> {
+    now: Timestamp,
+    recent: &'d mut Recent,
+    finder: CachedStatement<'d>,
+    update: CachedStatement<'d>,
+    greet: CachedStatement<'d>,
+    greeted: BTreeSet<WorkerId>,
+}
+
+impl Stage<'_> {
+    fn one(&mut self, claim: &Claim) -> Result<Claimed> {
         let Some(id) = number::of(&claim.job) else {
-            answers.push(Claimed::Lost(None));
-            continue;
+            return Ok(Claimed::Lost(None));
         };
-        let Some(mut record) = row::found(&mut finder, id)? else {
-            answers.push(Claimed::Lost(None));
-            continue;
+        if let Some(mut record) = self.recent.take(id)
+            && transition::claim(&mut record, claim, self.now)
+            && self.write((id, &record), claim)?
+        {
+            return self.won((id, record), claim);
+        }
+        let Some(mut record) = row::found(&mut self.finder, id)? else {
+            return Ok(Claimed::Lost(None));
         };
-        if !transition::claim(&mut record, &claim, now) {
-            answers.push(Claimed::Lost(Some(Box::new(record))));
-            continue;
+        if !transition::claim(&mut record, claim, self.now) {
+            return Ok(Claimed::Lost(Some(Box::new(record))));
         }
-        if !workers.contains(&claim.worker) {
-            let values = params![claim.worker.to_string(), now.0];
-            desk.connection.prepare_cached(SESSION)?.execute(values)?;
-            workers.insert(claim.worker.clone());
-        }
-        write(&mut update, (id, record.fence), &claim, now.0)?;
-        answers.push(Claimed::Won(Box::new(record)));
+        row::one(usize::from(self.write((id, &record), claim)?))?;
+        self.won((id, record), claim)
     }
-    Ok(answers)
+
+    /// `false`: the row is not as the record was before.
+    fn write(&mut self, (id, record): (i64, &Record), claim: &Claim) -> Result<bool> {
+        let worker = claim.worker.to_string();
+        let holds = claim.holds.as_ref().map(write_ask).transpose()?;
+        let fence = record.fence.cast_signed() - 1;
+        let pool = claim.pool.to_string();
+        let values = params![id, fence, worker, self.now.0, holds, claim.why, pool];
+        Ok(self.update.execute(values)? == 1)
+    }
+
+    fn won(&mut self, (id, record): (i64, Record), claim: &Claim) -> Result<Claimed> {
+        if !self.greeted.contains(&claim.worker) {
+            self.greet.execute(params![claim.worker.to_string(), self.now.0])?;
+            self.greeted.insert(claim.worker.clone());
+        }
+        self.recent.keep(id, &record);
+        Ok(Claimed::Won(Box::new(record)))
+    }
 }
 
 const CLAIM: &str = "UPDATE jobs SET state = 'claimed', fence = fence + 1, \
@@ -47,19 +83,6 @@ const CLAIM: &str = "UPDATE jobs SET state = 'claimed', fence = fence + 1, \
 /// A worker that never came has a lease that is over: what it is given is not lost with it.
 const SESSION: &str = "INSERT INTO sessions (worker, generation, lease_until, has_left) \
     VALUES (?1, 0, ?2, 0) ON CONFLICT DO NOTHING";
-
-fn write(
-    update: &mut CachedStatement<'_>,
-    (id, fence): (i64, u64),
-    claim: &Claim,
-    now_ms: i64,
-) -> Result<()> {
-    let worker = claim.worker.to_string();
-    let holds = claim.holds.as_ref().map(write_ask).transpose()?;
-    let fence = fence.cast_signed() - 1;
-    let values = params![id, fence, worker, now_ms, holds, claim.why, claim.pool.to_string()];
-    row::one(update.execute(values)?)
-}
 
 fn write_ask(ask: &Ask) -> Result<String> {
     document::write_ask(ask).map_err(|error| unreadable(&error.to_string()))

@@ -1,21 +1,29 @@
 //! Attempts end: the attempt goes to the past, and its job waits again or is done with.
 
-use std::collections::{BTreeMap, HashMap};
-
-use model::{Ending, Fixed, Name, Patience, Record, TenantId, Timestamp, WorkerId};
+use model::{Ending, Fixed, Patience, Record, TenantId, Timestamp, WorkerId};
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Result, params};
 
 use super::history;
+use super::recent::Recent;
 use super::row;
-use super::settle::{Edges, Finish, Settled};
+use super::settle::{Before, Finish, Settled};
 use super::writer::Desk;
+use crate::sums::{Sums, charge, newest};
 use crate::transition::After;
-use crate::{End, Ended, Past, Run, number, transition};
+use crate::{End, Ended, Past, number, transition};
 
 pub(super) fn complete(desk: &mut Desk, ends: &[End]) -> Result<Vec<Ended>> {
     let now = desk.now();
     let (mut sums, mut finished) = (Sums::new(), Vec::new());
-    let mut stage = Stage::begin(&desk.connection, desk.options.patience, now)?;
+    let mut stage = Stage {
+        connection: &desk.connection,
+        recent: &mut desk.recent,
+        patience: desk.options.patience,
+        now,
+        finder: row::finder(&desk.connection)?,
+        insert_past: desk.connection.prepare_cached(INSERT_PAST)?,
+        finish: Finish::begin(&desk.connection, now)?,
+    };
     let mut answers = Vec::with_capacity(ends.len());
     for end in ends {
         let answer = stage.one(end, &mut finished)?;
@@ -35,39 +43,10 @@ pub(super) fn complete(desk: &mut Desk, ends: &[End]) -> Result<Vec<Ended>> {
     Ok(answers)
 }
 
-/// What each tenant is charged by one call: the cost, and the jobs that succeeded.
-type Sums = BTreeMap<TenantId, (Fixed, i64)>;
-
-fn charge(sums: &mut Sums, end: &End, answer: &Ended) {
-    let Ended::Accepted { record, charged, .. } = answer else { return };
-    let has_succeeded = end.ending == Ending::Succeeded;
-    if *charged != Fixed::ZERO || has_succeeded {
-        let sum = sums.entry(record.spec.tenant.clone()).or_insert((Fixed::ZERO, 0));
-        sum.0 += *charged;
-        sum.1 += i64::from(has_succeeded);
-    }
-}
-
-/// The runs that are worth writing down, oldest first: of each history, those that will not be
-/// trimmed because of the others.
-fn newest(answers: &[Ended], runs_max: usize) -> Vec<&Run> {
-    let mut n_newer: HashMap<(&TenantId, &Name, &str), usize> = HashMap::new();
-    let mut runs: Vec<&Run> = Vec::new();
-    for answer in answers.iter().rev() {
-        let Ended::Accepted { run: Some(run), .. } = answer else { continue };
-        let n = n_newer.entry((&run.tenant, &run.kind, &run.history_key)).or_default();
-        *n += 1;
-        if *n <= runs_max {
-            runs.push(run);
-        }
-    }
-    runs.reverse();
-    runs
-}
-
 /// What every end needs, prepared once.
 struct Stage<'c> {
     connection: &'c Connection,
+    recent: &'c mut Recent,
     patience: Patience,
     now: Timestamp,
     finder: CachedStatement<'c>,
@@ -75,53 +54,50 @@ struct Stage<'c> {
     finish: Finish<'c>,
 }
 
-impl<'c> Stage<'c> {
-    fn begin(connection: &'c Connection, patience: Patience, now: Timestamp) -> Result<Self> {
-        Ok(Self {
-            connection,
-            patience,
-            now,
-            finder: row::finder(connection)?,
-            insert_past: connection.prepare_cached(INSERT_PAST)?,
-            finish: Finish::begin(connection, now)?,
-        })
-    }
-
+impl Stage<'_> {
     /// One end; the tenants of jobs that are final with it go to `finished`.
     fn one(&mut self, end: &End, finished: &mut Vec<TenantId>) -> Result<Ended> {
         let Some(id) = number::of(&end.job) else {
             return Ok(Ended::Stale);
         };
-        match row::found(&mut self.finder, id)? {
-            Some(record) if transition::is_current(&record, end.attempt, &end.worker) => {
-                self.accept((id, record), end, finished)
+        let is_current = |record: &Record| transition::is_current(record, end.attempt, &end.worker);
+        if let Some(record) = self.recent.take(id).filter(is_current)
+            && let Some(answer) = self.accept((id, record), end, finished)?
+        {
+            return Ok(answer);
+        }
+        match row::found(&mut self.finder, id)?.filter(is_current) {
+            Some(record) => {
+                let answer = self.accept((id, record), end, finished)?;
+                answer.ok_or(rusqlite::Error::StatementChangedRows(0))
             }
-            Some(_) | None => ended_before(self.connection, id, end),
+            None => ended_before(self.connection, id, end),
         }
     }
 
+    /// `None`: the row is not as the record says, and nothing was done.
     fn accept(
         &mut self,
         (id, mut record): (i64, Record),
         end: &End,
         all_finished: &mut Vec<TenantId>,
-    ) -> Result<Ended> {
-        let (fence, edges) = (record.fence, Edges::of(&record));
+    ) -> Result<Option<Ended>> {
+        let before = Before::of(&record);
         let Some(after) = transition::end(&mut record, end, &self.patience, self.now) else {
-            return Ok(Ended::Stale);
+            return Ok(Some(Ended::Stale));
         };
-        insert_past(&mut self.insert_past, id, &after.past)?;
         let settled = if record.state.is_terminal() {
-            self.finish.finish(&record, edges)?
+            self.finish.finish(&record, before)?
         } else {
-            requeue(self.connection, (id, fence), &record)?;
-            Settled::default()
+            requeue(self.connection, (id, before.fence), &record)?.then(Settled::default)
         };
+        let Some(settled) = settled else { return Ok(None) };
+        insert_past(&mut self.insert_past, id, &after.past)?;
         let Settled { released, cancelled, changed, finished } = settled;
         all_finished.extend(finished);
         let record = Box::new(record);
         let After { charged, run, .. } = after;
-        Ok(Ended::Accepted { record, charged, run, released, cancelled, changed })
+        Ok(Some(Ended::Accepted { record, charged, run, released, cancelled, changed }))
     }
 }
 
@@ -169,9 +145,9 @@ const REQUEUE: &str = "UPDATE jobs SET state = ?3, fence = ?4, failures = ?5, lo
     exit_code = ?12, cost = ?13, worker = NULL, claimed = NULL, started = NULL, holds = NULL, \
     fraction = NULL, note = NULL, why = NULL, pool = NULL WHERE id = ?1 AND fence = ?2";
 
-fn requeue(connection: &Connection, (id, fence): (i64, u64), record: &Record) -> Result<()> {
+fn requeue(connection: &Connection, (id, fence): (i64, u64), record: &Record) -> Result<bool> {
     let counts = &record.counts;
-    row::one(connection.prepare_cached(REQUEUE)?.execute(params![
+    let n_rows = connection.prepare_cached(REQUEUE)?.execute(params![
         id,
         fence.cast_signed(),
         record.state.name(),
@@ -185,5 +161,6 @@ fn requeue(connection: &Connection, (id, fence): (i64, u64), record: &Record) ->
         record.error,
         record.exit_code,
         record.cost.map(Fixed::in_thousandths),
-    ])?)
+    ])?;
+    Ok(n_rows == 1)
 }

@@ -9,6 +9,7 @@ mod migrate;
 mod fault;
 mod writer;
 mod reader;
+mod recent;
 mod row;
 mod submit;
 mod known;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use model::{Cause, IfFailed, JobId, Record, State, TenantId, Timestamp};
-use rusqlite::{CachedStatement, Connection, Result};
+use rusqlite::{CachedStatement, Connection, Result, params};
 
 use super::fault::unreadable;
 use super::{notice, row};
@@ -22,17 +22,22 @@ pub(super) struct Settled {
     pub(super) finished: Vec<TenantId>,
 }
 
-/// Whether a job waits for others, and others for it.
+/// What a record said before it was final: its fence, and whether its job waited for others and
+/// others for it.
 #[derive(Clone, Copy)]
-pub(super) struct Edges {
+pub(super) struct Before {
+    pub(super) fence: u64,
     has_blockers: bool,
     has_waiters: bool,
 }
 
-impl Edges {
-    /// What the record said before it was final.
+impl Before {
     pub(super) const fn of(record: &Record) -> Self {
-        Self { has_blockers: record.n_blockers > 0, has_waiters: record.n_dependents > 0 }
+        Self {
+            fence: record.fence,
+            has_blockers: record.n_blockers > 0,
+            has_waiters: record.n_dependents > 0,
+        }
     }
 }
 
@@ -46,27 +51,30 @@ pub(super) struct Finish<'c> {
 
 impl<'c> Finish<'c> {
     pub(super) fn begin(connection: &'c Connection, now: Timestamp) -> Result<Self> {
-        let delete = connection.prepare_cached("DELETE FROM jobs WHERE id = ?1")?;
+        let delete = connection.prepare_cached("DELETE FROM jobs WHERE id = ?1 AND fence = ?2")?;
         let insert = connection.prepare_cached(row::INSERT_FINISHED)?;
         Ok(Self { connection, now, delete, insert })
     }
 
-    /// Moves one of them, and settles what waited for it.
-    pub(super) fn finish(&mut self, record: &Record, edges: Edges) -> Result<Settled> {
+    /// Moves one of them, and settles what waited for it. `None`: its row is not as the record
+    /// was before, and nothing was done.
+    pub(super) fn finish(&mut self, record: &Record, before: Before) -> Result<Option<Settled>> {
         let mut cascade = Cascade::default();
-        cascade.remove(self, record, edges)?;
+        if !cascade.remove(self, record, before)? {
+            return Ok(None);
+        }
         while let Some((state, waiters)) = cascade.open.pop_front() {
             for waiter in waiters {
                 cascade.settle(self, waiter, state)?;
             }
         }
         let records = |map: BTreeMap<i64, Record>| map.into_values().collect();
-        Ok(Settled {
+        Ok(Some(Settled {
             released: records(cascade.released),
             cancelled: records(cascade.cancelled),
             changed: records(cascade.changed),
             finished: cascade.finished,
-        })
+        }))
     }
 }
 
@@ -88,30 +96,33 @@ impl Cascade {
             return Ok(());
         };
         let now = to.now;
-        let (fence, edges) = (record.fence, Edges::of(&record));
+        let before = Before::of(&record);
         self.changed.remove(&waiter);
         if state != State::Succeeded && record.spec.if_failed == IfFailed::Cancel {
             transition::finish(&mut record, State::Cancelled, Some(Cause::Dependency), now);
-            self.remove(to, &record, edges)?;
+            row::one(usize::from(self.remove(to, &record, before)?))?;
             self.cancelled.insert(waiter, record);
             return Ok(());
         }
         let is_released = transition::unblock(&mut record, now);
-        row::update(to.connection, fence, &record)?;
+        row::update(to.connection, before.fence, &record)?;
         let list = if is_released { &mut self.released } else { &mut self.changed };
         list.insert(waiter, record);
         Ok(())
     }
 
     /// Takes a job whose record is final out of the unfinished ones, with every edge.
-    fn remove(&mut self, to: &mut Finish<'_>, record: &Record, edges: Edges) -> Result<()> {
+    fn remove(&mut self, to: &mut Finish<'_>, record: &Record, before: Before) -> Result<bool> {
         let id = number::of(&record.id).ok_or_else(|| unreadable("the id of a job"))?;
+        if to.delete.execute(params![id, before.fence.cast_signed()])? == 0 {
+            return Ok(false);
+        }
         self.changed.remove(&id);
         let take = |is_any: bool, sql: &str| {
             if is_any { take(to.connection, sql, id) } else { Ok(Vec::new()) }
         };
-        let waiters = take(edges.has_waiters, TAKE_WAITERS)?;
-        for blocker in take(edges.has_blockers, TAKE_BLOCKERS)? {
+        let waiters = take(before.has_waiters, TAKE_WAITERS)?;
+        for blocker in take(before.has_blockers, TAKE_BLOCKERS)? {
             if let Some(mut record) = row::job(to.connection, blocker)? {
                 let fence = record.fence;
                 transition::remove_dependent(&mut record);
@@ -122,14 +133,13 @@ impl Cascade {
                 list.insert(blocker, record);
             }
         }
-        row::one(to.delete.execute([id])?)?;
         row::insert_finished(&mut to.insert, id, record)?;
         notice::note(to.connection, id, record)?;
         self.finished.push(record.spec.tenant.clone());
         if !waiters.is_empty() {
             self.open.push_back((record.state, waiters));
         }
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -164,9 +164,13 @@ fn write(desk: &mut Desk, jobs: Vec<NewJob>, places: &[Place]) -> Result<Submitt
     Ok(Submitted { jobs, is_new, changed })
 }
 
+/// Jobs of a submission that is likely to be claimed before much else happens. More than that
+/// would only push out what is claimed already.
+const SOON_MAX: usize = 64;
+
 fn insert(desk: &mut Desk, draft: &Draft, places: &[Place]) -> Result<()> {
     let mut insert_job = desk.connection.prepare_cached(row::INSERT_JOB)?;
-    let mut inserted: Vec<&TenantId> = Vec::with_capacity(draft.records.len());
+    let mut inserted: Vec<(i64, &Record)> = Vec::with_capacity(draft.records.len());
     for (id, record) in &draft.records {
         match draft.fences.get(id) {
             Some(fence) if *fence == record.fence => {}
@@ -178,13 +182,16 @@ fn insert(desk: &mut Desk, draft: &Draft, places: &[Place]) -> Result<()> {
             }
             None => {
                 row::insert_job(&mut insert_job, *id, record)?;
-                inserted.push(&record.spec.tenant);
+                inserted.push((*id, record));
             }
         }
     }
     drop(insert_job);
-    for tenant in inserted {
-        desk.add_job(tenant);
+    for (id, record) in inserted {
+        desk.add_job(&record.spec.tenant);
+        if places.len() <= SOON_MAX {
+            desk.recent.keep(id, record);
+        }
     }
     let sql = "INSERT INTO waits (blocker, waiter) VALUES (?1, ?2)";
     let mut statement = desk.connection.prepare_cached(sql)?;

@@ -2,12 +2,12 @@
 
 use std::sync::mpsc;
 
-use model::{Name, Spec, TenantId};
+use model::{Ending, Name, Spec, TenantId, WorkerId};
 use rusqlite::ffi;
 
 use super::*;
 use crate::conformance::{Time, options};
-use crate::{NewJob, Repeat, Store as _, Submission};
+use crate::{Amend, Claim, Claimed, End, Ended, NewJob, Repeat, Store as _, Submission};
 
 fn store() -> Sqlite {
     Sqlite::in_memory(options(&Time::new())).unwrap()
@@ -120,6 +120,39 @@ fn a_call_that_fails_hurts_no_other_and_leaves_nothing() {
     let calls = (0..29).map(|_| store.submit(submission())).collect();
     let n_taken = together(&store, calls).iter().filter(|one| matches!(one, Ok(Ok(_)))).count();
     assert_eq!((n_taken, look(&store)), (28, 30));
+}
+
+/// A claim that was undone and a change that was not leave the same fence behind.
+#[test]
+fn what_was_undone_is_not_remembered() {
+    let store = store();
+    let submitted = together(&store, vec![store.submit(submission())]).remove(0).unwrap().unwrap();
+    let job = submitted.jobs[0].id.clone();
+    let worker = WorkerId::new("nobody");
+    let claim = Claim {
+        job: job.clone(),
+        fence: 1,
+        worker: worker.clone(),
+        pool: Name::new("default"),
+        limits: Vec::new(),
+        holds: None,
+        why: String::new(),
+    };
+    let undone = store.write(("fail", 1), |desk| {
+        assert!(matches!(claim::claim(desk, vec![claim])?[..], [Claimed::Won(_)]));
+        desk.connection.execute("INSERT INTO nothing VALUES (1)", [])?;
+        Ok(())
+    });
+    assert!(together(&store, vec![undone])[0].is_err());
+    let change = store.write(("amend", 1), {
+        let job = job.clone();
+        move |desk| amend::amend(desk, &[job], Amend::Priority(7)).map(drop)
+    });
+    assert!(together(&store, vec![change])[0].is_ok());
+    let end = End::new(job.clone(), 1, worker, Ending::Succeeded);
+    let ended = together(&store, vec![store.complete(vec![end])]).remove(0).unwrap();
+    assert!(matches!(ended[..], [Ended::Stale]), "{ended:?}");
+    assert_eq!(look(&store), 1);
 }
 
 #[test]

@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::fault::Broken;
 use super::forget::History;
+use super::recent::Recent;
 use crate::clock::{self, Steady};
 use crate::{Commits, Error, Options};
 
@@ -61,6 +62,8 @@ pub(super) struct Desk {
     pub(super) n_jobs: HashMap<TenantId, u64>,
     /// Their sum.
     pub(super) n_jobs_total: u64,
+    /// What was written lately. Forgotten after a rollback.
+    pub(super) recent: Recent,
     /// Where the search for histories with too many runs goes on.
     pub(super) trimmed: Option<History>,
 }
@@ -78,6 +81,7 @@ impl Desk {
             numbers,
             n_jobs: HashMap::new(),
             n_jobs_total: 0,
+            recent: Recent::default(),
             trimmed: None,
         }
     }
@@ -106,8 +110,9 @@ impl Desk {
         }
     }
 
-    /// Counts unfinished jobs.
-    fn recount(&mut self) -> Result<()> {
+    /// Makes what is kept beside the connection what the rows say.
+    fn look_again(&mut self) -> Result<()> {
+        self.recent.clear();
         let n_jobs = "SELECT tenant, count(*) FROM jobs GROUP BY tenant";
         let mut statement = self.connection.prepare_cached(n_jobs)?;
         let rows = statement.query_map([], |row| {
@@ -201,7 +206,7 @@ pub(super) struct Writer {
     log_pages: Arc<AtomicI32>,
     commits: Arc<Mutex<Commits>>,
     /// Whether what is kept beside the connection is what is on disk.
-    is_counted: bool,
+    is_in_step: bool,
 }
 
 impl Writer {
@@ -218,7 +223,7 @@ impl Writer {
             seen.store(n_pages, Ordering::Relaxed);
             Ok(())
         }))?;
-        Ok(Self { desk, broken, calls, log_pages, commits, is_counted: false })
+        Ok(Self { desk, broken, calls, log_pages, commits, is_in_step: false })
     }
 
     /// Until nobody can call any more.
@@ -303,7 +308,7 @@ impl Writer {
             self.desk.run("ROLLBACK TO call")?;
             self.desk.run("RELEASE call")?;
             // Numbers that it took are left out: the next one is written down with the commit.
-            self.desk.recount()?;
+            self.desk.look_again()?;
             return outcome;
         }
         outcome.and_then(|()| self.desk.run("RELEASE call"))
@@ -311,9 +316,9 @@ impl Writer {
 
     fn begin(&mut self) -> Result<()> {
         self.desk.run("BEGIN IMMEDIATE")?;
-        if !self.is_counted {
-            self.desk.recount()?;
-            self.is_counted = true;
+        if !self.is_in_step {
+            self.desk.look_again()?;
+            self.is_in_step = true;
         }
         Ok(())
     }
@@ -325,7 +330,7 @@ impl Writer {
         {
             self.broken.note("roll back", &error);
         }
-        self.is_counted = false;
+        self.is_in_step = false;
     }
 
     fn is_broken(&self) -> bool {

@@ -1,0 +1,37 @@
+//! What the ends of one call add up to: written once a call, not once an end.
+
+use std::collections::{BTreeMap, HashMap};
+
+use model::{Ending, Fixed, Name, TenantId};
+
+use crate::{End, Ended, Run};
+
+/// What each tenant is charged by one call: the cost, and the jobs that succeeded.
+pub(crate) type Sums = BTreeMap<TenantId, (Fixed, i64)>;
+
+pub(crate) fn charge(sums: &mut Sums, end: &End, answer: &Ended) {
+    let Ended::Accepted { record, charged, .. } = answer else { return };
+    let has_succeeded = end.ending == Ending::Succeeded;
+    if *charged != Fixed::ZERO || has_succeeded {
+        let sum = sums.entry(record.spec.tenant.clone()).or_insert((Fixed::ZERO, 0));
+        sum.0 += *charged;
+        sum.1 += i64::from(has_succeeded);
+    }
+}
+
+/// The runs that are worth writing down, oldest first: of each history, those that will not be
+/// trimmed because of the others.
+pub(crate) fn newest(answers: &[Ended], runs_max: usize) -> Vec<&Run> {
+    let mut n_newer: HashMap<(&TenantId, &Name, &str), usize> = HashMap::new();
+    let mut runs: Vec<&Run> = Vec::new();
+    for answer in answers.iter().rev() {
+        let Ended::Accepted { run: Some(run), .. } = answer else { continue };
+        let n = n_newer.entry((&run.tenant, &run.kind, &run.history_key)).or_default();
+        *n += 1;
+        if *n <= runs_max {
+            runs.push(run);
+        }
+    }
+    runs.reverse();
+    runs
+}
