@@ -194,8 +194,9 @@ impl Stage {
             tenant_slots: of(CAPPED),
             tenant_jobs: of(NARROW),
             type_jobs: of(RARE),
-            worker_slots: self.workers.iter().map(|one| (one.name.clone(), SLOTS)).collect(),
+            run_slots: self.workers.iter().map(|one| (one.name.clone(), SLOTS)).collect(),
             losses_max: LOSSES_MAX,
+            ..Limits::default()
         }
     }
 

@@ -248,8 +248,11 @@ pub struct Limits {
     pub tenant_jobs: BTreeMap<String, u32>,
     /// Jobs of a type that run at most.
     pub type_jobs: BTreeMap<String, u32>,
-    /// Slots that a worker has.
+    /// Slots that a worker has, by what the store gave it.
     pub worker_slots: BTreeMap<String, u32>,
+    /// Slots that a worker has, by what really ran: where a scheduler may give it something that
+    /// does not know yet that it has gone to another one, it refuses what it has no room for.
+    pub run_slots: BTreeMap<String, u32>,
     /// Losses after which a job is parked.
     pub losses_max: u32,
 }

@@ -114,7 +114,8 @@ impl Scheduler {
         }
         live.is_started = true;
         live.heard = now;
-        self.timers.unset(live.claimed + self.config.lease, Timer::Unaccepted(job.clone()));
+        self.timers
+            .unset(live.claimed + self.config.accept_within(), Timer::Unaccepted(job.clone()));
         live.silence_at =
             live.silence_timeout.map(|timeout| now + timeout + self.config.stop_grace);
         if let Some(at) = live.silence_at {
@@ -133,10 +134,22 @@ impl Scheduler {
         };
         let at = self.store.now();
         for (start, is_current) in starts.into_iter().zip(answers) {
-            if let Some(live) = self.jobs.live_mut(&start.job).filter(|_| is_current) {
+            if !is_current {
+                self.not_current(&start);
+            } else if let Some(live) = self.jobs.live_mut(&start.job) {
                 live.is_start_told = true;
                 self.changes.push(live.change(&start.job, at, None));
             }
+        }
+    }
+
+    /// Another scheduler gave it up before it was known to run.
+    fn not_current(&mut self, start: &Start) {
+        let live = self.jobs.live(&start.job);
+        if live.is_some_and(|live| live.number == start.attempt && !live.is_ending) {
+            self.stop(&start.job, v1::StopReason::Stale);
+            self.drop_live(&start.job, start.attempt);
+            self.refetch.insert(start.job.clone());
         }
     }
 
@@ -167,6 +180,15 @@ impl Scheduler {
         live.is_ending = true;
         let end = end_of((job, live.number), worker, completion);
         self.outgoing.ends.push(End { has_started: live.is_started, ..end });
+    }
+
+    /// An attempt ends because its worker's lease is over, if it still is when that is written.
+    pub(crate) fn expire_attempt(&mut self, job: &JobId, ending: Ending, error: &str) {
+        let is_ending = self.jobs.live(job).is_none_or(|live| live.is_ending);
+        self.end_silently(job, ending, error);
+        if let Some(end) = self.outgoing.ends.last_mut().filter(|_| !is_ending) {
+            end.unless_heard = true;
+        }
     }
 
     /// An attempt ends without a word of its worker.
@@ -272,7 +294,8 @@ impl Scheduler {
         if let Some(at) = live.silence_at {
             self.timers.unset(at, Timer::Silence(job.clone()));
         }
-        self.timers.unset(live.claimed + self.config.lease, Timer::Unaccepted(job.clone()));
+        self.timers
+            .unset(live.claimed + self.config.accept_within(), Timer::Unaccepted(job.clone()));
         Some(live)
     }
 

@@ -79,7 +79,7 @@ impl Scheduler {
     /// The worker neither took it nor refused it. Others should not wait for that.
     fn unaccepted(&mut self, job: &JobId, now: Timestamp) {
         let Some(live) = self.jobs.live(job) else { return };
-        let is_over = live.claimed + self.config.lease <= now;
+        let is_over = live.claimed + self.config.accept_within() <= now;
         if !live.is_started && !live.is_ending && is_over {
             self.stop(job, v1::StopReason::Stale);
             self.end_silently(job, Ending::Refused, "the worker did not say that it runs");
@@ -154,9 +154,10 @@ impl Scheduler {
             let was_given = live.is_offered || live.is_started;
             self.counters.add("leases_lost", 1);
             if was_given {
-                self.end_silently(&job, Ending::Lost, "the worker gave no sign of life");
+                self.expire_attempt(&job, Ending::Lost, "the worker gave no sign of life");
             } else {
-                self.end_silently(&job, Ending::Refused, "the worker was gone before it was told");
+                let error = "the worker was gone before it was told";
+                self.expire_attempt(&job, Ending::Refused, error);
             }
         }
     }

@@ -142,7 +142,8 @@ impl Scheduler {
     /// never told.
     fn offer_again(&mut self, record: &Record) {
         let Some(live) = self.jobs.live(&record.id).filter(|live| !live.is_started) else { return };
-        let (at, stream) = (live.claimed + self.config.lease, self.fleet.stream_of(&live.worker));
+        let (at, stream) =
+            (live.claimed + self.config.accept_within(), self.fleet.stream_of(&live.worker));
         self.timers.set(at.max(self.store.now()), Timer::Unaccepted(record.id.clone()));
         if let Some(stream) = stream {
             self.send(stream, offer(record.clone()));

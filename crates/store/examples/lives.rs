@@ -79,6 +79,7 @@ async fn live(store: &Postgres, line: usize, spent: &mut [f64; 4]) {
         measured: Measured::default(),
         cost: None,
         fetched: None,
+        unless_heard: false,
         has_started: true,
         draw: 0,
     };

@@ -126,7 +126,7 @@ pub trait Store: Send + Sync + 'static {
     fn leave(&self, session: Session) -> Reply<'_, bool>;
 
     /// Claimed and running jobs of workers whose lease has run out, at most `max`. Changes
-    /// nothing: whoever asks ends them as lost, by `complete`.
+    /// nothing: whoever asks ends them as lost, by `complete`, unless they were heard meanwhile.
     fn expired(&self, max: usize) -> Reply<'_, Vec<Record>>;
 
     /// One job, finished or not.

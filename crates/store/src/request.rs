@@ -222,6 +222,9 @@ pub struct End {
     pub fetched: Option<(u32, u64)>,
     /// Its worker said that it ran: written down with the end, if it was not before.
     pub has_started: bool,
+    /// Nobody heard it from the worker: it counts only as long as the worker's lease is over, and
+    /// the worker's session is over with it.
+    pub unless_heard: bool,
     /// Any number: spreads retries.
     pub draw: u64,
 }
@@ -241,6 +244,7 @@ impl End {
             cost: None,
             fetched: None,
             has_started: false,
+            unless_heard: false,
             draw: 0,
         }
     }

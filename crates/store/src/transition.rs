@@ -101,6 +101,10 @@ pub(crate) fn end(
     patience: &Patience,
     now: Timestamp,
 ) -> Option<After> {
+    // One that runs was not refused, whoever thinks so.
+    if end.ending == Ending::Refused && record.state == State::Running {
+        return None;
+    }
     let mut current = record.current.take()?;
     if end.has_started {
         current.started.get_or_insert(now);

@@ -38,6 +38,12 @@ pub(super) fn check_runs(facts: &Facts<'_>, found: &mut Found) {
         }
     }
     within(facts, &ran, &RAN, found);
+    for (worker, max) in &facts.history.limits.run_slots {
+        let takes = |span: &Span<'_>| (span.worker == worker).then_some(span.job.slots);
+        if let Some(most) = too_many(&ran, *max, takes) {
+            found.add("ran-over-slots", format!("worker {worker} ran {most} slots of {max}"));
+        }
+    }
 }
 
 /// Whether a worker was suspended at some time between two moments.

@@ -30,11 +30,17 @@ impl World {
                 Some(_) | None => Ended::Stale,
             };
         }
+        if end.unless_heard && !self.is_silent(&end.worker, now) {
+            return Ended::Stale;
+        }
         let record = self.known(number);
         let Some(after) = transition::end(record, end, &patience, now) else {
             return Ended::Stale;
         };
         let record = record.clone();
+        if end.unless_heard {
+            self.close(&end.worker);
+        }
         self.pasts.insert((number, end.attempt), after.past);
         self.runs.extend(after.run.as_deref().cloned());
         let key = (minute::of(now), record.spec.tenant.clone());

@@ -118,6 +118,12 @@ impl Desk {
         Ok(self.pool.get().await?)
     }
 
+    /// How many wait for a connection.
+    #[cfg(test)]
+    pub(super) fn n_waiting(&self) -> usize {
+        self.pool.status().waiting
+    }
+
     /// What workers say takes its turn.
     pub(super) async fn in_turn<T>(&self, work: impl Future<Output = T>) -> T {
         let _turn = self.words.lock().await;

@@ -4,6 +4,7 @@ use model::{Ending, Fixed, Patience, Record, TenantId, Timestamp, WorkerId};
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Result, params};
 
 use super::history;
+use super::lease;
 use super::recent::Recent;
 use super::row;
 use super::settle::{Before, Finish, Settled};
@@ -82,6 +83,9 @@ impl Stage<'_> {
         end: &End,
         all_finished: &mut Vec<TenantId>,
     ) -> Result<Option<Ended>> {
+        if end.unless_heard && !lease::is_silent(self.connection, &end.worker, self.now)? {
+            return Ok(Some(Ended::Stale));
+        }
         let before = Before::of(&record);
         let Some(after) = transition::end(&mut record, end, &self.patience, self.now) else {
             return Ok(Some(Ended::Stale));
@@ -92,6 +96,9 @@ impl Stage<'_> {
             requeue(self.connection, (id, before.fence), &record)?.then(Settled::default)
         };
         let Some(settled) = settled else { return Ok(None) };
+        if end.unless_heard {
+            lease::close(self.connection, &end.worker)?;
+        }
         insert_past(&mut self.insert_past, id, &after.past)?;
         let Settled { released, cancelled, changed, finished } = settled;
         all_finished.extend(finished);

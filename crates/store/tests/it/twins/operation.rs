@@ -300,6 +300,7 @@ fn end() -> impl Strategy<Value = End> {
     (start(), ending, cost, any::<(bool, u64)>()).prop_map(
         |(start, ending, cost, (has_started, draw))| End {
             has_started,
+            unless_heard: draw.is_multiple_of(4),
             job: start.job,
             attempt: start.attempt,
             worker: start.worker,
