@@ -109,7 +109,7 @@ impl Cluster {
     /// The one that all tests of a run share. The first who asks starts it.
     pub fn shared() -> Result<Self, Error> {
         if let Ok(url) = std::env::var(URL) {
-            return Ok(Self { place: Place::Named(url) });
+            return Ok(Self::at(&url));
         }
         let (run, watched) = watch::run();
         let directory = std::env::temp_dir().join(format!("maitre-pg-{run}"));
@@ -170,11 +170,16 @@ impl Cluster {
         Ok(Self { place: Place::Own(Box::new(own)) })
     }
 
+    /// Somebody else's server. Databases that are made there are removed again.
+    pub fn at(url: &str) -> Self {
+        Self { place: Place::Named(url.to_owned()) }
+    }
+
     /// Makes an empty database of a name that no other has.
     pub fn database(&self) -> Result<Database, Error> {
         static N_MADE: AtomicU32 = AtomicU32::new(0);
         let n = N_MADE.fetch_add(1, Ordering::Relaxed);
-        let name = format!("maitre_test_{}_{n}", std::process::id());
+        let name = format!("maitre_own_{}_{n}", std::process::id());
         let sql = format!("CREATE DATABASE {name} TEMPLATE template0");
         self.say("make a database", &sql)?;
         let is_kept = !matches!(self.place, Place::Named(_));

@@ -7,7 +7,7 @@ use proto::v1;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::load::noops;
-use super::site::{NOOP, Site, done};
+use super::site::{NOOP, Site};
 use super::{PAUSE, Spread, float};
 use crate::bench::machine::{now, wall_nanos};
 use crate::print::Failure;
@@ -30,9 +30,9 @@ pub(crate) async fn idle(site: &Site, seconds: f64) -> Result<Spread, Failure> {
 
 /// One job at a time, while `per_second` others come and go.
 pub(crate) async fn under(site: &Site, per_second: f64, seconds: f64) -> Result<Spread, Failure> {
-    let before = done(&site.status().await?);
+    let before = site.look().await?.done;
     site.starts();
-    let mut jobs = site.jobs.clone();
+    let mut jobs = site.jobs();
     let load = async {
         let mut ticks = interval(Duration::from_secs(1) / REQUESTS_PER_SECOND);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
@@ -62,7 +62,7 @@ pub(crate) async fn under(site: &Site, per_second: f64, seconds: f64) -> Result<
     let (n_sent, n_timed) = tokio::join!(load, timed);
     let n_sent = n_sent.map_err(|status| anyhow!("could not submit: {status}"))?;
     let n_all = before + n_sent + n_timed?;
-    site.until(|status| done(status) >= n_all).await?;
+    site.until(|seen| seen.done >= n_all).await?;
     Ok(Spread::of(site.starts()))
 }
 
@@ -70,7 +70,7 @@ async fn submit_timed(site: &Site) -> Result<(), Failure> {
     let payload = wall_nanos().to_le_bytes().to_vec();
     let job = v1::Spec { r#type: NOOP.to_owned(), payload, ..v1::Spec::default() };
     let request = v1::SubmitRequest { jobs: vec![job], ..v1::SubmitRequest::default() };
-    let answer = site.jobs.clone().submit(request).await;
+    let answer = site.jobs().submit(request).await;
     answer.map_err(|status| anyhow!("could not submit: {status}"))?;
     Ok(())
 }

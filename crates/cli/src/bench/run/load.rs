@@ -1,16 +1,15 @@
 //! How many jobs go in and out in a second.
 
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::anyhow;
 use proto::v1;
 use tokio::task::JoinSet;
 
-use super::site::{NOOP, Site, done};
-use super::{Options, per_second};
+use super::data::Fresh;
+use super::site::{NOOP, Site};
+use super::{Options, per_cent, per_second};
 use crate::bench::machine::now;
-use crate::client::Jobs;
 use crate::print::Failure;
 
 /// Jobs in one request.
@@ -25,50 +24,53 @@ pub(crate) struct Load {
     pub(crate) n_jobs: u64,
     pub(crate) submits: f64,
     pub(crate) drains: f64,
+    /// Claims that another scheduler was quicker to make, of a hundred.
+    pub(crate) lost: f64,
     pub(crate) bytes_per_job: usize,
 }
 
 /// Fills a queue, then drains it.
-pub(crate) async fn measure(n_jobs: u64, place: &Path, options: &Options) -> Result<Load, Failure> {
-    let mut site = Site::start(place).await?;
+pub(crate) async fn measure(
+    n_jobs: u64,
+    fresh: &Fresh,
+    options: &Options,
+) -> Result<Load, Failure> {
+    let mut site = Site::start(fresh, options.schedulers).await?;
     let before = site.resident();
-    let took = submit(&site.jobs, n_jobs).await?;
-    site.until(|status| status.queued >= n_jobs).await?;
+    let took = submit(&site, n_jobs).await?;
     let held = site.resident().saturating_sub(before);
     let bytes_per_job = held / usize::try_from(n_jobs).unwrap_or(usize::MAX).max(1);
     site.hire(options.workers, options.slots).await?;
-    Ok(Load {
-        n_jobs,
-        submits: per_second(n_jobs, took),
-        drains: drain(&site, n_jobs.min(DRAINED_MAX)).await?,
-        bytes_per_job,
-    })
+    let drains = drain(&site, n_jobs.min(DRAINED_MAX)).await?;
+    let seen = site.look().await?;
+    let lost = per_cent(seen.lost, seen.won + seen.lost);
+    Ok(Load { n_jobs, submits: per_second(n_jobs, took), drains, lost, bytes_per_job })
 }
 
 /// From the first jobs that are done to the last.
 async fn drain(site: &Site, n_jobs: u64) -> Result<f64, Failure> {
-    let first = done(&site.until(|status| done(status) > 0).await?);
+    let first = site.until(|seen| seen.done > 0).await?.done;
     let start = now();
-    let last = done(&site.until(|status| done(status) >= n_jobs).await?);
+    let last = site.until(|seen| seen.done >= n_jobs).await?.done;
     Ok(per_second(last - first, start.elapsed()))
 }
 
 /// Jobs that are submitted and done at the same time, from the first request to the last end.
 pub(crate) async fn together(site: &Site, n_jobs: u64) -> Result<f64, Failure> {
-    let before = done(&site.status().await?);
+    let before = site.look().await?.done;
     let start = now();
-    submit(&site.jobs, n_jobs).await?;
-    site.until(|status| done(status) >= before + n_jobs).await?;
+    submit(site, n_jobs).await?;
+    site.until(|seen| seen.done >= before + n_jobs).await?;
     Ok(per_second(n_jobs, start.elapsed()))
 }
 
 /// Submits jobs that do nothing, in full requests.
-async fn submit(jobs: &Jobs, n_jobs: u64) -> Result<Duration, Failure> {
+async fn submit(site: &Site, n_jobs: u64) -> Result<Duration, Failure> {
     let start = now();
     let mut submitters = JoinSet::new();
     for n in 0..SUBMITTERS {
         let n_own = n_jobs / SUBMITTERS + u64::from(n < n_jobs % SUBMITTERS);
-        let mut jobs = jobs.clone();
+        let mut jobs = site.jobs();
         submitters.spawn(async move {
             let mut left = n_own;
             while left > 0 {

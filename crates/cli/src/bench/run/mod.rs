@@ -1,6 +1,7 @@
 //! `maitre bench run`: how fast jobs that do nothing go through a real scheduler, durably and over
 //! the wire, and what the store and the wire alone could do in the same run.
 
+mod data;
 mod site;
 pub(crate) mod worker;
 pub(crate) mod echo;
@@ -9,15 +10,15 @@ mod load;
 mod latency;
 mod show;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use clap::Args;
 
 use super::machine::{Progress, cpu_of, now};
 use crate::client::wait;
 use crate::print::{self, Failure};
+use data::{Data, Fresh};
 use echo::Wire;
 use load::Load;
 use raw::Raw;
@@ -35,12 +36,20 @@ const SETTLE: Duration = Duration::from_secs(2);
 Examples:
   maitre bench run
   maitre bench run --jobs 10000,100000,1000000 --seconds 5
-  maitre bench run --dir /var/lib --json")]
+  maitre bench run --dir /var/lib --json
+  maitre bench run --store postgres --schedulers 4")]
 pub(crate) struct Options {
     /// Queue lengths.
     #[arg(long, value_delimiter = ',', value_name = "N", default_value = "10000,100000")]
     jobs: Vec<u64>,
-    /// Worker processes.
+    /// What is measured: `sqlite`, `postgres` (a server of its own, from the installed
+    /// programs), or a `postgres://` address where databases may be made and removed.
+    #[arg(long, value_name = "STORE", default_value = "sqlite")]
+    store: String,
+    /// Scheduler processes; several can share a Postgres.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    schedulers: u32,
+    /// Worker processes, dealt to the schedulers in turn.
     #[arg(long, value_name = "N", default_value_t = 2)]
     workers: u32,
     /// Slots of each worker.
@@ -49,8 +58,8 @@ pub(crate) struct Options {
     /// Seconds for each figure that is a sample.
     #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
     seconds: f64,
-    /// Where data is kept meanwhile, in a directory that is removed at the end: on the disk that
-    /// jobs will be kept on.
+    /// Where `sqlite` keeps its data meanwhile, in a directory that is removed at the end: on
+    /// the disk that jobs will be kept on.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// For machines.
@@ -67,18 +76,21 @@ struct Report {
     together: f64,
     idle: Spread,
     half: Spread,
-    /// Of one core, what `maitre dev` takes with nothing to do.
-    idle_cpu: f64,
+    /// Of one core, what `maitre dev` takes with nothing to do; it has no Postgres.
+    idle_cpu: Option<f64>,
 }
 
 /// Measures and prints.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let place = tempfile::Builder::new()
-        .prefix("maitre-bench-")
-        .tempdir_in(options.dir.clone().unwrap_or_else(std::env::temp_dir));
-    let place = place.context("make a directory for the data")?;
+    let data = Data::of(&options.store, options.dir.as_deref())?;
+    if options.schedulers == 0 || (options.schedulers > 1 && !data.is_shared()) {
+        return Err(Failure::Input {
+            error: format!("`--schedulers {}` cannot be measured here", options.schedulers),
+            hint: Some("one has SQLite to itself; several share a `--store postgres`".to_owned()),
+        });
+    }
     wait(async {
-        let report = measure(options, place.path()).await?;
+        let report = measure(options, &data).await?;
         if options.json {
             return print::json(&report.json());
         }
@@ -86,21 +98,21 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     })
 }
 
-async fn measure(options: &Options, place: &Path) -> Result<Report, Failure> {
+async fn measure(options: &Options, data: &Data) -> Result<Report, Failure> {
     let progress = Progress::start();
     let seconds = options.seconds;
     progress.say("the store alone".to_owned());
-    let raw = raw::measure(&fresh(place, "raw")?, seconds).await?;
+    let raw = raw::measure(&data.fresh("raw")?, options.schedulers, seconds).await?;
     progress.say("the wire alone".to_owned());
     let wire = echo::measure(seconds).await?;
     let mut loads = Vec::new();
     for n_jobs in options.jobs.iter().copied().filter(|n_jobs| *n_jobs > 0) {
         progress.say(format!("{n_jobs} jobs"));
-        let place = fresh(place, "load")?;
-        loads.push(load::measure(n_jobs, &place, options).await?);
+        loads.push(load::measure(n_jobs, &data.fresh("load")?, options).await?);
     }
     progress.say("jobs that come and go".to_owned());
-    let mut site = Site::start(&fresh(place, "site")?).await?;
+    let fresh = data.fresh("site")?;
+    let mut site = Site::start(&fresh, options.schedulers).await?;
     site.hire(options.workers, options.slots).await?;
     let idle = latency::idle(&site, seconds).await?;
     let n_together = options.jobs.iter().copied().max().unwrap_or(0).clamp(10_000, 100_000);
@@ -108,23 +120,14 @@ async fn measure(options: &Options, place: &Path) -> Result<Report, Failure> {
     let half = latency::under(&site, together / 2.0, seconds).await?;
     drop(site);
     progress.say("`maitre dev` with nothing to do".to_owned());
-    let idle_cpu = idle_cpu(&fresh(place, "dev")?, seconds).await?;
+    let idle_cpu =
+        if data.is_shared() { None } else { Some(idle_cpu(&data.fresh("dev")?, seconds).await?) };
     progress.finish();
     Ok(Report { raw, wire, loads, together, idle, half, idle_cpu })
 }
 
-/// An empty directory of this name.
-fn fresh(place: &Path, name: &str) -> Result<PathBuf, Failure> {
-    let place = place.join(name);
-    if place.exists() {
-        std::fs::remove_dir_all(&place).context("remove old data")?;
-    }
-    std::fs::create_dir(&place).context("make a directory for the data")?;
-    Ok(place)
-}
-
-async fn idle_cpu(place: &Path, seconds: f64) -> Result<f64, Failure> {
-    let (process, _) = site::scheduler("dev", place)?;
+async fn idle_cpu(fresh: &Fresh, seconds: f64) -> Result<f64, Failure> {
+    let (process, _) = site::scheduler("dev", fresh)?;
     tokio::time::sleep(SETTLE).await;
     let (start, before) = (now(), cpu_of(process.id()).unwrap_or_default());
     tokio::time::sleep(Duration::from_secs_f64(seconds.max(2.0))).await;
@@ -152,6 +155,10 @@ impl Spread {
 
 fn per_second(n: u64, took: Duration) -> f64 {
     float(n) / took.as_secs_f64().max(1e-9)
+}
+
+fn per_cent(part: u64, whole: u64) -> f64 {
+    100.0 * float(part) / float(whole.max(1))
 }
 
 fn nanos(took: Duration) -> u64 {

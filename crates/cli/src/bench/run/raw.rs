@@ -1,11 +1,11 @@
 //! What the store could do if nobody decided anything and nothing went over a wire.
 
-use std::path::Path;
-
 use anyhow::anyhow;
 use model::{Ending, JobId, Name, Record, Spec, TenantId, WorkerId};
-use store::{Claim, End, NewJob, Options, Repeat, Sqlite, Start, Store, Submission};
+use store::{Claim, End, NewJob, Options, Repeat, Start, Store, Submission};
+use tokio::task::JoinSet;
 
+use super::data::Fresh;
 use super::site::NOOP;
 use super::{PAUSE, Spread, nanos, per_second};
 use crate::bench::machine::now;
@@ -22,24 +22,32 @@ pub(crate) struct Raw {
     pub(crate) commit: Spread,
 }
 
-/// Lets jobs live in a store of their own, for so many seconds.
-pub(crate) async fn measure(place: &Path, seconds: f64) -> Result<Raw, Failure> {
-    let store = Sqlite::open(&place.join("raw.db"), Options::default()).map_err(failed)?;
+/// Lets jobs live in a store of their own, for so many seconds, in as many lines side by side as
+/// there will be schedulers.
+pub(crate) async fn measure(fresh: &Fresh, n_lines: u32, seconds: f64) -> Result<Raw, Failure> {
+    let mut lines = JoinSet::new();
     let start = now();
-    let mut n_jobs = 0;
-    while start.elapsed().as_secs_f64() < seconds {
-        live(&store, BATCH).await.map_err(failed)?;
-        n_jobs += u64::try_from(BATCH).unwrap_or(0);
+    for n in 0..n_lines {
+        let kept = fresh.place.open(Options::default()).await?;
+        lines.spawn(async move {
+            let mut n_jobs = 0;
+            while start.elapsed().as_secs_f64() < seconds {
+                live(&*kept.store, &format!("bench-{n}"), BATCH).await?;
+                n_jobs += u64::try_from(BATCH).unwrap_or(0);
+            }
+            Ok::<u64, store::Error>(n_jobs)
+        });
     }
-    let lives = per_second(n_jobs, start.elapsed());
+    let lived = lines.join_all().await.into_iter().sum::<Result<u64, _>>().map_err(failed)?;
+    let lives = per_second(lived, start.elapsed());
+    let kept = fresh.place.open(Options::default()).await?;
     let (start, mut commits) = (now(), Vec::new());
     while start.elapsed().as_secs_f64() < seconds {
         let begun = now();
-        store.submit(submission(1)).await.map_err(failed)?.map_err(|no| anyhow!(no))?;
+        kept.store.submit(submission(1)).await.map_err(failed)?.map_err(|no| anyhow!(no))?;
         commits.push(nanos(begun.elapsed()));
         tokio::time::sleep(PAUSE).await;
     }
-    store.close();
     Ok(Raw { lives, commit: Spread::of(commits) })
 }
 
@@ -48,10 +56,10 @@ fn failed(error: store::Error) -> Failure {
 }
 
 /// A batch of jobs from submission to end: four commits.
-async fn live(store: &Sqlite, n_jobs: usize) -> Result<(), store::Error> {
+async fn live(store: &dyn Store, worker: &str, n_jobs: usize) -> Result<(), store::Error> {
     let Ok(submitted) = store.submit(submission(n_jobs)).await? else { return Ok(()) };
     let jobs: Vec<JobId> = submitted.jobs.into_iter().map(|record: Record| record.id).collect();
-    let worker = WorkerId::new("bench-1");
+    let worker = WorkerId::new(worker);
     let claim = |job: &JobId| Claim {
         job: job.clone(),
         fence: 1,

@@ -22,11 +22,13 @@ impl Report {
                 rate(load.drains),
                 ratio(load.drains / self.raw.lives),
                 ratio(load.drains / self.loads.first().map_or(load.drains, |first| first.drains)),
+                ratio(load.lost),
                 load.bytes_per_job.to_string(),
             ]
         });
-        let header = ["queued", "submits/s", "drained/s", "/ store", "/ first", "bytes/job"];
-        let loads = print::table(&header, rows.collect(), &[0, 1, 2, 3, 4, 5]);
+        let header =
+            ["queued", "submits/s", "drained/s", "/ store", "/ first", "% lost", "bytes/job"];
+        let loads = print::table(&header, rows.collect(), &[0, 1, 2, 3, 4, 5, 6]);
         let first = self.loads.first().map_or(0.0, |load| load.drains);
         let rates = [
             ("store alone: jobs from submission to end", self.raw.lives),
@@ -50,8 +52,10 @@ impl Report {
         });
         let header = ["µs", "p50", "p99", "p50 / (commit + trip)"];
         let times = print::table(&header, times.to_vec(), &[1, 2, 3]);
-        let idle = self.idle_cpu * 100.0;
-        format!("{loads}\n{rates}\n{times}\n`maitre dev`, idle: {idle:.2} % of a core\n")
+        let idle = self.idle_cpu.map_or_else(String::new, |idle| {
+            format!("\n`maitre dev`, idle: {:.2} % of a core\n", idle * 100.0)
+        });
+        format!("{loads}\n{rates}\n{times}{idle}")
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -66,6 +70,7 @@ impl Report {
                 "submits_per_s": load.submits.round(),
                 "drained_per_s": load.drains.round(),
                 "drained_of_store": rounded(load.drains / self.raw.lives),
+                "claims_lost_percent": rounded(load.lost),
                 "bytes_per_job": load.bytes_per_job,
             })
         });
@@ -84,7 +89,7 @@ impl Report {
             "start_idle": spread(&self.idle),
             "start_half_load": spread(&self.half),
             "start_idle_of_commit_and_trip": rounded(self.idle.micros(50) / self.floor()),
-            "dev_idle_cpu": rounded(self.idle_cpu),
+            "dev_idle_cpu": self.idle_cpu.map(rounded),
         })
     }
 }

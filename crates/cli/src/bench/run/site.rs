@@ -1,9 +1,9 @@
-//! A scheduler and its workers, as processes of this very binary.
+//! Schedulers and their workers, as processes of this very binary.
 
 use std::env;
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use proto::v1;
 
+use super::data::Fresh;
 use crate::bench::machine::{now, resident_of};
 use crate::client::{Admin, Jobs, Target};
 use crate::print::Failure;
@@ -42,33 +43,55 @@ impl Drop for Process {
     }
 }
 
-/// A scheduler and its workers, on data of their own.
+/// One scheduler or several, and their workers, on data of their own.
 pub(crate) struct Site {
-    /// Before the scheduler, so that none of them misses it in the end.
+    /// Before the schedulers, so that none of them misses it in the end.
     workers: Vec<Process>,
-    scheduler: Process,
-    target: Target,
-    pub(crate) jobs: Jobs,
-    admin: Admin,
+    schedulers: Vec<Scheduler>,
+    /// Whose turn it is to be asked next.
+    turn: AtomicUsize,
     /// How long each timed job took from its submission to its start, in nanoseconds.
     starts: (Sender<u64>, Receiver<u64>),
 }
 
+struct Scheduler {
+    process: Process,
+    address: String,
+    jobs: Jobs,
+    admin: Admin,
+}
+
+/// What all schedulers say, added up.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seen {
+    /// Workers that are connected.
+    workers: u64,
+    /// Jobs that are done, durably.
+    pub(crate) done: u64,
+    /// Claims that gave a job, and that another was quicker to make.
+    pub(crate) won: u64,
+    pub(crate) lost: u64,
+}
+
 impl Site {
-    /// Starts a scheduler that keeps its data in `place`.
-    pub(crate) async fn start(place: &Path) -> Result<Self, Failure> {
-        let (scheduler, address) = scheduler("serve", place)?;
-        let target = Target::at(address);
-        let (jobs, admin) = (target.jobs().await?, target.admin().await?);
-        Ok(Self { workers: Vec::new(), scheduler, target, jobs, admin, starts: channel() })
+    /// Starts schedulers that keep their data where it is empty.
+    pub(crate) async fn start(fresh: &Fresh, n_schedulers: u32) -> Result<Self, Failure> {
+        let mut schedulers = Vec::new();
+        for _ in 0..n_schedulers {
+            let (process, address) = scheduler("serve", fresh)?;
+            let target = Target::at(address.clone());
+            let (jobs, admin) = (target.jobs().await?, target.admin().await?);
+            schedulers.push(Scheduler { process, address, jobs, admin });
+        }
+        Ok(Self { workers: Vec::new(), schedulers, turn: AtomicUsize::new(0), starts: channel() })
     }
 
     /// Starts workers, and waits until they are there.
     pub(crate) async fn hire(&mut self, n_workers: u32, slots: u32) -> Result<(), Failure> {
-        for n in 1..=n_workers {
+        for (n, scheduler) in (1..=n_workers).zip(self.schedulers.iter().cycle()) {
             let (name, slots) = (format!("bench-{n}"), slots.to_string());
             let words = ["bench", "worker", "--name", &name, "--slots", &slots];
-            let mut command = this(&[&words[..], &["--server", &self.target.server]].concat())?;
+            let mut command = this(&[&words[..], &["--server", &scheduler.address]].concat())?;
             let mut child = command.stdout(Stdio::piped()).spawn().context("start a worker")?;
             let said = child.stdout.take().context("a worker has an output")?;
             let starts = self.starts.0.clone();
@@ -80,12 +103,19 @@ impl Site {
             self.workers.push(Process(child));
         }
         let n_workers = u64::from(n_workers);
-        self.until(|status| status.workers >= n_workers).await.map(drop)
+        self.until(|seen| seen.workers >= n_workers).await.map(drop)
     }
 
-    /// Memory that the scheduler holds.
+    /// A client for jobs, of one scheduler after the other.
+    pub(crate) fn jobs(&self) -> Jobs {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        self.schedulers[turn % self.schedulers.len()].jobs.clone()
+    }
+
+    /// Memory that the schedulers hold.
     pub(crate) fn resident(&self) -> usize {
-        resident_of(&self.scheduler.id().to_string())
+        let of = |one: &Scheduler| resident_of(&one.process.id().to_string());
+        self.schedulers.iter().map(of).sum()
     }
 
     /// Starts of timed jobs since this was last asked.
@@ -99,46 +129,46 @@ impl Site {
         Ok(start.context("a job was submitted and did not start")?)
     }
 
-    pub(crate) async fn status(&self) -> Result<v1::StatusResponse, Failure> {
-        let status = self.admin.clone().status(v1::StatusRequest {}).await;
-        Ok(status
-            .map_err(|status| anyhow!("the scheduler does not answer: {status}"))?
-            .into_inner())
+    /// Asks every scheduler.
+    pub(crate) async fn look(&self) -> Result<Seen, Failure> {
+        let mut seen = Seen::default();
+        for scheduler in &self.schedulers {
+            let status = scheduler.admin.clone().status(v1::StatusRequest {}).await;
+            let status = status.map_err(|no| anyhow!("the scheduler does not answer: {no}"))?;
+            let status = status.into_inner();
+            let counter = |name: &str| status.counters.get(name).copied().unwrap_or(0);
+            seen.workers += status.workers;
+            seen.done += counter("succeeded");
+            seen.won += counter("claims_won");
+            seen.lost += counter("claims_lost");
+        }
+        Ok(seen)
     }
 
     /// Asks until something is so.
-    pub(crate) async fn until(
-        &self,
-        is_so: impl Fn(&v1::StatusResponse) -> bool,
-    ) -> Result<v1::StatusResponse, Failure> {
+    pub(crate) async fn until(&self, is_so: impl Fn(&Seen) -> bool) -> Result<Seen, Failure> {
         let mut since = (now(), 0);
         loop {
-            let status = self.status().await?;
-            if is_so(&status) {
-                return Ok(status);
+            let seen = self.look().await?;
+            if is_so(&seen) {
+                return Ok(seen);
             }
-            let n_done = done(&status);
-            if n_done != since.1 {
-                since = (now(), n_done);
+            if seen.done != since.1 {
+                since = (now(), seen.done);
             }
             if since.0.elapsed() > PATIENCE {
-                return Err(anyhow!("nothing happens any more: {status:?}").into());
+                return Err(anyhow!("nothing happens any more: {seen:?}").into());
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
     }
 }
 
-/// Jobs that are done, durably.
-pub(crate) fn done(status: &v1::StatusResponse) -> u64 {
-    status.counters.get("succeeded").copied().unwrap_or(0)
-}
-
 /// Starts a scheduler by `command`, and waits for the address where it listens.
-pub(crate) fn scheduler(command: &str, place: &Path) -> Result<(Process, String), Failure> {
-    let data = place.join("data");
-    let mut command = this(&[command, "--listen", "127.0.0.1:0", "--data-dir"])?;
-    let child = command.arg(data).current_dir(place).stderr(Stdio::piped()).spawn();
+pub(crate) fn scheduler(command: &str, fresh: &Fresh) -> Result<(Process, String), Failure> {
+    let mut command = this(&[command, "--listen", "127.0.0.1:0"])?;
+    command.args(fresh.words()).current_dir(&fresh.directory);
+    let child = command.stderr(Stdio::piped()).spawn();
     let mut child = child.context("start a scheduler")?;
     let mut said = BufReader::new(child.stderr.take().context("a scheduler has an output")?);
     let process = Process(child);
