@@ -6,7 +6,7 @@ use model::{
 };
 use proto::v1;
 use proto::v1::server_message::Message;
-use store::{End, Ended, Report, Start};
+use store::{End, Ended, Provided, Report, Start};
 
 use crate::fleet::words::Completion;
 use crate::scheduler::Scheduler;
@@ -182,12 +182,17 @@ impl Scheduler {
         self.outgoing.ends.push(End { has_started: live.is_started, ..end });
     }
 
-    /// An attempt ends because its worker's lease is over, if it still is when that is written.
-    pub(crate) fn expire_attempt(&mut self, job: &JobId, ending: Ending, error: &str) {
+    /// The same, if something is still so when that is written down.
+    pub(crate) fn end_provided(
+        &mut self,
+        job: &JobId,
+        (ending, provided): (Ending, Provided),
+        error: &str,
+    ) {
         let is_ending = self.jobs.live(job).is_none_or(|live| live.is_ending);
         self.end_silently(job, ending, error);
         if let Some(end) = self.outgoing.ends.last_mut().filter(|_| !is_ending) {
-            end.unless_heard = true;
+            end.provided = provided;
         }
     }
 

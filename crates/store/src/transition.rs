@@ -8,7 +8,7 @@ use model::{
     Timestamp, WorkerId,
 };
 
-use crate::{Amend, Claim, End, Past, Run};
+use crate::{Amend, Claim, End, Past, Provided, Run};
 
 /// A job that was just taken in and waits for `n_blockers` others.
 pub fn submit(id: JobId, spec: Spec, n_blockers: u32, now: Timestamp) -> Record {
@@ -101,8 +101,7 @@ pub(crate) fn end(
     patience: &Patience,
     now: Timestamp,
 ) -> Option<After> {
-    // One that runs was not refused, whoever thinks so.
-    if end.ending == Ending::Refused && record.state == State::Running {
+    if end.provided == Provided::NoStart && record.state == State::Running {
         return None;
     }
     let mut current = record.current.take()?;

@@ -3,7 +3,7 @@
 use model::{Ending, Millis, Record};
 
 use super::site::{Site, accepted, end_of, ids, spec, worker};
-use crate::{End, Ended, Session};
+use crate::{End, Ended, Provided, Session};
 
 const LEASE: Millis = Millis(1_000);
 
@@ -96,7 +96,7 @@ pub(super) async fn what_a_worker_that_never_came_was_given_is_expired(site: Sit
 pub(super) async fn a_worker_that_was_heard_in_time_loses_nothing(site: Site) {
     let session = join(&site, "w").await;
     let running = site.run(&site.plain().await, "w").await;
-    let lost = End { unless_heard: true, ..end_of(&running, Ending::Lost) };
+    let lost = End { provided: Provided::Silence, ..end_of(&running, Ending::Lost) };
     let end = async |lost: &End| {
         let mut ended = site.store.complete(vec![lost.clone()]).await.expect("the store answers");
         ended.pop().expect("an answer for each")
@@ -114,10 +114,15 @@ pub(super) async fn a_worker_that_was_heard_in_time_loses_nothing(site: Site) {
     assert!(renew(&site, &join(&site, "w").await).await);
 }
 
-pub(super) async fn what_runs_was_not_refused(site: Site) {
+pub(super) async fn what_runs_is_not_given_up_by_those_who_did_not_hear_of_it(site: Site) {
     let claimed = site.claim(&site.plain().await, "w").await;
-    let refused = end_of(&claimed, Ending::Refused);
+    let refused = End { provided: Provided::NoStart, ..end_of(&claimed, Ending::Refused) };
     site.start(&claimed).await;
-    let ended = site.store.complete(vec![refused]).await.expect("the store answers");
-    assert_eq!(ended, [Ended::Stale]);
+    assert_eq!(site.try_end(refused.clone()).await, Ended::Stale);
+    let claimed = site.claim(&site.plain().await, "w").await;
+    let (job, attempt) = (claimed.id.clone(), claimed.counts.attempts);
+    assert_eq!(
+        accepted(site.try_end(End { job, attempt, ..refused }).await).record.counts.refusals,
+        1
+    );
 }

@@ -6,7 +6,7 @@ use model::{Cause, Ending, IfFailed, JobId, Record, State, Timestamp};
 
 use super::World;
 use crate::transition::{self, After, Off};
-use crate::{Cancelled, End, Ended, Revived, minute};
+use crate::{Cancelled, End, Ended, Provided, Revived, minute};
 
 /// What else changed when a job came to its end, each list by id.
 #[derive(Default)]
@@ -30,7 +30,7 @@ impl World {
                 Some(_) | None => Ended::Stale,
             };
         }
-        if end.unless_heard && !self.is_silent(&end.worker, now) {
+        if end.provided == Provided::Silence && !self.is_silent(&end.worker, now) {
             return Ended::Stale;
         }
         let record = self.known(number);
@@ -38,7 +38,7 @@ impl World {
             return Ended::Stale;
         };
         let record = record.clone();
-        if end.unless_heard {
+        if end.provided == Provided::Silence {
             self.close(&end.worker);
         }
         self.pasts.insert((number, end.attempt), after.past);

@@ -13,7 +13,7 @@ use super::row;
 use super::settle::{Edges, Settled, settle};
 use crate::sums::{Sums, charge, newest};
 use crate::transition::{self, After};
-use crate::{End, Ended, number};
+use crate::{End, Ended, Provided, number};
 
 /// Ends of attempts.
 pub(super) struct Completing {
@@ -30,14 +30,15 @@ impl Stage for Completing {
         let mut sums = Sums::new();
         let mut answers = Vec::with_capacity(self.ends.len());
         let past = self.pasts(sheet, &draft).await?;
-        let silent = self.ends.iter().filter(|end| end.unless_heard);
+        let silent = self.ends.iter().filter(|end| end.provided == Provided::Silence);
         let heard =
             lease::heard(sheet, &silent.map(|end| end.worker.to_string()).collect()).await?;
         let mut over: BTreeSet<String> = BTreeSet::new();
         for end in &self.ends {
-            let is_heard = end.unless_heard && heard.contains(&end.worker.to_string());
+            let is_heard =
+                end.provided == Provided::Silence && heard.contains(&end.worker.to_string());
             let answer = one(sheet, &mut draft, (end, is_heard), &past).await?;
-            if end.unless_heard && matches!(answer, Ended::Accepted { .. }) {
+            if end.provided == Provided::Silence && matches!(answer, Ended::Accepted { .. }) {
                 over.insert(end.worker.to_string());
             }
             charge(&mut sums, end, &answer);

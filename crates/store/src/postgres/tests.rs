@@ -274,7 +274,7 @@ fn end(job: &JobId, worker: &str) -> crate::End {
         cost: None,
         fetched: None,
         has_started: true,
-        unless_heard: false,
+        provided: crate::Provided::default(),
         draw: 0,
     }
 }

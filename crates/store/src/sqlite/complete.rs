@@ -11,7 +11,7 @@ use super::settle::{Before, Finish, Settled};
 use super::writer::Desk;
 use crate::sums::{Sums, charge, newest};
 use crate::transition::After;
-use crate::{End, Ended, Past, number, transition};
+use crate::{End, Ended, Past, Provided, number, transition};
 
 pub(super) fn complete(desk: &mut Desk, ends: &[End]) -> Result<Vec<Ended>> {
     let now = desk.now();
@@ -83,7 +83,9 @@ impl Stage<'_> {
         end: &End,
         all_finished: &mut Vec<TenantId>,
     ) -> Result<Option<Ended>> {
-        if end.unless_heard && !lease::is_silent(self.connection, &end.worker, self.now)? {
+        if end.provided == Provided::Silence
+            && !lease::is_silent(self.connection, &end.worker, self.now)?
+        {
             return Ok(Some(Ended::Stale));
         }
         let before = Before::of(&record);
@@ -96,7 +98,7 @@ impl Stage<'_> {
             requeue(self.connection, (id, before.fence), &record)?.then(Settled::default)
         };
         let Some(settled) = settled else { return Ok(None) };
-        if end.unless_heard {
+        if end.provided == Provided::Silence {
             lease::close(self.connection, &end.worker)?;
         }
         insert_past(&mut self.insert_past, id, &after.past)?;

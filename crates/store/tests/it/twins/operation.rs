@@ -300,7 +300,11 @@ fn end() -> impl Strategy<Value = End> {
     (start(), ending, cost, any::<(bool, u64)>()).prop_map(
         |(start, ending, cost, (has_started, draw))| End {
             has_started,
-            unless_heard: draw.is_multiple_of(4),
+            provided: [
+                store::Provided::Nothing,
+                store::Provided::Silence,
+                store::Provided::NoStart,
+            ][usize::try_from(draw % 3).unwrap()],
             job: start.job,
             attempt: start.attempt,
             worker: start.worker,
