@@ -219,6 +219,7 @@ impl Scheduler {
 
     /// The store knows how they ended, or refused to hear it.
     pub(crate) fn completed(&mut self, ends: Vec<End>, answer: Result<Vec<Ended>, store::Error>) {
+        self.n_ending -= 1;
         let Some(answers) = self.ok(answer) else {
             // Nothing was told to the workers: the same is tried again, one by one, so that none
             // stands in the way of the others.

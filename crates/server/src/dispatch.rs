@@ -17,6 +17,11 @@ const BATCH_BYTES: usize = 1 << 20;
 /// Records that are read again in one turn.
 const REFETCH_MAX: usize = 256;
 
+/// Calls of a kind under way at once in a store that is shared: it takes each by itself, so what
+/// comes meanwhile goes together.
+const END_CALLS_MAX: usize = 1;
+const CLAIM_CALLS_MAX: usize = 2;
+
 /// What goes out at the end of a turn.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
@@ -53,7 +58,8 @@ impl Scheduler {
         let outgoing = &mut self.outgoing;
         let reports = std::mem::take(&mut outgoing.reports);
         let logs = if self.is_logging { Vec::new() } else { std::mem::take(&mut outgoing.logs) };
-        let ends = std::mem::take(&mut outgoing.ends);
+        let may_end = self.sharing.is_none() || self.n_ending < END_CALLS_MAX;
+        let ends = if may_end { std::mem::take(&mut outgoing.ends) } else { Vec::new() };
         let renewals = std::mem::take(&mut outgoing.renewals);
         if !starts.is_empty() {
             self.outgoing.is_starting = true;
@@ -71,12 +77,14 @@ impl Scheduler {
             self.call(|store| async move { Answer::Logged(store.log(logs).await) }.boxed());
         }
         if !ends.is_empty() {
+            self.n_ending += 1;
             self.call(|store| {
                 let asked = ends.clone();
                 async move { Answer::Completed(ends, store.complete(asked).await) }.boxed()
             });
         }
         for end in std::mem::take(&mut self.outgoing.ends_alone) {
+            self.n_ending += 1;
             self.call(|store| {
                 let asked = vec![end.clone()];
                 async move { Answer::Completed(vec![end], store.complete(asked).await) }.boxed()
@@ -85,6 +93,11 @@ impl Scheduler {
         self.flush_renewals(renewals);
         self.flush_late();
         self.flush_refetch();
+    }
+
+    /// Whether what is decided can be claimed now.
+    pub(crate) const fn may_claim(&self) -> bool {
+        self.sharing.is_none() || self.n_claiming < CLAIM_CALLS_MAX
     }
 
     /// Nobody waits for a start to be written down, so starts wait for those before them. One

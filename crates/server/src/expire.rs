@@ -61,7 +61,7 @@ impl Scheduler {
                 self.timers.set(now + SWEEP_EVERY, Timer::Sweep);
             }
             Timer::Meet => self.meet(now),
-            Timer::Look => self.look_now_and_then(now),
+            Timer::Look => self.look_at_all(),
             Timer::Due => self.want_look(),
             Timer::Leads => {
                 self.renew_leads();

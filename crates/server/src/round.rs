@@ -42,6 +42,7 @@ impl Scheduler {
         let claiming =
             claiming.map(|claim| Claiming { job: claim.job.clone(), worker: claim.worker.clone() });
         let claiming: Vec<Claiming> = claiming.collect();
+        self.n_claiming += 1;
         self.call(|store| {
             async move { Answer::Claimed(claiming, store.claim(claims).await) }.boxed()
         });
@@ -75,6 +76,7 @@ impl Scheduler {
         claiming: Vec<Claiming>,
         answer: Result<Vec<Claimed>, store::Error>,
     ) {
+        self.n_claiming -= 1;
         let Some(answers) = self.ok(answer) else {
             // Nobody knows what became of them: they are looked at again before they count.
             for claim in claiming {

@@ -145,6 +145,9 @@ pub(crate) struct Scheduler {
     pub(crate) n_names_used: usize,
     /// Output is on its way to the store.
     pub(crate) is_logging: bool,
+    /// Calls by which jobs are claimed, and by which attempts end, that are on their way.
+    pub(crate) n_claiming: usize,
+    pub(crate) n_ending: usize,
     /// What tenants used is being asked for, and whether it is to be asked for again.
     pub(crate) usage_asked: Option<AskAgain>,
     /// No lease is judged before this moment: leases could not be renewed for a while.
@@ -199,6 +202,8 @@ impl Scheduler {
             started,
             n_names_used: 0,
             is_logging: false,
+            n_claiming: 0,
+            n_ending: 0,
             usage_asked: None,
             leases_from: started,
             are_leases_old: false,
@@ -262,7 +267,7 @@ impl Scheduler {
             self.paused_until = None;
             self.look_if_wanted();
             let is_time = self.world.wake_at().is_some_and(|at| at <= now);
-            if self.is_dirty || is_time {
+            if (self.is_dirty || is_time) && self.may_claim() {
                 self.round(now);
             }
             if self.detection.is_dirty {

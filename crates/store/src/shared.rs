@@ -58,8 +58,10 @@ pub struct Window {
 /// Which queues to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// Those of which there was news, or that had more than could be looked at.
+    /// Those of which there was news.
     News,
+    /// The same, and those that had more than could be looked at: they are looked at further on.
+    More,
     /// All of them, from the beginning.
     All,
 }
@@ -74,7 +76,7 @@ pub struct Seen {
     pub overdue: Vec<Record>,
     /// Others', for whoever has nothing else to do.
     pub spare: Vec<Record>,
-    /// Whether there may be more in these queues.
+    /// Whether there may be more in some queue.
     pub is_more: bool,
     /// When the next job that waits for a moment will stand in a queue.
     pub next_due: Option<Timestamp>,

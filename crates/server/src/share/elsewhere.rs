@@ -9,7 +9,7 @@ use model::{
     Ask, Attempt, Ended, Event, Fixed, JobId, Name, TenantId, Timestamp, Worker, WorkerId,
 };
 use serde::{Deserialize, Serialize};
-use store::Meeting;
+use store::{Meeting, Peer};
 
 use crate::scheduler::Scheduler;
 
@@ -17,6 +17,32 @@ use crate::scheduler::Scheduler;
 const ONE_BY_ONE: u32 = 256;
 /// Kinds that a scheduler tells of.
 const KINDS_MAX: usize = 10_000;
+
+/// What a scheduler says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct Said {
+    /// Slots of the workers that are connected to it.
+    slots: u32,
+    under_way: Vec<Group>,
+}
+
+impl Said {
+    /// What a newer version says that this one does not understand counts for nothing.
+    fn by(peer: &Peer) -> Self {
+        serde_json::from_str(&peer.said).unwrap_or_default()
+    }
+}
+
+/// The place of this scheduler among those that have workers, for jobs are dealt to these. Who has
+/// none claims nothing.
+pub(super) fn stripe(meeting: &Meeting) -> (usize, usize) {
+    let places = meeting.all.iter().enumerate();
+    let seated = places.filter(|(_, peer)| Said::by(peer).slots > 0);
+    let seated: Vec<usize> = seated.map(|(place, _)| place).collect();
+    let own = seated.iter().position(|place| *place == meeting.place);
+    own.map_or((0, 1), |own| (own, seated.len()))
+}
 
 /// Jobs of one kind that are under way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,8 +71,8 @@ pub(super) struct Elsewhere {
 }
 
 impl Scheduler {
-    /// What this scheduler has under way.
-    pub(super) fn under_way(&self) -> String {
+    /// What this scheduler has, and has under way.
+    pub(super) fn says(&self) -> String {
         let mut sums: BTreeMap<Kind, (u32, u32, Fixed)> = BTreeMap::new();
         for live in self.jobs.all_live() {
             let holds = match &live.holds {
@@ -61,7 +87,7 @@ impl Scheduler {
             sum.2 += live.cost;
         }
         let kinds = sums.into_iter().take(KINDS_MAX);
-        let kinds: Vec<Group> = kinds
+        let under_way: Vec<Group> = kinds
             .map(|((tenant, kind, pool, holds), (n, slots, cost))| Group {
                 tenant,
                 kind,
@@ -72,18 +98,15 @@ impl Scheduler {
                 cost: cost.in_thousandths(),
             })
             .collect();
-        serde_json::to_string(&kinds).unwrap_or_default()
+        let said = Said { slots: self.n_slots(), under_way };
+        serde_json::to_string(&said).unwrap_or_default()
     }
 
     /// Takes in what others said, if it is not as before.
     pub(super) fn count_elsewhere(&mut self, meeting: &Meeting) {
         let others = meeting.all.iter().enumerate().filter(|(at, _)| *at != meeting.place);
-        let others: Vec<_> = others.map(|(_, peer)| peer).collect();
-        // What a newer version says that this one does not understand counts for nothing.
-        let said = others
-            .iter()
-            .flat_map(|peer| serde_json::from_str::<Vec<Group>>(&peer.said).unwrap_or_default());
-        let known: Vec<Group> = said.collect();
+        let others: Vec<&Peer> = others.map(|(_, peer)| peer).collect();
+        let known: Vec<Group> = others.iter().flat_map(|peer| Said::by(peer).under_way).collect();
         let Some(sharing) = &mut self.sharing else { return };
         sharing.elsewhere.said = others.iter().map(|peer| peer.at).min();
         if sharing.elsewhere.known == known {

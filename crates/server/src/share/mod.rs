@@ -10,13 +10,14 @@ mod limits;
 use std::collections::{BTreeSet, HashSet};
 
 use futures_util::FutureExt as _;
-use model::{JobId, Millis, Record, Timestamp};
+use model::{JobId, Millis, Record, Timestamp, WorkerId};
 use store::{Meeting, News, Reach, Seen, Setting, SettingKind, Window};
 
+use crate::fleet::Seat;
 use crate::scheduler::{Answer, Scheduler};
 use crate::settings::understand;
 use crate::timers::Timer;
-use elsewhere::Elsewhere;
+use elsewhere::{Elsewhere, stripe};
 use limits::Limits;
 
 /// Jobs of a window.
@@ -25,6 +26,8 @@ const JOBS_MAX: usize = 20_000;
 const MEET_EVERY: Millis = Millis(500);
 /// All queues are looked at this often, whatever is heard: news may get lost.
 const LOOK_EVERY: Millis = Millis::from_secs(1);
+/// A look at all of them is followed by a pause that is so many times as long.
+const PAUSE_OF_LOOK: i64 = 20;
 /// So many claims are lost in a row before all queues are looked at again.
 const LOSSES_MAX: u32 = 5;
 
@@ -38,6 +41,10 @@ pub(crate) struct Sharing {
     is_looking: bool,
     /// If fewer jobs wait here than this, there are more where they came from.
     low: Option<usize>,
+    /// When the look that is under way began.
+    began: Timestamp,
+    /// When all queues are looked at next.
+    next: Option<Timestamp>,
     /// Claims that were lost in a row.
     losses: u32,
     /// What others have under way.
@@ -61,6 +68,8 @@ impl Sharing {
             wanted: Some(Reach::All),
             is_looking: false,
             low: None,
+            began: Timestamp(0),
+            next: None,
             losses: 0,
             elsewhere: Elsewhere::default(),
             limits: Limits::default(),
@@ -71,6 +80,7 @@ impl Sharing {
     fn want(&mut self, reach: Reach) {
         self.wanted = match (self.wanted, reach) {
             (Some(Reach::All), _) | (_, Reach::All) => Some(Reach::All),
+            (Some(Reach::More), _) | (_, Reach::More) => Some(Reach::More),
             (Some(Reach::News) | None, Reach::News) => Some(Reach::News),
         };
     }
@@ -105,7 +115,6 @@ impl Scheduler {
     pub(crate) fn begin_sharing(&mut self, now: Timestamp) {
         if self.is_shared() {
             self.timers.set(now, Timer::Meet);
-            self.timers.set(now + LOOK_EVERY, Timer::Look);
         }
     }
 
@@ -124,19 +133,21 @@ impl Scheduler {
         }
     }
 
-    /// Looks at queues, if that is wanted and nobody does.
+    /// Looks at queues, if that is wanted and nobody does. Who has no workers only looks now and
+    /// then: to be able to say why jobs wait.
     pub(crate) fn look_if_wanted(&mut self) {
-        let n_queued = self.world.n_queued();
+        let (n_queued, has_slots) = (self.world.n_queued(), self.n_slots() > 0);
         let Some(sharing) = &mut self.sharing else { return };
         if sharing.low.is_some_and(|low| n_queued <= low) {
             sharing.low = None;
-            sharing.want(Reach::News);
+            sharing.want(Reach::More);
         }
-        if sharing.is_looking {
+        if sharing.is_looking || (!has_slots && sharing.wanted != Some(Reach::All)) {
             return;
         }
         let Some(reach) = sharing.wanted.take() else { return };
         sharing.is_looking = true;
+        sharing.began = self.store.now();
         let ask = Window { stripe: sharing.stripe, jobs_max: JOBS_MAX, reach };
         self.call(|store| {
             async move {
@@ -166,10 +177,10 @@ impl Scheduler {
         }
         self.take_spare(&seen.spare, &mut window);
         if reach == Reach::All {
-            let gone: Vec<JobId> =
-                self.jobs.waiting().filter(|job| !window.contains(*job)).cloned().collect();
-            for job in &gone {
-                self.withdraw(job);
+            self.look_again_later();
+            // What is further on in a queue than this look went was seen by others.
+            if !seen.is_more {
+                self.withdraw_but(&window);
             }
         }
         let n_queued = self.world.n_queued();
@@ -181,20 +192,40 @@ impl Scheduler {
         }
     }
 
-    /// Slots that nothing of one's own has use for take jobs of others.
+    /// What waits here and was not seen waits no longer, or is another's.
+    fn withdraw_but(&mut self, window: &HashSet<JobId>) {
+        let gone = self.jobs.waiting().filter(|job| !window.contains(*job));
+        for job in gone.cloned().collect::<Vec<JobId>>() {
+            self.withdraw(&job);
+        }
+    }
+
+    /// Slots that nothing of one's own has use for take jobs of others. While there is enough for
+    /// all of them, the next look follows at once.
     fn take_spare(&mut self, spare: &[Record], window: &mut HashSet<JobId>) {
-        let seats = self.fleet.seats.iter().filter(|(_, seat)| seat.stream.is_some());
-        let free = seats.map(|(worker, seat)| {
-            let used = self.jobs.slots_of(worker);
-            usize::try_from(seat.said.slots.saturating_sub(used)).unwrap_or(0)
-        });
-        let n_more = free.sum::<usize>().saturating_sub(self.world.n_queued());
+        let n_used = self.seated().map(|(worker, _)| self.jobs.slots_of(worker)).sum::<u32>();
+        let n_free = usize::try_from(self.n_slots().saturating_sub(n_used)).unwrap_or(0);
+        let n_more = n_free.saturating_sub(self.world.n_queued());
+        let n_before = self.world.n_queued();
         for (place, record) in spare.iter().enumerate() {
             if place < n_more || self.jobs.seen(&record.id).is_some() {
                 window.insert(record.id.clone());
                 self.stand_in_line(record);
             }
         }
+        if self.world.n_queued() > n_before && spare.len() <= n_more {
+            self.want_again(Reach::All);
+        }
+    }
+
+    /// Workers that are connected here.
+    fn seated(&self) -> impl Iterator<Item = (&WorkerId, &Seat)> {
+        self.fleet.seats.iter().filter(|(_, seat)| seat.stream.is_some())
+    }
+
+    /// Slots of all of them.
+    fn n_slots(&self) -> u32 {
+        self.seated().map(|(_, seat)| seat.said.slots).sum()
     }
 
     fn want_again(&mut self, reach: Reach) {
@@ -203,10 +234,21 @@ impl Scheduler {
         }
     }
 
-    /// All queues are looked at now and then, whatever is heard.
-    pub(crate) fn look_now_and_then(&mut self, now: Timestamp) {
+    /// All queues are looked at now and then, whatever is heard: the longer it takes, the more
+    /// seldom.
+    fn look_again_later(&mut self) {
+        let now = self.store.now();
+        let Some(sharing) = &mut self.sharing else { return };
+        let took = now.since(sharing.began);
+        let next = now + Millis(took.0.saturating_mul(PAUSE_OF_LOOK)).max(LOOK_EVERY);
+        if let Some(before) = sharing.next.replace(next) {
+            self.timers.unset(before, Timer::Look);
+        }
+        self.timers.set(next, Timer::Look);
+    }
+
+    pub(crate) fn look_at_all(&mut self) {
         self.want_again(Reach::All);
-        self.timers.set(now + LOOK_EVERY, Timer::Look);
     }
 
     /// A claim was won, or lost to somebody else.
@@ -224,7 +266,7 @@ impl Scheduler {
 
     /// Says that this scheduler is here, and finds out who else is, and what was called off.
     pub(crate) fn meet(&mut self, now: Timestamp) {
-        let said = self.under_way();
+        let said = self.says();
         let workers = self.fleet.seats.keys().cloned().collect();
         self.call(|store| {
             async move {
@@ -250,8 +292,8 @@ impl Scheduler {
 
     pub(crate) fn met(&mut self, answer: Result<Meeting, store::Error>) {
         let Some(meeting) = self.ok(answer) else { return };
+        let stripe = stripe(&meeting);
         let Some(sharing) = &mut self.sharing else { return };
-        let stripe = (meeting.place, meeting.all.len());
         if sharing.stripe != stripe {
             tracing::info!(place = stripe.0, of = stripe.1, "schedulers that share the store");
             sharing.stripe = stripe;

@@ -1,24 +1,48 @@
-//! Where looking for work begins in each queue: behind what was claimed long ago.
+//! How far each queue was looked at: the next look begins behind that.
 //!
 //! What was claimed leaves traces in the index until the last transaction that could see it has
-//! ended. Whoever began at the very beginning each time would pass by all of them.
+//! ended. Whoever began at the very beginning each time would pass by all of them, and would read
+//! what it knows again and again.
 //!
-//! **Invariant:** no job that waits stands before the mark of its queue, but for those whose news
-//! got lost; a look at everything finds them.
+//! **Invariant:** a job that waits was seen, stands behind the mark of its queue, or there is news
+//! of it; but for those whose news got lost, which a look at everything finds.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::tell::Told;
+
+/// Where a job stands in its queue: its place, and its number among those at the same place.
+pub(super) type Spot = (i64, i64);
+
+/// Before everything.
+pub(super) const BEGINNING: Spot = (i64::MIN, i64::MIN);
 
 #[derive(Default)]
 pub(super) struct Marks(Mutex<Places>);
 
 #[derive(Default)]
 struct Places {
-    first: HashMap<i64, i64>,
-    /// Queues that are worth another look.
-    fresh: HashSet<i64>,
+    marks: HashMap<i64, Mark>,
+    /// Queues in which something came to stand before their marks, and at which place.
+    news: HashMap<i64, i64>,
+}
+
+/// What is known of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Mark {
+    /// The last that was seen.
+    last: Spot,
+    /// There were more than could be looked at.
+    is_more: bool,
+}
+
+/// What a look found in one queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) last: Spot,
+    /// As many as were asked for.
+    pub(super) is_full: bool,
 }
 
 impl Marks {
@@ -26,49 +50,122 @@ impl Marks {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Jobs came to stand in queues.
-    pub(super) fn lower(&self, told: &Told) {
+    /// Jobs came to stand in queues. `true`: some of them where nobody would look otherwise.
+    pub(super) fn lower(&self, told: &Told) -> bool {
         let mut places = self.places();
+        let mut is_news = false;
         for (queue, place) in &told.work {
-            let first = places.first.entry(*queue).or_insert(*place);
-            *first = (*first).min(*place);
-            places.fresh.insert(*queue);
-        }
-    }
-
-    /// Queues that are worth another look, and where it begins.
-    pub(super) fn take_fresh(&self) -> Vec<(i64, i64)> {
-        let mut places = self.places();
-        let fresh: Vec<i64> = places.fresh.drain().collect();
-        let mut from: Vec<(i64, i64)> = fresh
-            .into_iter()
-            .map(|queue| (queue, places.first.get(&queue).copied().unwrap_or(i64::MIN)))
-            .collect();
-        from.sort_unstable();
-        from
-    }
-
-    /// A look began at `from` and found these to be the first. What came to stand before them in
-    /// the meantime is kept.
-    pub(super) fn raise(&self, from: &[(i64, i64)], first: &HashMap<i64, i64>, full: &[i64]) {
-        let mut places = self.places();
-        for (queue, from) in from {
-            let is_lower = places.first.get(queue).is_some_and(|place| place < from);
-            if is_lower {
+            let mark = places.marks.get(queue);
+            if mark.is_some_and(|mark| mark.is_more && *place > mark.last.0) {
                 continue;
             }
-            match first.get(queue) {
-                Some(place) => drop(places.first.insert(*queue, *place)),
-                None => drop(places.first.remove(queue)),
-            }
+            is_news = true;
+            let first = places.news.entry(*queue).or_insert(*place);
+            *first = (*first).min(*place);
         }
-        places.fresh.extend(full);
+        is_news
     }
 
-    /// A look at everything found these to be the first.
-    pub(super) fn set(&self, first: HashMap<i64, i64>, full: &[i64]) {
+    /// Queues of which there is news, and behind which spot a look begins.
+    pub(super) fn take_news(&self) -> Vec<(i64, Spot)> {
+        let news = std::mem::take(&mut self.places().news);
+        let mut after: Vec<(i64, Spot)> =
+            news.into_iter().map(|(queue, place)| (queue, (place, i64::MIN))).collect();
+        after.sort_unstable();
+        after
+    }
+
+    /// The same, and those of which more is left.
+    pub(super) fn take_more(&self) -> Vec<(i64, Spot)> {
+        let mut after: HashMap<i64, Spot> = self.take_news().into_iter().collect();
+        for (queue, mark) in self.places().marks.iter().filter(|(_, mark)| mark.is_more) {
+            let spot = after.entry(*queue).or_insert(mark.last);
+            *spot = (*spot).min(mark.last);
+        }
+        let mut after: Vec<(i64, Spot)> = after.into_iter().collect();
+        after.sort_unstable();
+        after
+    }
+
+    /// A look behind these spots found so much.
+    pub(super) fn move_on(&self, after: &[(i64, Spot)], found: &HashMap<i64, Found>) {
         let mut places = self.places();
-        places.first = first;
-        places.fresh.extend(full);
+        for (queue, after) in after {
+            let before = places.marks.get(queue).map_or(BEGINNING, |mark| mark.last);
+            let mark = match found.get(queue) {
+                // What is between it and where the mark was is looked at again.
+                Some(Found { last, is_full: true }) => Mark { last: *last, is_more: true },
+                Some(Found { last, is_full: false }) => {
+                    Mark { last: before.max(*last), is_more: false }
+                }
+                None => Mark { last: before.max(*after), is_more: false },
+            };
+            places.marks.insert(*queue, mark);
+        }
+    }
+
+    /// A look at everything, from the beginning, found so much. What was seen further on is known.
+    pub(super) fn begin_again(&self, found: &HashMap<i64, Found>) {
+        let mut places = self.places();
+        let before = std::mem::take(&mut places.marks);
+        for (queue, Found { last, is_full }) in found {
+            let mark = match before.get(queue) {
+                Some(mark) if *is_full && mark.last > *last => *mark,
+                Some(_) | None => Mark { last: *last, is_more: *is_full },
+            };
+            places.marks.insert(*queue, mark);
+        }
+    }
+
+    /// Whether some queue has more than was seen.
+    pub(super) fn is_more(&self) -> bool {
+        self.places().marks.values().any(|mark| mark.is_more)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn work(queue: i64, place: i64) -> Told {
+        Told { work: vec![(queue, place)], ..Told::default() }
+    }
+
+    fn found(last: Spot, is_full: bool) -> HashMap<i64, Found> {
+        HashMap::from([(1, Found { last, is_full })])
+    }
+
+    #[test]
+    fn a_look_goes_on_where_the_last_one_ended() {
+        let marks = Marks::default();
+        assert!(marks.lower(&work(1, 5)));
+        let after = marks.take_news();
+        assert_eq!(after, [(1, (5, i64::MIN))]);
+        marks.move_on(&after, &found((8, 3), true));
+        assert_eq!((marks.take_news(), marks.is_more()), (vec![], true));
+        assert_eq!(marks.take_more(), [(1, (8, 3))]);
+        // Behind the mark, it comes in its turn; before it, it is news.
+        assert!(!marks.lower(&work(1, 9)));
+        assert!(marks.lower(&work(1, 8)) && marks.lower(&work(1, 2)));
+        assert_eq!(marks.take_more(), [(1, (2, i64::MIN))]);
+    }
+
+    #[test]
+    fn a_queue_that_was_seen_to_its_end_is_looked_at_when_there_is_news() {
+        let marks = Marks::default();
+        marks.begin_again(&found((8, 3), false));
+        assert_eq!((marks.take_more(), marks.is_more()), (vec![], false));
+        assert!(marks.lower(&work(1, 9)));
+        assert_eq!(marks.take_more(), [(1, (9, i64::MIN))]);
+    }
+
+    #[test]
+    fn a_look_at_everything_does_not_forget_what_was_seen_further_on() {
+        let marks = Marks::default();
+        marks.begin_again(&found((8, 3), true));
+        marks.begin_again(&found((4, 1), true));
+        assert_eq!(marks.take_more(), [(1, (8, 3))]);
+        marks.begin_again(&HashMap::new());
+        assert_eq!(marks.take_more(), []);
     }
 }

@@ -162,9 +162,8 @@ async fn hear(
 
 /// Passes on what was heard. `false`: nobody wants to know any more.
 async fn pass_on(desk: &Desk, told: Told, sender: &mpsc::Sender<News>) -> bool {
-    desk.marks.lower(&told);
     let mut news = Vec::new();
-    if !told.work.is_empty() {
+    if desk.marks.lower(&told) {
         news.push(News::Work);
     }
     news.extend(told.called_off.iter().map(|job| News::CalledOff(number::id(*job))));

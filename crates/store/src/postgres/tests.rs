@@ -56,7 +56,8 @@ async fn work_is_found_by_an_index_alone_however_long_the_queues() {
         connection.batch_execute(analyze).await.unwrap();
         for sql in window::STATEMENTS {
             let has_list = sql.contains("$5");
-            let values = if has_list { "(1, 0, 5, ARRAY[1], ARRAY[0])" } else { "(1, 0, 5)" };
+            let lists = "(1, 0, 5, ARRAY[1], ARRAY[0], ARRAY[0])";
+            let values = if has_list { lists } else { "(1, 0, 5)" };
             connection.batch_execute("DEALLOCATE ALL").await.unwrap();
             connection.batch_execute(&format!("PREPARE look AS {sql}")).await.unwrap();
             let explain = format!("EXPLAIN EXECUTE look{values}");
@@ -64,6 +65,9 @@ async fn work_is_found_by_an_index_alone_however_long_the_queues() {
             let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
             let plan = plan.join("\n");
             assert!(plan.contains("jobs_window"), "{plan}");
+            // What was seen before is not passed by one by one.
+            let condition = plan.lines().find(|line| line.contains("Index Cond")).unwrap_or("");
+            assert!(condition.contains("ROW(place, id) >"), "{plan}");
             assert!(!plan.contains("Seq Scan") && !plan.contains("Sort"), "{plan}");
         }
     }
@@ -80,6 +84,31 @@ async fn one_tenants_flood_does_not_hide_the_others() {
     assert!(seen.is_more && seen.own.len() == 52);
     let others = seen.own.iter().filter(|record| record.spec.tenant == TenantId::new("other"));
     assert_eq!(others.count(), 2);
+}
+
+#[tokio::test]
+async fn what_was_seen_is_not_looked_at_again_until_all_is() {
+    let (database, time) = (database(), Time::new());
+    let store = open(&database, &time).await;
+    submit(&store, submission("a", "kind", 25)).await;
+    let few = |reach| Window { jobs_max: 10, reach, ..all(0, 1) };
+    let numbers = |seen: Seen| (ids(&seen.own), seen.is_more);
+    let look = async |reach| numbers(store.window(few(reach)).await.unwrap());
+    assert_eq!(look(Reach::News).await, ((1..=10).collect(), true));
+    assert_eq!(look(Reach::News).await, (vec![], true));
+    assert_eq!(look(Reach::More).await, ((11..=20).collect(), true));
+    assert_eq!(look(Reach::All).await, ((1..=10).collect(), true));
+    time.pass(Millis(5));
+    submit(&store, submission("a", "kind", 1)).await;
+    assert_eq!(look(Reach::News).await, (vec![], true), "it comes in its turn");
+    let mut urgent = submission("a", "kind", 1);
+    urgent.jobs[0].spec.priority = 9;
+    submit(&store, urgent).await;
+    assert_eq!(look(Reach::News).await.0.first(), Some(&27), "it stands before the others");
+    while look(Reach::More).await.1 {}
+    submit(&store, submission("a", "kind", 1)).await;
+    let (seen, is_more) = look(Reach::News).await;
+    assert!(seen.contains(&28) && !is_more, "{seen:?}");
 }
 
 #[tokio::test]

@@ -4,18 +4,18 @@ use std::collections::HashMap;
 
 use deadpool_postgres::Object;
 use model::{Record, Timestamp};
-use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::columns::{PRIORITY_CLAMP, STEP_MS};
 use super::desk::Desk;
 use super::fault::Fault;
+use super::marks::{Found, Spot};
 use super::row::{self, jobs_columns};
 use super::tell::Told;
-use crate::{Reach, Seen, Window};
+use crate::{Reach, Seen, Window, number};
 
 /// Jobs of one queue, at least and at most.
-const EACH: (usize, usize) = (8, 1_000);
+const EACH: (usize, usize) = (8, 2_000);
 /// Jobs of others that are looked at, for each one of one's own.
 const OTHERS: usize = 4;
 /// A job of others that is so much further ahead than the first of one's own is overdue.
@@ -24,35 +24,52 @@ const OVERDUE_MS: i64 = 1_000;
 const DUE_MAX: i64 = 1_000;
 
 macro_rules! first_jobs {
-    ($queues:literal, $from:literal, $stripe:literal) => {
+    ($queues:literal, $stripe:literal) => {
         concat!(
             "SELECT ",
             jobs_columns!(),
             ", j.queue, j.place FROM ",
             $queues,
             " CROSS JOIN LATERAL (SELECT * FROM jobs w WHERE w.queue = q.queue \
-             AND w.place IS NOT NULL AND w.place >= ",
-            $from,
-            " AND w.id % $1 ",
+             AND w.place IS NOT NULL AND (w.place, w.id) > (q.place, q.id) AND w.id % $1 ",
             $stripe,
             " $2 ORDER BY w.queue, w.place, w.id LIMIT $3) j"
         )
     };
 }
 
-const ALL_OWN: &str = first_jobs!("queues q", "(-9223372036854775808)", "=");
-const ALL_OTHERS: &str = first_jobs!("queues q", "(-9223372036854775808)", "<>");
-const SOME_OWN: &str =
-    first_jobs!("unnest($4::bigint[], $5::bigint[]) AS q(queue, first)", "q.first", "=");
-const SOME_OTHERS: &str =
-    first_jobs!("unnest($4::bigint[], $5::bigint[]) AS q(queue, first)", "q.first", "<>");
+/// All queues, from their beginnings.
+macro_rules! all_queues {
+    ($stripe:literal) => {
+        first_jobs!(
+            "(SELECT queue, (-9223372036854775808)::bigint AS place, \
+             (-9223372036854775808)::bigint AS id FROM queues) q",
+            $stripe
+        )
+    };
+}
+
+/// Some queues, each behind a spot.
+macro_rules! some_queues {
+    ($stripe:literal) => {
+        first_jobs!(
+            "unnest($4::bigint[], $5::bigint[], $6::bigint[]) AS q(queue, place, id)",
+            $stripe
+        )
+    };
+}
+
+const ALL_OWN: &str = all_queues!("=");
+const ALL_OTHERS: &str = all_queues!("<>");
+const SOME_OWN: &str = some_queues!("=");
+const SOME_OTHERS: &str = some_queues!("<>");
 
 #[cfg(test)]
 /// Every statement by which work is looked for, for those who want to see how it is answered.
 pub(super) const STATEMENTS: [&str; 4] = [ALL_OWN, ALL_OTHERS, SOME_OWN, SOME_OTHERS];
 
 /// A row of the window: its queue, its place, and the job.
-struct Found {
+struct Row {
     queue: i64,
     place: i64,
     record: Record,
@@ -61,60 +78,56 @@ struct Found {
 pub(super) async fn window(desk: &Desk, ask: Window) -> Result<Seen, Fault> {
     let connection = desk.connection().await?;
     let next_due = let_in(desk, &connection).await?;
-    let from = match ask.reach {
-        Reach::News => desk.marks.take_fresh(),
+    let after = match ask.reach {
+        Reach::News => desk.marks.take_news(),
+        Reach::More => desk.marks.take_more(),
         Reach::All => Vec::new(),
     };
-    if ask.reach == Reach::News && from.is_empty() {
-        return Ok(Seen { next_due, ..Seen::default() });
+    let is_all = ask.reach == Reach::All;
+    if !is_all && after.is_empty() {
+        let is_more = desk.marks.is_more();
+        return Ok(Seen { is_more, next_due, ..Seen::default() });
     }
-    let n_queues = match ask.reach {
-        Reach::News => from.len(),
-        Reach::All => count_queues(&connection).await?,
-    };
+    let n_queues = if is_all { count_queues(&connection).await? } else { after.len() };
     let each = (ask.jobs_max / n_queues.max(1)).clamp(EACH.0, EACH.1);
-    let look = Look { connection: &connection, stripe: ask.stripe, from: &from };
-    let (own, others) = match ask.reach {
-        Reach::News => {
-            let own = look.some(SOME_OWN, each).await?;
-            (own, look.some(SOME_OTHERS, each / OTHERS).await?)
-        }
-        Reach::All => {
-            let own = look.all(ALL_OWN, each).await?;
-            (own, look.all(ALL_OTHERS, each / OTHERS).await?)
-        }
+    let look = Look { connection: &connection, stripe: ask.stripe, after: &after };
+    let (own, others) = if is_all {
+        (look.all(ALL_OWN, each).await?, look.all(ALL_OTHERS, each / OTHERS).await?)
+    } else {
+        (look.some(SOME_OWN, each).await?, look.some(SOME_OTHERS, each / OTHERS).await?)
     };
-    let first = first_of(own.iter().chain(&others));
-    let full = full(&own, each);
-    match ask.reach {
-        Reach::News => desk.marks.raise(&from, &first, &full),
-        Reach::All => desk.marks.set(first, &full),
+    let found = found(&own, each);
+    if is_all {
+        desk.marks.begin_again(&found);
+    } else {
+        desk.marks.move_on(&after, &found);
     }
-    Ok(seen(own, others, !full.is_empty(), next_due))
+    Ok(seen((own, others), desk.marks.is_more(), next_due))
 }
 
 struct Look<'a> {
     connection: &'a Object,
     stripe: (usize, usize),
-    from: &'a [(i64, i64)],
+    after: &'a [(i64, Spot)],
 }
 
 impl Look<'_> {
-    async fn all(&self, sql: &str, each: usize) -> Result<Vec<Found>, Fault> {
-        self.found(sql, each, &[]).await
+    async fn all(&self, sql: &str, each: usize) -> Result<Vec<Row>, Fault> {
+        self.rows(sql, each, &[]).await
     }
 
-    async fn some(&self, sql: &str, each: usize) -> Result<Vec<Found>, Fault> {
-        let (queues, first): (Vec<i64>, Vec<i64>) = self.from.iter().copied().unzip();
-        self.found(sql, each, &[&queues, &first]).await
+    async fn some(&self, sql: &str, each: usize) -> Result<Vec<Row>, Fault> {
+        let queues: Vec<i64> = self.after.iter().map(|(queue, _)| *queue).collect();
+        let (places, ids): (Vec<i64>, Vec<i64>) = self.after.iter().map(|(_, spot)| *spot).unzip();
+        self.rows(sql, each, &[&queues, &places, &ids]).await
     }
 
-    async fn found(
+    async fn rows(
         &self,
         sql: &str,
         each: usize,
         more: &[&(dyn ToSql + Sync)],
-    ) -> Result<Vec<Found>, Fault> {
+    ) -> Result<Vec<Row>, Fault> {
         let (place, n_all) = self.stripe;
         // Alone, one has everything to oneself.
         if n_all <= 1 && (sql == ALL_OTHERS || sql == SOME_OTHERS) {
@@ -125,11 +138,11 @@ impl Look<'_> {
         let statement = self.connection.prepare_cached(sql).await?;
         let mut values: Vec<&(dyn ToSql + Sync)> = vec![&n_all, &place, &each];
         values.extend(more);
-        let found = |row: &Row| {
+        let read = |row: &tokio_postgres::Row| {
             let (queue, place) = (row.try_get(36)?, row.try_get(37)?);
-            Ok(Found { queue, place, record: row::read(row)? })
+            Ok(Row { queue, place, record: row::read(row)? })
         };
-        self.connection.query(&statement, &values).await?.iter().map(found).collect()
+        self.connection.query(&statement, &values).await?.iter().map(read).collect()
     }
 }
 
@@ -138,31 +151,29 @@ async fn count_queues(connection: &Object) -> Result<usize, Fault> {
     Ok(usize::try_from(row.try_get::<_, i64>(0)?).unwrap_or(usize::MAX))
 }
 
-fn first_of<'a>(found: impl Iterator<Item = &'a Found>) -> HashMap<i64, i64> {
-    let mut first: HashMap<i64, i64> = HashMap::new();
-    for Found { queue, place, .. } in found {
-        let lowest = first.entry(*queue).or_insert(*place);
-        *lowest = (*lowest).min(*place);
+/// How far each queue was seen, and whether it gave as many as were asked for.
+fn found(own: &[Row], each: usize) -> HashMap<i64, Found> {
+    let mut found: HashMap<i64, (Spot, usize)> = HashMap::new();
+    for row in own {
+        let spot = (row.place, number::of(&row.record.id).unwrap_or(i64::MAX));
+        let (last, n_rows) = found.entry(row.queue).or_insert((spot, 0));
+        *last = spot.max(*last);
+        *n_rows += 1;
     }
-    first
+    let is_full = |(last, n_rows)| Found { last, is_full: n_rows >= each };
+    found.into_iter().map(|(queue, seen)| (queue, is_full(seen))).collect()
 }
 
-/// The queues that gave as many as were asked for: there may be more.
-fn full(own: &[Found], each: usize) -> Vec<i64> {
-    let mut counts: HashMap<i64, usize> = HashMap::new();
-    for found in own {
-        *counts.entry(found.queue).or_default() += 1;
+fn seen((own, others): (Vec<Row>, Vec<Row>), is_more: bool, next_due: Option<Timestamp>) -> Seen {
+    let mut heads: HashMap<i64, i64> = HashMap::new();
+    for Row { queue, place, .. } in &own {
+        let head = heads.entry(*queue).or_insert(*place);
+        *head = (*head).min(*place);
     }
-    counts.into_iter().filter(|(_, n)| *n >= each).map(|(queue, _)| queue).collect()
-}
-
-fn seen(own: Vec<Found>, others: Vec<Found>, is_more: bool, next_due: Option<Timestamp>) -> Seen {
-    let heads = first_of(own.iter());
-    let is_overdue = |found: &Found| {
-        heads.get(&found.queue).is_some_and(|head| found.place + OVERDUE_MS < *head)
-    };
-    let (overdue, spare): (Vec<Found>, Vec<Found>) = others.into_iter().partition(is_overdue);
-    let records = |found: Vec<Found>| found.into_iter().map(|found| found.record).collect();
+    let is_overdue =
+        |row: &Row| heads.get(&row.queue).is_some_and(|head| row.place + OVERDUE_MS < *head);
+    let (overdue, spare): (Vec<Row>, Vec<Row>) = others.into_iter().partition(is_overdue);
+    let records = |rows: Vec<Row>| rows.into_iter().map(|row| row.record).collect();
     Seen { own: records(own), overdue: records(overdue), spare: records(spare), is_more, next_due }
 }
 
