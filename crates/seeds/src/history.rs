@@ -79,14 +79,19 @@ pub(crate) fn number(record: &Record) -> u64 {
 
 fn limits(site: &Site) -> Limits {
     let losses_max = Patience::DEFAULT.losses_max;
-    let slots = site.workers.iter().map(|worker| (worker.name.clone(), worker.slots));
+    let slots = site.workers.iter().map(|worker| (worker.name.clone(), worker.slots)).collect();
     let of = |tenant: &str, max: u32| [(tenant.to_owned(), max)].into();
-    Limits {
+    let limits = Limits {
         tenant_slots: of("a", QUOTA),
         tenant_jobs: of("b", JOBS_MAX),
-        worker_slots: slots.collect(),
         losses_max,
         ..Limits::default()
+    };
+    // One of several may give a worker something that has gone to another: it has no room for it.
+    if site.wire.is_shared {
+        Limits { run_slots: slots, ..limits }
+    } else {
+        Limits { worker_slots: slots, ..limits }
     }
 }
 
