@@ -122,7 +122,7 @@ fn everything_is_there_as_it_was_and_goes_on() {
         assert_eq!(store.import(&place.file(), |_, _, _| {}).await.unwrap(), 5_012);
         assert_eq!(all(&store).await, before);
         let ask = Window { stripe: (0, 1), jobs_max: 9_999, reach: Reach::All };
-        assert_eq!(store.window(ask).await.unwrap().own.len(), 1_000);
+        assert_eq!(store.window(ask).await.unwrap().own.len(), 2_000);
         let next = store.submit(submission(1, 10)).await.unwrap().unwrap();
         assert_eq!(next.jobs[0].id, JobId::number(5_013));
         let revived = store.revive(vec![JobId::number(10)]).await.unwrap();
