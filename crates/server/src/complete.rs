@@ -248,7 +248,11 @@ impl Scheduler {
                 // The record says what it is now; ours was wrong.
                 Ended::Repeated | Ended::Stale => {
                     self.counters.add("stale_results", usize::from(is_stale));
-                    self.drop_live(&end.job, end.attempt);
+                    if is_stale && end.provided == Provided::Silence && !self.is_shared() {
+                        self.goes_on(&end);
+                    } else {
+                        self.drop_live(&end.job, end.attempt);
+                    }
                     self.refetch.insert(end.job.clone());
                 }
             }
@@ -256,6 +260,14 @@ impl Scheduler {
             if is_accepted || !is_given_up {
                 self.acknowledge(&end.worker, &end.job, end.attempt, is_stale || is_given_up);
             }
+        }
+    }
+
+    /// Its worker was heard in the last moment. Where nobody else could have given it up, it is
+    /// under way as before.
+    fn goes_on(&mut self, end: &End) {
+        if let Some(live) = self.jobs.live_mut(&end.job).filter(|live| live.number == end.attempt) {
+            (live.is_ending, live.is_given_up) = (false, false);
         }
     }
 
@@ -325,9 +337,19 @@ impl Scheduler {
         match self.ok(answer) {
             None => drop(self.refetch.insert(job)),
             Some(None) => self.withdraw(&job),
+            Some(Some(record)) if self.is_over(&record) => {
+                self.drop_live(&job, record.counts.attempts);
+                self.enqueue(&record);
+            }
             Some(Some(record)) if record.current.is_some() => self.adopt_if_here(&record),
             Some(Some(record)) => self.enqueue(&record),
         }
+    }
+
+    /// Whether an attempt that is under way as far as we know has ended.
+    fn is_over(&self, record: &Record) -> bool {
+        let live = self.jobs.live(&record.id).filter(|live| !live.is_ending);
+        record.current.is_none() && live.is_some_and(|live| live.number == record.counts.attempts)
     }
 
     /// The worker may forget the attempt.

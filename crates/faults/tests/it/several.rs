@@ -29,17 +29,19 @@ fn what_really_ran_at_once_is_held_to_the_limits_unless_a_worker_was_suspended()
         history.marks.retain(|mark| (mark.job, mark.attempt) != (2, 2));
         history.marks.push(mark("tick", 2, 3, 2_200));
     });
-    assert_eq!(rules, ["ran-over-jobs-max"]);
+    assert_eq!(rules, ["side-by-side", "ran-over-jobs-max"]);
     let rules = broken(|history| {
         late(history);
         history.jobs[0].resource = Some("r".to_owned());
         history.jobs[3].resource = Some("r".to_owned());
+        history.marks.push(mark("tick", 4, 1, 2_100));
     });
     assert_eq!(rules, ["ran-on-one-resource"]);
     let rules = broken(|history| {
         late(history);
         history.jobs[0].resource = Some("r".to_owned());
         history.jobs[3].resource = Some("r".to_owned());
+        history.marks.push(mark("tick", 4, 1, 2_100));
         for (at_ms, harm) in [(1_120, Harm::Stop), (2_480, Harm::Continue)] {
             history.faults.push(Fault { at_ms, harm, who: "w1".to_owned() });
         }
