@@ -13,13 +13,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# Name, script, what pip or npm installs, and whether it needs Redis.
+# Name, script, what pip or npm installs, and which server it keeps its jobs in.
 PEERS = [
-    ("hyperqueue", "hyperqueue_peer.py", ["hyperqueue"], False),
-    ("dask", "dask_peer.py", ["dask[distributed]"], False),
-    ("ray", "ray_peer.py", ["ray"], False),
-    ("celery", "celery_peer.py", ["celery[redis]"], True),
-    ("bullmq", "bullmq_peer.mjs", ["bullmq", "ioredis"], True),
+    ("hyperqueue", "hyperqueue_peer.py", ["hyperqueue"], None),
+    ("dask", "dask_peer.py", ["dask[distributed]"], None),
+    ("ray", "ray_peer.py", ["ray"], None),
+    ("celery", "celery_peer.py", ["celery[redis]"], "redis"),
+    ("bullmq", "bullmq_peer.mjs", ["bullmq", "ioredis"], "redis"),
+    ("graphile-worker", "graphile_worker_peer.mjs", ["graphile-worker", "pg"], "postgres"),
+    ("pg-boss", "pg_boss_peer.mjs", ["pg-boss@10", "pg"], "postgres"),
+    ("procrastinate", "procrastinate_peer.py", ["procrastinate"], "postgres"),
 ]
 PATIENCE_S = 900
 
@@ -30,10 +33,12 @@ def main():
     place.mkdir(parents=True, exist_ok=True)
     try:
         chosen = [peer for peer in PEERS if peer[0] in (options.only or [peer[0]])]
-        figures = {"maitre": attempt(ours, options)}
-        for name, script, packages, needs_redis in chosen:
+        figures = {"maitre": attempt(ours, options, "sqlite")}
+        if any(server == "postgres" for *_, server in chosen):
+            figures["maitre, postgres"] = attempt(ours, options, "postgres")
+        for name, script, packages, server in chosen:
             note(f"{name} ...")
-            one = lambda: peer(place, script, packages, needs_redis, options.jobs)
+            one = lambda: peer(place, script, packages, server, options.jobs)
             figures[name] = attempt(one)
         print(json.dumps(figures, indent=2) if options.json else table(figures))
     finally:
@@ -62,9 +67,9 @@ def attempt(work, *values):
         return {"problem": str(error)}
 
 
-def ours(options):
-    said = run([options.maitre.resolve(), "bench", "run", "--json", "--jobs", str(options.jobs)])
-    seen = json.loads(said)
+def ours(options, store):
+    words = ["bench", "run", "--json", "--store", store, "--jobs", str(options.jobs)]
+    seen = json.loads(run([options.maitre.resolve(), *words]))
     return {
         "drained_per_s": seen["loads"][0]["drained_per_s"],
         "together_per_s": seen["together_per_s"],
@@ -72,7 +77,7 @@ def ours(options):
     }
 
 
-def peer(place, script, packages, needs_redis, n_jobs):
+def peer(place, script, packages, server, n_jobs):
     is_node = script.endswith(".mjs")
     environment = dict(os.environ)
     if is_node:
@@ -89,10 +94,10 @@ def peer(place, script, packages, needs_redis, n_jobs):
         environment["PYTHONPATH"] = str(HERE)
         command = [python / "python"]
     command += [HERE / script, str(n_jobs)]
-    if not needs_redis:
+    if server is None:
         return figures_of(run(command, environment))
-    with redis(place) as url:
-        environment["PEERS_REDIS"] = url
+    with SERVERS[server](place) as url:
+        environment[f"PEERS_{server.upper()}"] = url
         return figures_of(run(command, environment))
 
 
@@ -117,6 +122,44 @@ def redis(place):
             server.wait()
 
 
+@contextmanager
+def postgres(place):
+    """A Postgres of its own, set up as the one that ours starts for itself."""
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if not programs:
+        run(["apt-get", "install", "-y", "-q", "postgresql"])
+        programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    programs = programs[-1].parent
+    # A server does not run as root.
+    user = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"]
+    user = user if os.geteuid() == 0 else []
+    with tempfile.TemporaryDirectory(prefix="maitre-peers-pg-") as data:
+        if user:
+            shutil.chown(data, "postgres", "postgres")
+        words = ["-A", "trust", "-U", "peers", "-E", "UTF8", "--locale=C", "--data-checksums"]
+        run([*user, programs / "initdb", *words, "-D", f"{data}/data"])
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        words = ["-D", f"{data}/data", "-k", data, "-p", str(port), "-h", "127.0.0.1"]
+        words += ["-c", "max_connections=200", "-c", "max_wal_size=4GB"]
+        words = [str(word) for word in [*user, programs / "postgres", *words]]
+        server = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+        try:
+            is_ready = [str(programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(port)]
+            for _ in range(300):
+                if subprocess.run(is_ready).returncode == 0:
+                    break
+                time.sleep(0.1)
+            yield f"postgres://peers@127.0.0.1:{port}/postgres"
+        finally:
+            server.terminate()
+            server.wait()
+
+
+SERVERS = {"redis": redis, "postgres": postgres}
+
+
 def run(command, environment=None):
     command = [str(word) for word in command]
     ended = subprocess.run(
@@ -130,11 +173,12 @@ def figures_of(said):
 
 
 def table(figures):
-    """Each figure, and how many times ours is better."""
-    mine = figures["maitre"]
+    """Each figure, and how many times ours is better: in the same kind of store, if there is one."""
     lines = ["| | drained/s | together/s | start p50, µs | ours: drained | together | start |"]
     lines.append("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    on_postgres = {name for name, *_, server in PEERS if server == "postgres"}
     for name, seen in figures.items():
+        mine = figures["maitre, postgres" if name in on_postgres else "maitre"]
         if "problem" in seen:
             lines.append(f"| {name} | could not be measured here: {seen['problem']} |")
             continue

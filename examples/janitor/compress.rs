@@ -98,12 +98,14 @@ fn compress(attempt: &Attempt, path: &Path, part: &Path) -> Result<u64, Failure>
         target.write_all(&chunk[..n]).map_err(failed("write", part))?;
         n_read += u64::try_from(n).unwrap_or(0);
         let percent = n_read * 100 / n_bytes.max(1);
-        attempt.progress(f64::from(u32::try_from(percent).unwrap_or(100)) / 100.0, "compressing");
+        let fraction = f64::from(u32::try_from(percent).unwrap_or(100)) / 100.0;
+        attempt.stage(fraction, &format!("{} KiB read", n_read >> 10), "compressing");
         if attempt.is_stopped() {
             return Err(Failure::transient("it was told to stop"));
         }
         std::thread::sleep(pause);
     }
+    attempt.stage(1.0, "", "writing");
     let file = target.finish().map_err(failed("finish", part))?;
     file.sync_all().map_err(failed("write", part))?;
     Ok(n_read)

@@ -84,7 +84,7 @@ pub(crate) fn run(place: &Place, attempt: &Attempt) -> Outcome {
     let path = inside(&place.folder, name)?;
     let kept = inside(&place.folder, payload["same_as"].as_str().unwrap_or_default())?;
     place.note(&format!("removes {name}")).map_err(failed("write", &path))?;
-    attempt.progress(0.1, "comparing");
+    attempt.stage(0.1, "", "comparing");
     if !path.exists() {
         return Ok(Done::with_result("it was gone already"));
     }
@@ -94,6 +94,6 @@ pub(crate) fn run(place: &Place, attempt: &Attempt) -> Outcome {
         return Ok(Done::with_result("it is not the same any more"));
     }
     fs::remove_file(&path).map_err(failed("remove", &path))?;
-    attempt.progress(1.0, "removed");
+    attempt.stage(1.0, "", "removed");
     Ok(Done::new())
 }

@@ -32,6 +32,9 @@ struct Options {
     /// The folder.
     #[arg(long)]
     folder: PathBuf,
+    /// Look after this alone: `compress` or `duplicates`.
+    #[arg(long)]
+    only: Option<String>,
     /// Write a line here for everything that is looked for or done.
     #[arg(long)]
     journal: Option<PathBuf>,
@@ -57,20 +60,26 @@ impl Place {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options::parse();
-    let Options { server, token, name, folder, journal } = options;
+    let Options { server, token, name, folder, only, journal } = options;
     let place = Arc::new(Place { name: name.clone(), folder, journal });
     let mut builder = Worker::builder(&server).name(&name).slots(2).software("janitor/1");
     if let Some(token) = &token {
         builder = builder.token(token);
     }
-    let worker = builder
-        .describe("compress", compress::descriptor())
-        .detect("compress", 1, with(&place, compress::look))
-        .type_("compress", 0, blocking(doing(&place, compress::run)))
-        .describe("duplicates", duplicates::descriptor())
-        .detect("duplicates", 1, with(&place, duplicates::look))
-        .type_("duplicates", 0, blocking(doing(&place, duplicates::run)))
-        .build()?;
+    let is_wanted = |kind: &str| only.as_ref().is_none_or(|only| only == kind);
+    if is_wanted("compress") {
+        builder = builder
+            .describe("compress", compress::descriptor())
+            .detect("compress", 1, with(&place, compress::look))
+            .type_("compress", 0, blocking(doing(&place, compress::run)));
+    }
+    if is_wanted("duplicates") {
+        builder = builder
+            .describe("duplicates", duplicates::descriptor())
+            .detect("duplicates", 1, with(&place, duplicates::look))
+            .type_("duplicates", 0, blocking(doing(&place, duplicates::run)));
+    }
+    let worker = builder.build()?;
     let stop = CancellationToken::new();
     let asked = stop.clone();
     tokio::spawn(async move {

@@ -95,7 +95,7 @@ def test_everything_that_may_be_said_about_a_job_arrives(client: Client) -> None
     job = client.get(client.submit(spec))
     assert (job.tenant, job.priority, job.payload) == ("acme", -7, b"\x00\xff")
     assert (job.state, job.on_hold, dict(job.labels)) == (State.BLOCKED, True, {"team": "red"})
-    kept = client._jobs.Get(jobs_pb2.GetRequest(id=job.id)).job.spec
+    kept = client._methods["Get"](jobs_pb2.GetRequest(id=job.id)).job.spec
     assert {key: sorted(one.values) for key, one in kept.needs.items()} == {
         "os": ["linux"],
         "gpu": ["a", "b"],

@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use proto::v1;
-use serde_json::{Value, json};
+use proto::{json, v1};
+use serde_json::json;
 
 use crate::client::{Target, refused};
 use crate::print::{self, Failure};
-use crate::types::run_json;
 use crate::view;
 
 /// How often a run is looked at while somebody waits for it.
@@ -62,7 +61,7 @@ pub(crate) async fn detect(options: &Options, target: &Target) -> Result<(), Fai
         tokio::time::sleep(LOOK_EVERY).await;
     };
     if options.json {
-        return print::json(&run_json(&run));
+        return print::json(&json::run(&run));
     }
     print::data(&format!(
         "run {} {}: {} proposed, {} taken; {} jobs succeeded, {} failed, {} cancelled{}",
@@ -123,8 +122,7 @@ pub(crate) async fn activity(options: &ActivityOptions, target: &Target) -> Resu
     let response = target.detection().await?.activity(request).await;
     let response = response.map_err(|status| refused(&status))?.into_inner();
     if options.json {
-        let entries: Vec<Value> = response.entries.iter().map(entry_json).collect();
-        return print::json(&json!({ "entries": entries, "next_before": response.next_before }));
+        return print::json(&json::activity(&response));
     }
     let now = target.now_ms().await?;
     let row = |one: &v1::ActivityEntry| {
@@ -139,18 +137,6 @@ pub(crate) async fn activity(options: &ActivityOptions, target: &Target) -> Resu
         print::note(&format!("more: maitre activity --before {}", response.next_before));
     }
     Ok(())
-}
-
-fn entry_json(one: &v1::ActivityEntry) -> Value {
-    json!({
-        "number": one.number,
-        "at_ms": one.at_ms,
-        "kind": one.kind,
-        "who": one.who,
-        "about": one.about,
-        "what": one.what,
-        "why": one.why,
-    })
 }
 
 /// Options of `maitre context`.
@@ -193,11 +179,7 @@ pub(crate) async fn context(options: &ContextOptions, target: &Target) -> Result
     };
     let context = response.map_err(|status| refused(&status))?.into_inner();
     if options.json {
-        let value: Option<Value> = serde_json::from_str(&context.json).ok();
-        let (version, publisher) = (context.version, context.publisher);
-        return print::json(
-            &json!({ "version": version, "publisher": publisher, "context": value }),
-        );
+        return print::json(&json::context(&context));
     }
     let who = match context.publisher.as_str() {
         "" => "operators may publish".to_owned(),

@@ -84,7 +84,10 @@ fn row(job: &v1::Job, now: i64) -> Vec<String> {
         job.id.to_string(),
         spec.tenant,
         spec.r#type,
-        view::state(job),
+        match job.progress.as_ref().filter(|_| job.finished_ms.is_none()) {
+            Some(progress) => format!("{}, {}", view::state(job), view::progress(progress)),
+            None => view::state(job),
+        },
         job.priority.to_string(),
         job.counts.unwrap_or_default().attempts.to_string(),
         view::length((now - job.created_ms).max(0) / 1_000),
@@ -136,8 +139,7 @@ fn fields(job: &v1::Job, now: i64) -> Vec<Vec<String>> {
     let payload = String::from_utf8_lossy(&spec.payload).into_owned();
     let result = job.result.as_deref().map(|result| String::from_utf8_lossy(result).into_owned());
     let progress = job.progress.as_ref();
-    let progress =
-        progress.map(|progress| format!("{:.0} % {}", progress.fraction * 100.0, progress.note));
+    let progress = progress.map(view::progress);
     let moment = |ms: Option<i64>| ms.map(|ms| view::ago(ms, now));
     let after: Vec<String> = spec.after.iter().map(ToString::to_string).collect();
     let mut labels: Vec<String> =

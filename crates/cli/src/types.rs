@@ -1,13 +1,19 @@
 //! `maitre types`: what kinds of jobs there are, who takes them, and what holds for them.
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
-use proto::v1;
-use serde_json::{Map, Value, json};
+use proto::{json, v1};
+use serde_json::{Value, json};
 
 use crate::client::{Target, refused};
 use crate::print::{self, Failure};
 use crate::spec::pairs;
 use crate::view;
+
+/// How often, and how many times, others are looked at until they go by what was set.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+const LOOKS_MAX: usize = 30;
 
 /// Options of `maitre types`.
 #[derive(Args)]
@@ -84,7 +90,10 @@ pub(crate) async fn run(options: &Options, target: &Target) -> Result<(), Failur
             if options.json {
                 return print::json(&json!({ "type": one.kind, "worker": worker }));
             }
-            print::data(&format!("worker {worker} is asked about type {}", one.kind))
+            print::data(&match worker.as_str() {
+                "" => format!("another scheduler asks a worker about type {}", one.kind),
+                worker => format!("worker {worker} is asked about type {}", one.kind),
+            })
         }
     }
 }
@@ -95,14 +104,26 @@ async fn set(
     kind: &str,
     values: std::collections::HashMap<String, String>,
 ) -> Result<(), Failure> {
+    let mut detection = target.detection().await?;
     let request = v1::SetTypeRequest { r#type: kind.to_owned(), values };
-    let response = target.detection().await?.set_type(request).await;
-    show(options, &response.map_err(|status| refused(&status))?.into_inner())
+    let response = detection.set_type(request).await;
+    let mut now = response.map_err(|status| refused(&status))?.into_inner();
+    // Other schedulers hear of it at once, and say so within a second.
+    for _ in 0..LOOKS_MAX {
+        if now.schedulers_current >= now.schedulers {
+            break;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+        let request = v1::TypeRequest { r#type: kind.to_owned() };
+        let response = detection.r#type(request).await;
+        now = response.map_err(|status| refused(&status))?.into_inner();
+    }
+    show(options, &now)
 }
 
 fn show(options: &Options, kind: &v1::TypeResponse) -> Result<(), Failure> {
     if options.json {
-        return print::json(&kind_json(kind));
+        return print::json(&json::kind(kind));
     }
     print::data(&heading(kind))?;
     let policy = kind.policy.iter();
@@ -123,8 +144,9 @@ fn heading(kind: &v1::TypeResponse) -> String {
         "" => kind.r#type.clone(),
         name => format!("{} ({name}): {}", kind.r#type, kind.description),
     }];
-    let detectors = match kind.detectors.len() {
-        0 => "no worker can look for it now".to_owned(),
+    let detectors = match (kind.detectors.len(), kind.elsewhere) {
+        (0, false) => "no worker can look for it now".to_owned(),
+        (0, true) => "looked for by workers of another scheduler".to_owned(),
         _ => format!("looked for by {}", kind.detectors.join(", ")),
     };
     let due = kind.next_due_ms.map(|at| format!("next {}", view::ago(at, kind.now_ms)));
@@ -139,6 +161,10 @@ fn heading(kind: &v1::TypeResponse) -> String {
             run.run, run.phase, run.proposed, run.taken
         ));
     }
+    if kind.schedulers > 1 {
+        let (n_current, n) = (kind.schedulers_current, kind.schedulers);
+        lines.push(format!("{n_current} of {n} schedulers go by what is set"));
+    }
     lines.join("\n")
 }
 
@@ -146,42 +172,10 @@ fn config_row((place, value): (&str, &v1::ConfigValue)) -> Vec<String> {
     let field: Value = serde_json::from_str(&value.field_json).unwrap_or_default();
     let says = if value.is_set { "set" } else { "descriptor" };
     let help = field["help"].as_str().unwrap_or_default();
-    vec![format!("{place}.{}", value.name), value.value.clone(), says.to_owned(), help.to_owned()]
-}
-
-fn kind_json(kind: &v1::TypeResponse) -> Value {
-    let policy: Map<String, Value> = kind
-        .policy
-        .iter()
-        .map(|one| (one.name.clone(), json!({ "value": one.value, "origin": one.origin })))
-        .collect();
-    let config = |values: &[v1::ConfigValue]| -> Value {
-        let value = |one: &v1::ConfigValue| {
-            let value: Value = serde_json::from_str(&one.value).unwrap_or_default();
-            (one.name.clone(), value)
-        };
-        Value::Object(values.iter().map(value).collect())
-    };
-    let running = kind.running.as_ref().map(|run| {
-        json!({
-            "run": run.run, "phase": run.phase, "started_ms": run.started_ms,
-            "until_ms": run.until_ms, "worker": run.worker, "proposed": run.proposed,
-            "taken": run.taken, "leader": run.leader,
-        })
-    });
-    json!({
-        "type": kind.r#type,
-        "display_name": kind.display_name,
-        "description": kind.description,
-        "policy": policy,
-        "admin": config(&kind.admin),
-        "worker": config(&kind.worker),
-        "detectors": kind.detectors,
-        "next_due_ms": kind.next_due_ms,
-        "last_success_ms": kind.last_success_ms,
-        "running": running,
-        "descriptor": serde_json::from_str::<Value>(&kind.descriptor_json).ok(),
-    })
+    // A text is shown as it is set, without quotes.
+    let text = serde_json::from_str::<String>(&value.value);
+    let text = text.unwrap_or_else(|_| value.value.clone());
+    vec![format!("{place}.{}", value.name), text, says.to_owned(), help.to_owned()]
 }
 
 async fn history(options: &Options, target: &Target, kind: &str) -> Result<(), Failure> {
@@ -189,7 +183,7 @@ async fn history(options: &Options, target: &Target, kind: &str) -> Result<(), F
     let response = target.detection().await?.runs(request).await;
     let runs = response.map_err(|status| refused(&status))?.into_inner().runs;
     if options.json {
-        return print::json(&runs.iter().map(run_json).collect::<Vec<Value>>());
+        return print::json(&runs.iter().map(json::run).collect::<Vec<Value>>());
     }
     if runs.is_empty() {
         print::note(&format!("no runs of type {kind}\n\nhint: `maitre detect {kind}` starts one"));
@@ -197,9 +191,20 @@ async fn history(options: &Options, target: &Target, kind: &str) -> Result<(), F
     }
     let now = target.now_ms().await?;
     let rows = runs.iter().map(|run| run_row(run, now)).collect();
-    let header =
-        ["run", "status", "began", "took", "worker", "proposed", "taken", "done", "failed", "why"];
-    print::data(&print::table(&header, rows, &[5, 6, 7, 8]))
+    let header = [
+        "run",
+        "status",
+        "began",
+        "took",
+        "worker",
+        "proposed",
+        "taken",
+        "done",
+        "failed",
+        "called off",
+        "why",
+    ];
+    print::data(&print::table(&header, rows, &[5, 6, 7, 8, 9]))
 }
 
 fn run_row(run: &v1::RunRecord, now: i64) -> Vec<String> {
@@ -217,36 +222,17 @@ fn run_row(run: &v1::RunRecord, now: i64) -> Vec<String> {
         run.proposed.to_string(),
         run.taken.to_string(),
         run.succeeded.to_string(),
-        (run.failed + run.cancelled).to_string(),
+        run.failed.to_string(),
+        run.cancelled.to_string(),
         why.join(", "),
     ]
-}
-
-/// A run for machines.
-pub(crate) fn run_json(run: &v1::RunRecord) -> Value {
-    json!({
-        "run": run.run,
-        "type": run.r#type,
-        "status": run.status,
-        "started_ms": run.started_ms,
-        "ended_ms": run.ended_ms,
-        "asked": run.asked,
-        "worker": run.worker,
-        "error": run.error,
-        "proposed": run.proposed,
-        "taken": run.taken,
-        "refused": run.refused,
-        "succeeded": run.succeeded,
-        "failed": run.failed,
-        "cancelled": run.cancelled,
-    })
 }
 
 async fn list(options: &Options, target: &Target) -> Result<(), Failure> {
     let response = target.admin().await?.types(v1::TypesRequest {}).await;
     let types = response.map_err(|status| refused(&status))?.into_inner().types;
     if options.json {
-        return print::json(&types.iter().map(machine).collect::<Vec<Value>>());
+        return print::json(&types.iter().map(json::load).collect::<Vec<Value>>());
     }
     if types.is_empty() {
         print::note(
@@ -258,6 +244,7 @@ async fn list(options: &Options, target: &Target) -> Result<(), Failure> {
     let header = ["type", "blocked", "queued", "running", "workers", "takes", "ram", "set"];
     print::data(&print::table(&header, rows, &[1, 2, 3, 4, 5, 6]))
 }
+
 fn row(kind: &v1::TypeStatus) -> Vec<String> {
     let seconds = |ms: u64| match ms {
         ms if ms < 1_000 => format!("{ms} ms"),
@@ -273,19 +260,4 @@ fn row(kind: &v1::TypeStatus) -> Vec<String> {
         kind.ram_peak_mb.map(|mb| format!("{mb} MB")).unwrap_or_default(),
         kind.json.clone(),
     ]
-}
-
-fn machine(kind: &v1::TypeStatus) -> Value {
-    let document: Option<Value> = serde_json::from_str(&kind.json).ok();
-    json!({
-        "type": kind.name,
-        "blocked": kind.blocked,
-        "queued": kind.queued,
-        "running": kind.running,
-        "workers": kind.workers,
-        "samples": kind.samples,
-        "duration_ms": kind.duration_ms,
-        "ram_peak_mb": kind.ram_peak_mb,
-        "document": document,
-    })
 }

@@ -73,6 +73,13 @@ pub(crate) fn ending_name(ending: v1::Ending) -> &'static str {
     ending.known().map_or("unknown", model::Ending::name)
 }
 
+/// How far a job is: `40 % verifying: 3 of 7`.
+pub(crate) fn progress(progress: &v1::Progress) -> String {
+    let v1::Progress { fraction, note, stage } = progress;
+    let between = if stage.is_empty() || note.is_empty() { "" } else { ": " };
+    format!("{:.0} % {stage}{between}{note}", fraction * 100.0)
+}
+
 /// A job for machines.
 pub(crate) fn job(job: &v1::Job) -> Value {
     let spec = job.spec.clone().unwrap_or_default();
@@ -102,10 +109,12 @@ pub(crate) fn job(job: &v1::Job) -> Value {
         "exit_code": job.exit_code,
         "progress": progress.map(|progress| progress.fraction),
         "note": progress.and_then(|progress| some(&progress.note)),
+        "stage": progress.and_then(|progress| some(&progress.stage)),
         "on_hold": job.on_hold,
         "cancelling": job.cancelling,
         "n_blockers": job.n_blockers,
         "n_dependents": job.n_dependents,
+        "dedupe_key": some(&spec.dedupe_key),
         "group": some(&spec.group),
         "parent": (spec.parent != 0).then_some(spec.parent),
         "array_index": spec.array_index,

@@ -73,14 +73,13 @@ fn line(change: &v1::JobChange) -> String {
     let state = view::state_name(change.state());
     let worker = Some(&change.worker).filter(|worker| !worker.is_empty());
     let worker = worker.map(|worker| format!(" on {worker}")).unwrap_or_default();
-    let progress = change
-        .progress
-        .as_ref()
-        .map(|progress| format!(", {:.0} % {}", progress.fraction * 100.0, progress.note));
+    let progress =
+        change.progress.as_ref().map(|progress| format!(", {}", view::progress(progress)));
     format!("job {} {state}{worker}{}", change.id, progress.unwrap_or_default())
 }
 
 fn machine(change: &v1::JobChange) -> String {
+    let progress = change.progress.as_ref();
     json!({
         "id": change.id,
         "tenant": change.tenant,
@@ -88,7 +87,9 @@ fn machine(change: &v1::JobChange) -> String {
         "state": view::state_name(change.state()),
         "at_ms": change.at_ms,
         "worker": change.worker,
-        "progress": change.progress.as_ref().map(|progress| progress.fraction),
+        "progress": progress.map(|progress| progress.fraction),
+        "note": progress.map(|progress| &progress.note),
+        "stage": progress.map(|progress| &progress.stage),
     })
     .to_string()
 }

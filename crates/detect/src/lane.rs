@@ -100,6 +100,8 @@ pub struct Type {
     pub policy: Policy,
     /// Who can, and is well, by name.
     pub detectors: Vec<Detector>,
+    /// Another scheduler has somebody who could begin now.
+    pub is_elsewhere: bool,
 }
 
 /// What a step depends on.
@@ -128,6 +130,19 @@ pub enum Step {
     Look(Sweep),
     /// The group is done: count how its jobs ended, and [`Lane::finish`].
     Finish,
+    /// Nothing is to be done here: whoever has something to do may lead.
+    LetGo(Turn),
+}
+
+/// Whose turn it is in a lane in which nothing runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// This type's, here.
+    Begin(String),
+    /// That of a type that only another scheduler can begin.
+    Elsewhere,
+    /// Nobody's before this moment, as far as can be known here.
+    Wait(Option<Timestamp>),
 }
 
 /// Which jobs of a group are called off.
@@ -169,57 +184,13 @@ impl Lane {
         if self.group.is_some() {
             return self.go_on(view);
         }
-        match self.next_type(view) {
-            Some(kind) => {
+        match self.turn(view) {
+            Turn::Begin(kind) => {
                 self.begin(lane, &kind, view);
                 Step::Keep
             }
-            None => Step::Wait(self.next_due(view)),
+            turn @ (Turn::Elsewhere | Turn::Wait(_)) => Step::LetGo(turn),
         }
-    }
-
-    /// The type whose turn it is: one that somebody asked for, else the first that is due after
-    /// the one that ran last, in the order of their names.
-    fn next_type(&self, view: &View<'_>) -> Option<String> {
-        let can_begin = |(_, kind): &(&String, &Type)| {
-            kind.policy.is_enabled && kind.detectors.iter().any(|one| one.has_room)
-        };
-        let is_due = |(name, kind): &(&String, &Type)| {
-            self.due_at(name, &kind.policy).is_none_or(|at| at <= view.now)
-        };
-        let ready = || view.types.iter().filter(can_begin);
-        let asked = ready().find(|(name, _)| self.asked.contains(*name));
-        let after = || ready().filter(is_due).find(|(name, _)| **name > self.last);
-        let found = asked.or_else(after).or_else(|| ready().find(is_due));
-        found.map(|(name, _)| name.clone())
-    }
-
-    fn next_due(&self, view: &View<'_>) -> Option<Timestamp> {
-        let can_ever = |kind: &Type| kind.policy.is_enabled && !kind.detectors.is_empty();
-        let types = view.types.iter().filter(|(_, kind)| can_ever(kind));
-        types.filter_map(|(name, kind)| self.due_at(name, &kind.policy)).min()
-    }
-
-    fn begin(&mut self, lane: &str, kind: &str, view: &View<'_>) {
-        let policy = policy_of(view, kind);
-        self.n_runs += 1;
-        self.began_ms.insert(kind.to_owned(), view.now.0);
-        kind.clone_into(&mut self.last);
-        self.group = Some(Group {
-            kind: kind.to_owned(),
-            run: format!("{lane}/{}", self.n_runs),
-            started_ms: view.now.0,
-            until_ms: (view.now + policy.runtime_max).0,
-            is_asked: self.asked.remove(kind),
-            phase: Phase::Detecting { since_ms: None, tried: BTreeSet::new() },
-            worker: String::new(),
-            error: String::new(),
-            is_out_of_time: false,
-            n_proposed: 0,
-            n_taken: 0,
-            refused: BTreeMap::new(),
-        });
-        self.choose(view);
     }
 
     fn go_on(&mut self, view: &View<'_>) -> Step {
@@ -273,32 +244,6 @@ impl Lane {
             Step::Wait(Some(deadline))
         } else {
             Step::Tell(worker)
-        }
-    }
-
-    /// Chooses who looks: whoever did last, as long as it is well; else the next by name. When
-    /// nobody is left, the detection is over.
-    fn choose(&mut self, view: &View<'_>) {
-        let Some(group) = &mut self.group else { return };
-        let Phase::Detecting { since_ms, tried } = &mut group.phase else { return };
-        let kind = view.types.get(&group.kind);
-        let can = kind.map(|kind| kind.detectors.as_slice()).unwrap_or_default().iter();
-        let mut can: Vec<&str> = can
-            .filter(|one| one.has_room && !tried.contains(&one.worker))
-            .map(|one| one.worker.as_str())
-            .collect();
-        can.sort_unstable();
-        let last = self.detectors.get(&group.kind).map(String::as_str).unwrap_or_default();
-        let chosen = can.iter().find(|worker| **worker >= last).or_else(|| can.first());
-        if let Some(chosen) = chosen {
-            *since_ms = Some(view.now.0);
-            (*chosen).clone_into(&mut group.worker);
-            self.detectors.insert(group.kind.clone(), (*chosen).to_owned());
-        } else {
-            if group.error.is_empty() {
-                "no worker was there to look".clone_into(&mut group.error);
-            }
-            group.phase = Phase::Executing;
         }
     }
 
@@ -385,6 +330,6 @@ fn counted(view: &View<'_>, sweep: Sweep, until: Timestamp) -> Step {
     }
 }
 
-fn policy_of(view: &View<'_>, kind: &str) -> Policy {
+pub(crate) fn policy_of(view: &View<'_>, kind: &str) -> Policy {
     view.types.get(kind).map(|kind| kind.policy.clone()).unwrap_or_default()
 }

@@ -16,13 +16,14 @@ mod field;
 mod descriptor;
 mod policy;
 mod lane;
+mod turn;
 mod sieve;
 mod run;
 mod recur;
 
 pub use descriptor::Descriptor;
 pub use field::{Field, Kind, VisibleIf};
-pub use lane::{Detector, Group, Lane, Phase, Step, Sweep, Type, View};
+pub use lane::{Detector, Group, Lane, Phase, Step, Sweep, Turn, Type, View};
 pub use length::{length, shown as shown_length};
 pub use policy::{Origin, POLICY_FIELDS, Policy, PolicyField, Shown};
 pub use problem::Problem;

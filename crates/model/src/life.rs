@@ -291,6 +291,8 @@ pub struct Progress {
     pub fraction: Fixed,
     /// In words; may be empty.
     pub note: String,
+    /// Which of its steps it is at, by name; empty if it has none.
+    pub stage: String,
 }
 
 /// What one attempt used. `None` means that it was not measured.

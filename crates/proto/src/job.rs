@@ -52,7 +52,8 @@ impl From<Counts> for v1::Counts {
 
 impl From<Progress> for v1::Progress {
     fn from(progress: Progress) -> Self {
-        Self { fraction: progress.fraction.to_f64(), note: progress.note }
+        let Progress { fraction, note, stage } = progress;
+        Self { fraction: fraction.to_f64(), note, stage }
     }
 }
 
@@ -65,7 +66,8 @@ impl v1::Progress {
             return Err(Invalid::new("progress.fraction", problem));
         }
         text("progress.note", &self.note, model::maxima::TEXT_BYTES_MAX)?;
-        Ok(Progress { fraction, note: self.note })
+        text("progress.stage", &self.stage, model::maxima::NAME_BYTES_MAX)?;
+        Ok(Progress { fraction, note: self.note, stage: self.stage })
     }
 }
 

@@ -8,6 +8,7 @@ mod spec;
 mod job;
 mod worker;
 mod knock;
+pub mod json;
 
 pub use check::{Invalid, name, optional_name, text};
 pub use knock::{Bearer, Wire, endpoint};

@@ -17,10 +17,9 @@ const BATCH_BYTES: usize = 1 << 20;
 /// Records that are read again in one turn.
 const REFETCH_MAX: usize = 256;
 
-/// Calls of a kind under way at once in a store that is shared: it takes each by itself, so what
-/// comes meanwhile goes together.
+/// Calls by which attempts end under way at once in a store that is shared: it takes each by
+/// itself, so what comes meanwhile goes together.
 const END_CALLS_MAX: usize = 1;
-const CLAIM_CALLS_MAX: usize = 2;
 
 /// What goes out at the end of a turn.
 #[derive(Debug, Default)]
@@ -93,11 +92,6 @@ impl Scheduler {
         self.flush_renewals(renewals);
         self.flush_late();
         self.flush_refetch();
-    }
-
-    /// Whether what is decided can be claimed now.
-    pub(crate) const fn may_claim(&self) -> bool {
-        self.sharing.is_none() || self.n_claiming < CLAIM_CALLS_MAX
     }
 
     /// Nobody waits for a start to be written down, so starts wait for those before them. One

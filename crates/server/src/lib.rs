@@ -43,6 +43,7 @@ mod explain;
 mod foresee;
 mod load;
 mod status;
+mod message;
 mod scheduler;
 mod inbox;
 mod recover;

@@ -32,12 +32,13 @@ pub(crate) async fn recover(
     let seed = config.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish());
     let world = World::new(Preset::Balanced.policy(), seed);
     let mut scheduler = Scheduler::new(Arc::clone(&config), Arc::clone(&store), world, hub);
-    for setting in store.settings().await? {
+    let settings = store.settings().await?;
+    scheduler.note_settings(&settings);
+    for setting in settings {
         if setting.kind == SettingKind::Token {
             continue;
         }
         let is_policy = setting.kind == SettingKind::Policy;
-        scheduler.note_setting(&setting);
         match understand(&setting) {
             Ok(understood) => scheduler.set(understood),
             // A policy of another version must not keep the scheduler from starting.

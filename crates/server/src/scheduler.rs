@@ -8,14 +8,10 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use model::{Fixed, JobId, Millis, Record, TenantId, Timestamp};
-use store::{
-    Cancelled, Claimed, End, Ended, Meeting, News, Reach, Refusal, Run, Seen, Session, Setting,
-    Start, Store, Submitted, Usage,
-};
-use tokio::sync::{mpsc, oneshot, watch};
+use store::{Run, Store};
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::ahead::{Outcome, Taking};
 use crate::averages::{AskAgain, Samples};
 use crate::config::Config;
 use crate::counters::Counters;
@@ -23,85 +19,24 @@ use crate::detect::Detection;
 use crate::dispatch::Outgoing;
 use crate::fleet::Fleet;
 use crate::fleet::inventory::Inventories;
-use crate::fleet::words::{Arrival, Heard, StreamId};
+use crate::fleet::words::{Heard, StreamId};
 use crate::health::Health;
 use crate::history::Histories;
 use crate::inbox::Envelope;
 use crate::meters::Pairs;
 use crate::recur::Recurring;
-use crate::round::Claiming;
-use crate::settings::{Closed, Types, Understood};
+use crate::settings::{Closed, Types};
 use crate::share::Sharing;
-use crate::status::Question;
 use crate::timers::{Timer, Timers};
 use crate::watch::{Change, Hub};
 use crate::whereabouts::Jobs;
+
+pub(crate) use crate::message::{Answer, Message};
 
 /// Messages that are taken in before the next round at the latest.
 const TURN_MAX: usize = 4_096;
 /// After the store failed, nothing is asked of it for so long.
 const PAUSE: Millis = Millis(250);
-
-/// What others tell the owner of the world.
-pub(crate) enum Message {
-    /// Jobs to be taken in, of which is known what will become of them.
-    Submit(Box<Taking>),
-    /// Jobs that wait now, new or changed.
-    Waiting(Vec<Record>),
-    /// Jobs that are final, or were forgotten.
-    Gone(Vec<JobId>),
-    /// Jobs that were called off while a worker has them.
-    Cancelling(Vec<JobId>),
-    /// Something was set.
-    Set(Box<Understood>),
-    /// A worker came.
-    Hello(Box<Arrival>),
-    /// A worker said something.
-    Heard(StreamId, Vec<Heard>),
-    /// A worker's stream ended.
-    Parted(StreamId),
-    /// Somebody wants to know something.
-    Ask(Question),
-    /// Another scheduler did something.
-    News(News),
-}
-
-/// What the store answered.
-pub(crate) enum Answer {
-    /// The jobs that the world knew already, and who waits for this.
-    Submitted(Vec<JobId>, oneshot::Sender<Outcome>, Outcome),
-    Claimed(Vec<Claiming>, Result<Vec<Claimed>, store::Error>),
-    Started(Vec<Start>, Result<Vec<bool>, store::Error>),
-    /// Progress and output: how many were taken, and how many refused.
-    Noted(Result<Vec<bool>, store::Error>),
-    Logged(Result<Vec<bool>, store::Error>),
-    Completed(Vec<End>, Result<Vec<Ended>, store::Error>),
-    /// The session, and what the worker has of what others gave it.
-    Joined(Box<Arrival>, Result<(Session, Vec<Record>), store::Error>),
-    Renewed(Vec<(StreamId, u64)>, Result<Vec<bool>, store::Error>),
-    Expired(Result<Vec<Record>, store::Error>),
-    GivenUp(Vec<JobId>, Result<Vec<Cancelled>, store::Error>),
-    Fetched(JobId, Result<Option<Box<Record>>, store::Error>),
-    Used(Result<Vec<Usage>, store::Error>),
-    Forgotten(Result<usize, store::Error>),
-    Left(Result<bool, store::Error>),
-    /// Something that nobody waits for.
-    Written(Result<(), store::Error>),
-    Lead(String, Result<Option<store::Lead>, store::Error>),
-    Kept(String, Result<bool, store::Error>),
-    TakenIn(String, String, Result<Result<Submitted, Refusal>, store::Error>),
-    Looked(String, Box<Result<crate::detect::Looked, store::Error>>),
-    Counted(String, Result<::detect::Ends, store::Error>),
-    LeadSchedules(Result<Option<store::Lead>, store::Error>),
-    Recurred(Box<Result<crate::recur::Recurred, store::Error>>),
-    /// An attempt that may be stale.
-    Checked(JobId, Result<Option<Box<Record>>, store::Error>),
-    RenewedAll(Result<(), store::Error>),
-    Window(Reach, Result<Seen, store::Error>),
-    Met(Result<Meeting, store::Error>),
-    CalledOff(Result<Vec<JobId>, store::Error>),
-    Settings(Result<Vec<Setting>, store::Error>),
-}
 
 /// The world, and what surrounds it.
 pub(crate) struct Scheduler {
@@ -265,6 +200,7 @@ impl Scheduler {
         self.flush_submissions();
         if !self.is_paused() {
             self.paused_until = None;
+            self.meet_if_seated();
             self.look_if_wanted();
             let is_time = self.world.wake_at().is_some_and(|at| at <= now);
             if (self.is_dirty || is_time) && self.may_claim() {
@@ -331,7 +267,9 @@ impl Scheduler {
             Answer::Met(answer) => self.met(answer),
             Answer::CalledOff(answer) => self.calls_off(answer),
             Answer::Settings(answer) => self.read_settings(answer),
-            Answer::Lead(lane, answer) => self.lead(lane, answer),
+            Answer::Lead(lane, answer) => self.lead(&lane, answer),
+            Answer::LetGo(lane, answer) => self.let_gone(&lane, answer),
+            Answer::Lanes(answer) => self.lanes_seen(answer),
             Answer::Kept(lane, answer) => self.kept(&lane, answer),
             Answer::TakenIn(lane, run, answer) => self.taken_in(&lane, &run, answer),
             Answer::Looked(lane, answer) => self.looked(&lane, *answer),

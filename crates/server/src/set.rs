@@ -39,6 +39,7 @@ impl Scheduler {
             Understood::Schedule(name, schedule) => {
                 self.set_schedule(name, schedule.map(|one| *one));
             }
+            Understood::Asked(name, asked) => self.set_asked(name, asked),
         }
         self.refresh_workers();
     }

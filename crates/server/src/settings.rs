@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use store::{Repeat, Setting, SettingKind};
 
-use crate::detect::{Published, TypeWords};
+use crate::detect::{Asked, Published, TypeWords};
 use crate::recur::Schedule;
 
 /// What a type says for jobs that do not say it themselves.
@@ -43,6 +43,8 @@ pub(crate) enum Understood {
     Published(Published),
     /// A recurring job; `None` if there is none any more.
     Schedule(String, Option<Box<Schedule>>),
+    /// What somebody asked for; `None` if it is done.
+    Asked(String, Option<Asked>),
 }
 
 /// What an operator keeps from taking work.
@@ -83,6 +85,10 @@ pub(crate) fn understand(setting: &Setting) -> Result<Understood, Invalid> {
         SettingKind::Schedule => {
             let schedule = document.map(Schedule::read).transpose()?.map(Box::new);
             Ok(Understood::Schedule(name.to_owned(), schedule))
+        }
+        SettingKind::Asked => {
+            let asked = document.map(Asked::read).transpose()?;
+            Ok(Understood::Asked(name.to_owned(), asked))
         }
         SettingKind::Token => {
             Err(Invalid::new("kind", "is `token`, which the world knows nothing of"))

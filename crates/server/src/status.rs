@@ -28,10 +28,6 @@ pub(crate) enum Question {
     Status(oneshot::Sender<Box<v1::StatusResponse>>),
     /// What is known of a type, and who can look for it.
     Kind(String, oneshot::Sender<Option<Box<KindNow>>>),
-    /// Look for work of a type now: whether a run is under way, or why there is none.
-    Detect(String, oneshot::Sender<Result<bool, String>>),
-    /// Call off the run of a type; what it was called.
-    CancelRun(String, oneshot::Sender<Option<String>>),
     /// Ask a worker about a type; which.
     Describe(String, oneshot::Sender<Option<String>>),
     Published(oneshot::Sender<Published>),
@@ -50,6 +46,10 @@ pub(crate) enum Question {
 pub(crate) struct KindNow {
     pub(crate) known: Known,
     pub(crate) detectors: Vec<String>,
+    /// Another scheduler has a worker that could look for it now.
+    pub(crate) is_elsewhere: bool,
+    /// The seals of the settings that all schedulers go by; `None` if there is but one.
+    pub(crate) seals: Option<Vec<String>>,
 }
 
 /// Whether a worker that takes no more work is to go.
@@ -79,8 +79,6 @@ impl Scheduler {
             Question::Measures(answer) => drop(answer.send(Box::new(self.measures()))),
             Question::Status(answer) => drop(answer.send(Box::new(self.status()))),
             Question::Kind(kind, answer) => drop(answer.send(self.kind_now(&kind))),
-            Question::Detect(kind, answer) => drop(answer.send(self.detect_now(&kind))),
-            Question::CancelRun(kind, answer) => drop(answer.send(self.cancel_run(&kind))),
             Question::Describe(kind, answer) => drop(answer.send(self.describe_again(&kind))),
             Question::Published(answer) => drop(answer.send(self.detection.published.clone())),
             Question::Drain { worker, how, answer } => {
@@ -92,7 +90,8 @@ impl Scheduler {
     fn kind_now(&self, kind: &str) -> Option<Box<KindNow>> {
         let known = self.detection.types.get(kind)?.clone();
         let detectors = self.detectors(kind).into_iter().map(|one| one.worker).collect();
-        Some(Box::new(KindNow { known, detectors }))
+        let (is_elsewhere, seals) = (self.is_elsewhere(kind), self.seals());
+        Some(Box::new(KindNow { known, detectors, is_elsewhere, seals }))
     }
 
     /// The world as it would be decided on now.

@@ -53,13 +53,15 @@ pub enum SettingKind {
     Context,
     /// A recurring job.
     Schedule,
+    /// Something that an operator asked for and that is not done yet.
+    Asked,
     /// A token; its name is a digest of it.
     Token,
 }
 
 impl SettingKind {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Policy,
         Self::Budget,
         Self::Tenant,
@@ -70,6 +72,7 @@ impl SettingKind {
         Self::Descriptor,
         Self::Context,
         Self::Schedule,
+        Self::Asked,
         Self::Token,
     ];
 
@@ -86,6 +89,7 @@ impl SettingKind {
             Self::Descriptor => "descriptor",
             Self::Context => "context",
             Self::Schedule => "schedule",
+            Self::Asked => "asked",
             Self::Token => "token",
         }
     }

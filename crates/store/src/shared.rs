@@ -9,8 +9,9 @@ use crate::Reply;
 /// *window*: the first jobs of each queue.
 pub trait Shared: Send + Sync {
     /// This scheduler is here, and says so much of what it has under way. Answers what each of
-    /// those said last that are here, itself among them, by id.
-    fn meet(&self, said: String) -> Reply<'_, Meeting>;
+    /// those said last that are here, itself among them, by id. If it is news, the others hear of
+    /// it at once.
+    fn meet(&self, said: String, is_news: bool) -> Reply<'_, Meeting>;
 
     /// The first jobs of each queue that are this scheduler's to claim, and some that are not.
     fn window(&self, ask: Window) -> Reply<'_, Seen>;
@@ -76,7 +77,9 @@ pub struct Seen {
     pub overdue: Vec<Record>,
     /// Others', for whoever has nothing else to do.
     pub spare: Vec<Record>,
-    /// Whether there may be more in some queue.
+    /// Whether nothing else waits in these queues behind where the look began.
+    pub is_whole: bool,
+    /// Whether there may be more in some queue than was ever seen.
     pub is_more: bool,
     /// When the next job that waits for a moment will stand in a queue.
     pub next_due: Option<Timestamp>,
@@ -91,4 +94,6 @@ pub enum News {
     CalledOff(JobId),
     /// Somebody changed settings.
     Settings,
+    /// A scheduler says something else of itself.
+    Peers,
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use model::maxima::TEXT_BYTES_MAX;
+use model::maxima::{NAME_BYTES_MAX, TEXT_BYTES_MAX};
 use model::{JobId, Spec};
 use proto::v1;
 use tokio::sync::Notify;
@@ -118,12 +118,18 @@ impl Attempt {
     /// Says how far it is: from 0 to 1, and in words. At most one a second is sent, and always the
     /// last.
     pub fn progress(&self, fraction: f64, note: &str) {
+        self.stage(fraction, note, "");
+    }
+
+    /// Says how far it is, and which of its steps it is at, by name: `copying`, `verifying`.
+    pub fn stage(&self, fraction: f64, note: &str, stage: &str) {
         if !self.ticket.says_something() {
             return;
         }
         let fraction = if fraction.is_nan() { 0.0 } else { fraction.clamp(0.0, 1.0) };
         let note = cut(&note.replace(char::is_control, " "), TEXT_BYTES_MAX).to_owned();
-        let progress = v1::Progress { fraction, note };
+        let stage = cut(&stage.replace(char::is_control, " "), NAME_BYTES_MAX).to_owned();
+        let progress = v1::Progress { fraction, note, stage };
         *lock(&self.ticket.progress) = Some(progress.clone());
         self.ticket.outbox.progress(self.ticket.key, progress);
     }

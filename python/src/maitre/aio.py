@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import datetime, timezone
 from types import TracebackType
 from typing import Any, TypeVar
@@ -14,14 +13,13 @@ import grpc
 from typing_extensions import Self, Unpack
 
 from maitre import ask, jobs
-from maitre.door import Door, Waits
-from maitre.errors import Unavailable, from_rpc
+from maitre.door import Door
+from maitre.errors import from_rpc
 from maitre.jobs import Change, Changed, Explanation, Job, LogPiece, State, Submitted
 from maitre.spec import JobLike, Options, Payload, Spec, number
-from maitre.v1 import detection_pb2, detection_pb2_grpc, jobs_pb2, jobs_pb2_grpc
+from maitre.v1 import jobs_pb2
 
-Request = TypeVar("Request")
-Response = TypeVar("Response")
+Value = TypeVar("Value")
 
 
 class AsyncClient:
@@ -43,8 +41,7 @@ class AsyncClient:
         self._door = Door.at(address, token, ca)
         self._patience = patience
         self._channel = self._door.async_channel()
-        self._jobs = jobs_pb2_grpc.JobsStub(self._channel)
-        self._detection = detection_pb2_grpc.DetectionStub(self._channel)
+        self._methods = ask.Methods(self._channel)
 
     async def submit(
         self,
@@ -62,19 +59,17 @@ class AsyncClient:
         self, specs: Iterable[Spec], *, idempotency_key: str | None = None
     ) -> list[Submitted]:
         """Takes in jobs: all of them, or none."""
-        request = ask.submission(specs, idempotency_key)
-        return ask.submitted(await self._call(self._jobs.Submit, request))
+        return await self._ask(ask.submit(specs, idempotency_key))
 
     async def submit_array(
         self, spec: Spec, n_jobs: int, *, idempotency_key: str | None = None
     ) -> list[Submitted]:
         """Takes in one job so many times, as a group."""
-        request = ask.submission([spec], idempotency_key, n_jobs)
-        return ask.submitted(await self._call(self._jobs.Submit, request))
+        return await self._ask(ask.submit([spec], idempotency_key, n_jobs))
 
     async def get(self, job: JobLike) -> Job:
         """The job as it is now, with the attempts that ended."""
-        return ask.got(await self._call(self._jobs.Get, jobs_pb2.GetRequest(id=number(job))))
+        return await self._ask(ask.get(job))
 
     async def jobs(
         self,
@@ -90,14 +85,13 @@ class AsyncClient:
         filter = ask.job_filter(
             tenant=tenant, type=type, states=states, labels=labels, group=group, worker=worker
         )
-        request = jobs_pb2.ListRequest(filter=filter)
-        while True:
-            answer = await self._call(self._jobs.List, request)
-            for one in answer.jobs:
-                yield jobs.job(one)
-            request.before = answer.next_before
-            if request.before == 0:
-                return
+        found, before = await self._ask(ask.page(filter, 0))
+        for one in found:
+            yield one
+        while before:
+            found, before = await self._ask(ask.page(filter, before))
+            for one in found:
+                yield one
 
     async def wait(self, job: JobLike, timeout: float | None = None) -> Job:
         """Waits until the job is over, however it ended; raises `TimedOut` after `timeout` s."""
@@ -105,18 +99,11 @@ class AsyncClient:
 
     async def wait_all(self, some: Iterable[JobLike], timeout: float | None = None) -> list[Job]:
         """Waits until all of these are over."""
-        ids = ask.numbers(some)
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while True:
-            left = ask.WAIT_MAX if deadline is None else deadline - time.monotonic()
-            ms = max(1, round(min(left, ask.WAIT_MAX) * 1000))
-            request = jobs_pb2.WaitRequest(ids=ids, timeout_ms=ms)
-            answer = await self._call(self._jobs.Wait, request)
-            if answer.all_final:
-                # A thousand results do not fit into one answer: they are asked for one by one.
-                return [await self.get(id) for id in ids]
-            if deadline is not None and time.monotonic() >= deadline:
-                raise ask.still_running(ids, timeout)
+        waiting = ask.Waiting(some, timeout)
+        while not await self._ask(waiting.call()):
+            waiting.goes_on()
+        # A thousand results do not fit into one answer: they are asked for one by one.
+        return [await self.get(id) for id in waiting.ids]
 
     async def result(self, job: JobLike, timeout: float | None = None) -> Any:  # noqa: ANN401
         """Waits for the job and returns its result, read as JSON; raises if it did not succeed."""
@@ -128,90 +115,62 @@ class AsyncClient:
         Survives a scheduler that restarts. A change that nobody could see is skipped, the last
         one of a job never.
         """
-        open_ids = set(ask.numbers(some))
-        waits, quiet_since = Waits(), time.monotonic()
-        while open_ids:
+        watching, trying = ask.Watching(some), ask.Trying(self._patience)
+        while watching.ids:
             try:
-                async for change in self._watched(sorted(open_ids)):
-                    waits.reset()
-                    quiet_since = time.monotonic()
+                async for change in self._watched(watching.ids):
+                    trying.went_well()
+                    goes_on = watching.saw(change)
                     yield change
-                    if change.state.is_final:
-                        open_ids.discard(change.id)
-                        if not open_ids:
-                            return
+                    if not goes_on:
+                        return
             except grpc.RpcError as error:
-                problem = from_rpc(error)
-                is_over = time.monotonic() - quiet_since > self._patience
-                if not isinstance(problem, Unavailable) or is_over:
-                    raise problem from None
-                await asyncio.sleep(waits.next())
+                await asyncio.sleep(trying.failed(error))
 
     async def watch_all(
         self,
         *,
         tenant: str = "",
         type: str = "",
-        labels: Mapping[str, str] | None = None,
-        group: str = "",
+        states: Iterable[State] = (),
+        worker: str = "",
     ) -> AsyncIterator[Change]:
         """Every change of all jobs that pass the filter, from now on, for as long as one looks."""
-        filter = ask.job_filter(tenant=tenant, type=type, labels=labels, group=group)
-        call = self._jobs.Watch(jobs_pb2.WatchRequest(filter=filter), metadata=self._door.metadata)
-        try:
-            async for answer in call:
-                for one in answer.changes:
-                    yield jobs.change(one)
-        except grpc.RpcError as error:
-            raise from_rpc(error) from None
-        finally:
-            call.cancel()
+        filter = ask.job_filter(tenant=tenant, type=type, states=states, worker=worker)
+        async for answer in self._stream("Watch", jobs_pb2.WatchRequest(filter=filter)):
+            for one in answer.changes:
+                yield jobs.change(one)
 
     async def explain(self, job: JobLike) -> Explanation:
         """Why the job waits, or why it runs where it runs."""
-        request = jobs_pb2.ExplainRequest(id=number(job))
-        return jobs.explanation(await self._call(self._jobs.Explain, request))
+        return await self._ask(ask.explain(job))
 
     async def cancel(self, *some: JobLike) -> list[Changed]:
         """Calls jobs off; what runs is stopped."""
-        request = jobs_pb2.CancelRequest(ids=ask.numbers(some))
-        answer = await self._call(self._jobs.Cancel, request)
-        return [jobs.changed(one) for one in answer.changes]
+        return await self._ask(ask.cancel(some))
 
     async def retry(self, *some: JobLike) -> list[Changed]:
         """Takes up again jobs that failed or were cancelled."""
-        request = jobs_pb2.RetryRequest(ids=ask.numbers(some))
-        answer = await self._call(self._jobs.Retry, request)
-        return [jobs.changed(one) for one in answer.changes]
+        return await self._ask(ask.retry(some))
 
     async def logs(self, job: JobLike, *, follow: bool = False) -> AsyncIterator[LogPiece]:
         """Output of all attempts in order; with `follow`, more of it until the job is over."""
         request = jobs_pb2.LogsRequest(id=number(job), follow=follow)
-        call = self._jobs.Logs(request, metadata=self._door.metadata)
-        try:
-            async for answer in call:
-                for one in answer.pieces:
-                    yield jobs.piece(one)
-        except grpc.RpcError as error:
-            raise from_rpc(error) from None
-        finally:
-            call.cancel()
+        async for answer in self._stream("Logs", request):
+            for one in answer.pieces:
+                yield jobs.piece(one)
 
     async def detect(self, type: str) -> bool:
         """Looks for work of a type as soon as its lane is free; `True` if a run of it is on."""
-        request = detection_pb2.DetectRequest(type=type)
-        return (await self._call(self._detection.Detect, request)).is_running
+        return await self._ask(ask.detect(type))
 
     async def runs(self, type: str) -> list[ask.Run]:
         """The last looks for work of a type, newest first."""
-        request = detection_pb2.RunsRequest(type=type)
-        answer = await self._call(self._detection.Runs, request)
-        return [ask.run(one) for one in answer.runs]
+        return await self._ask(ask.runs(type))
 
     async def set_type(self, type: str, values: Mapping[str, str]) -> None:
         """Changes what holds for a type: a policy's field, `admin.FIELD` or `worker.FIELD`."""
-        request = detection_pb2.SetTypeRequest(type=type, values=values)
-        await self._call(self._detection.SetType, request)
+        await self._ask(ask.set_type(type, values))
 
     async def close(self) -> None:
         """Hangs up."""
@@ -229,7 +188,8 @@ class AsyncClient:
         await self.close()
 
     async def _watched(self, ids: list[int]) -> AsyncIterator[Change]:
-        call = self._jobs.Watch(jobs_pb2.WatchRequest(ids=ids), metadata=self._door.metadata)
+        request = jobs_pb2.WatchRequest(ids=ids)
+        call = self._methods["Watch"](request, metadata=self._door.metadata)
         try:
             # It looks from when it answers at all; what was before that is asked for.
             await call.initial_metadata()
@@ -248,15 +208,22 @@ class AsyncClient:
         for id in ids:
             yield jobs.as_change(await self.get(id), datetime.now(timezone.utc))
 
-    async def _call(self, rpc: Callable[..., Awaitable[Response]], request: Request) -> Response:
+    async def _stream(self, method: str, request: object) -> AsyncIterator[Any]:
+        """Answers as they come; they are not asked for again."""
+        call = self._methods[method](request, metadata=self._door.metadata)
+        try:
+            async for answer in call:
+                yield answer
+        except grpc.RpcError as error:
+            raise from_rpc(error) from None
+        finally:
+            call.cancel()
+
+    async def _ask(self, call: ask.Call[Value]) -> Value:
         """Asks, again and again for as long as our patience lasts."""
-        waits, deadline = Waits(), time.monotonic() + self._patience
+        method, trying = self._methods[call.method], ask.Trying(self._patience)
         while True:
             try:
-                return await rpc(request, metadata=self._door.metadata)
+                return call.read(await method(call.request, metadata=self._door.metadata))
             except grpc.RpcError as error:
-                problem, wait = from_rpc(error), waits.next()
-                is_over = time.monotonic() + wait > deadline
-                if not isinstance(problem, Unavailable) or is_over:
-                    raise problem from None
-                await asyncio.sleep(wait)
+                await asyncio.sleep(trying.failed(error))

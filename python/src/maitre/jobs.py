@@ -56,10 +56,11 @@ class Ending(str, Enum):
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a job is: from 0 to 1, and in words."""
+    """How far a job is: from 0 to 1, in words, and which of its steps it is at."""
 
     fraction: float
     note: str = ""
+    stage: str = ""
 
 
 @dataclass(frozen=True)
@@ -235,6 +236,16 @@ def job(answer: wire.Job, attempts: tuple[Attempted, ...] = ()) -> Job:
     )
 
 
+def whole(answer: jobs_pb2.GetResponse) -> Job:
+    """A job of the wire, with its attempts."""
+    return job(answer.job, tuple(attempted(one) for one in answer.attempts))
+
+
+def submitted(answer: jobs_pb2.Submitted) -> Submitted:
+    """A job that was taken in, from the wire."""
+    return Submitted(answer.id, answer.is_new, state(answer.state))
+
+
 def attempted(answer: jobs_pb2.Attempt) -> Attempted:
     """An attempt of the wire."""
     return Attempted(
@@ -296,4 +307,5 @@ def piece(answer: jobs_pb2.LogPiece) -> LogPiece:
 def _progress(answer: wire.Job | jobs_pb2.JobChange) -> Progress | None:
     if not answer.HasField("progress"):
         return None
-    return Progress(answer.progress.fraction, answer.progress.note)
+    said = answer.progress
+    return Progress(said.fraction, said.note, said.stage)

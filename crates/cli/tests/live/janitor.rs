@@ -17,7 +17,7 @@ fn janitor() -> Command {
 }
 
 /// A folder with files that differ, each so many bytes.
-fn folder(site: &Site, n_files: u8, n_bytes: usize) -> PathBuf {
+pub(crate) fn folder(site: &Site, n_files: u8, n_bytes: usize) -> PathBuf {
     let folder = site.dir.path().join("tree");
     std::fs::create_dir_all(folder.join("deep/er")).expect("there is room");
     for n in 0..n_files {
@@ -31,17 +31,24 @@ fn folder(site: &Site, n_files: u8, n_bytes: usize) -> PathBuf {
 
 fn start(site: &mut Site, folder: &Path) -> Vec<usize> {
     let journal = site.path("journal");
-    let start = |n: u8| {
-        let mut command = janitor();
-        command.args(["--name", &format!("janitor-{n}"), "--journal", &journal]);
-        command.arg("--folder").arg(folder);
-        site.adopt(command)
-    };
-    (1..=3).map(start).collect()
+    (1..=3).map(|n| start_one(site, &format!("janitor-{n}"), (folder, &journal), &[])).collect()
+}
+
+/// Starts a janitor; its place in the order of the site's workers.
+pub(crate) fn start_one(
+    site: &mut Site,
+    name: &str,
+    (folder, journal): (&Path, &str),
+    arguments: &[&str],
+) -> usize {
+    let mut command = janitor();
+    command.args(["--name", name, "--journal", journal]).arg("--folder").arg(folder);
+    command.args(arguments);
+    site.adopt(command)
 }
 
 /// How often each thing was done, whoever did it.
-fn journal(site: &Site) -> BTreeMap<String, usize> {
+pub(crate) fn journal(site: &Site) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for line in site.lines("journal") {
         let (_, what) = line.split_once(' ').expect("a name and a deed");
@@ -50,14 +57,14 @@ fn journal(site: &Site) -> BTreeMap<String, usize> {
     counts
 }
 
-fn n_compressed(folder: &Path) -> usize {
+pub(crate) fn n_compressed(folder: &Path) -> usize {
     let places = ["deep/er", "."].map(|place| std::fs::read_dir(folder.join(place)));
     let entries = places.into_iter().flatten().flatten().flatten();
     let names = entries.map(|entry| entry.path());
     names.filter(|path| path.extension().is_some_and(|end| end == "gz")).count()
 }
 
-fn history(site: &Site, kind: &str, n: usize) -> Vec<Value> {
+pub(crate) fn history(site: &Site, kind: &str, n: usize) -> Vec<Value> {
     site.until(&format!("{n} runs of {kind}"), || {
         let runs = site.json(&["types", "history", kind]);
         let runs = runs.as_array().expect("it is a list").clone();
@@ -115,17 +122,21 @@ fn a_scheduler_that_is_killed_in_the_middle_of_a_group_goes_on_with_it() {
     assert_eq!(n_compressed(&folder), 9);
     let journal = journal(&site);
     assert_eq!(journal["looks compress"], 1, "nobody looked again: {journal:?}");
-    // At least once, and never more often than attempts are on record.
+    assert_done_once(&site, &journal, 9);
+}
+
+/// Each file was seen to: at least once, and never more often than attempts are on record.
+pub(crate) fn assert_done_once(site: &Site, journal: &BTreeMap<String, usize>, n_files: usize) {
     let jobs = site.json(&["jobs", "--type", "compress", "-n", "99"]);
     let n_attempts: usize = jobs["jobs"]
         .as_array()
-        .unwrap()
+        .expect("it is a list")
         .iter()
         .filter_map(|job| usize::try_from(job["attempts"].as_u64()?).ok())
         .sum();
     let done = journal.iter().filter(|(what, _)| what.starts_with("compresses "));
     let n_done: usize = done.clone().map(|(_, n)| n).sum();
-    assert_eq!(done.count(), 9);
+    assert_eq!(done.count(), n_files);
     assert!(n_done <= n_attempts, "{n_done} of {n_attempts}");
 }
 

@@ -14,4 +14,5 @@ mod bulk;
 mod overview;
 mod shared;
 mod janitor;
+mod lanes;
 mod doors;

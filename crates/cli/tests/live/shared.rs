@@ -11,12 +11,12 @@ use serde_json::json;
 
 use crate::site::Site;
 
-fn database() -> Database {
+pub(crate) fn database() -> Database {
     let cluster = Cluster::shared().unwrap_or_else(|error| panic!("{error}"));
     cluster.database().unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn serve(database: &Database) -> Site {
+pub(crate) fn serve(database: &Database) -> Site {
     Site::start(&["serve", "--store", database.url()])
 }
 
@@ -133,13 +133,13 @@ fn a_worker_that_moves_to_another_scheduler_keeps_its_attempts() {
 }
 
 /// A way to one of several schedulers, as a name or a balancer is.
-struct Way {
-    address: String,
+pub(crate) struct Way {
+    pub(crate) address: String,
     target: Arc<Mutex<String>>,
 }
 
 impl Way {
-    fn to(target: &str) -> Self {
+    pub(crate) fn to(target: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let target = Arc::new(Mutex::new(target.to_owned()));
@@ -156,7 +156,7 @@ impl Way {
         Self { address, target }
     }
 
-    fn lead_to(&self, target: &str) {
+    pub(crate) fn lead_to(&self, target: &str) {
         target.clone_into(&mut self.target.lock().unwrap());
     }
 }

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use detect::{Detector, Ends, Lane, Phase, Policy, Run, Status, Step, Sweep, Type, View};
+use detect::{Detector, Ends, Lane, Phase, Policy, Run, Status, Step, Sweep, Turn, Type, View};
 use model::{Millis, Timestamp};
 use proptest::prelude::*;
 
 /// A lane and what surrounds it.
-struct Scene {
-    lane: Lane,
-    types: BTreeMap<String, Type>,
-    now: i64,
+pub(crate) struct Scene {
+    pub(crate) lane: Lane,
+    pub(crate) types: BTreeMap<String, Type>,
+    pub(crate) now: i64,
     is_told: bool,
     n_unfinished: Option<usize>,
     /// Types in the order in which their runs began, and when.
@@ -21,12 +21,12 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(kinds: &[&str], workers: &[&str]) -> Self {
+    pub(crate) fn new(kinds: &[&str], workers: &[&str]) -> Self {
         let detectors = |has_room| {
             let one = |worker: &&str| Detector { worker: (*worker).to_owned(), has_room };
             workers.iter().map(one).collect::<Vec<_>>()
         };
-        let kind = || Type { policy: policy(), detectors: detectors(true) };
+        let kind = || Type { policy: policy(), detectors: detectors(true), is_elsewhere: false };
         Self {
             lane: Lane::default(),
             types: kinds.iter().map(|name| ((*name).to_owned(), kind())).collect(),
@@ -55,7 +55,7 @@ impl Scene {
     }
 
     /// Steps until there is nothing to do; jobs are as many as `n_unfinished` says.
-    fn settle(&mut self, n_jobs: usize) -> Step {
+    pub(crate) fn settle(&mut self, n_jobs: usize) -> Step {
         for _ in 0..100 {
             match self.step() {
                 Step::Keep => self.is_told &= self.is_detecting(),
@@ -70,7 +70,7 @@ impl Scene {
                     self.runs.push(run);
                     (self.is_told, self.n_unfinished) = (false, None);
                 }
-                wait @ Step::Wait(_) => return wait,
+                rest @ (Step::Wait(_) | Step::LetGo(_)) => return rest,
             }
         }
         panic!("it never comes to rest");
@@ -81,7 +81,7 @@ impl Scene {
         group.is_some_and(|group| matches!(group.phase, Phase::Detecting { since_ms: Some(_), .. }))
     }
 
-    fn kind(&self) -> &str {
+    pub(crate) fn kind(&self) -> &str {
         self.lane.group.as_ref().map_or("", |group| &group.kind)
     }
 
@@ -118,7 +118,7 @@ fn types_run_one_after_the_other_by_name() {
     scene.complete();
     scene.complete();
     assert_eq!(scene.kind(), "", "none is due again before its interval is over");
-    assert_eq!(scene.settle(0), Step::Wait(Some(Timestamp(1_010_000))));
+    assert_eq!(scene.settle(0), Step::LetGo(Turn::Wait(Some(Timestamp(1_010_000)))));
     let runs: Vec<&str> = scene.runs.iter().map(|run| run.run.as_str()).collect();
     assert_eq!(runs, ["lane/1", "lane/2", "lane/3"]);
     assert!(scene.runs.iter().all(|run| run.status == Status::Succeeded));
@@ -146,7 +146,7 @@ fn a_changed_interval_counts_at_once() {
     scene.settle(0);
     scene.complete();
     scene.types.get_mut("a").unwrap().policy.interval = Millis(50);
-    assert_eq!(scene.settle(0), Step::Wait(Some(Timestamp(1_000_050))));
+    assert_eq!(scene.settle(0), Step::LetGo(Turn::Wait(Some(Timestamp(1_000_050)))));
     scene.now += 50;
     scene.settle(0);
     assert_eq!(scene.kind(), "a");
@@ -154,7 +154,7 @@ fn a_changed_interval_counts_at_once() {
     scene.types.get_mut("a").unwrap().policy.is_enabled = false;
     scene.complete();
     scene.now += 5_000;
-    assert_eq!(scene.settle(0), Step::Wait(None));
+    assert_eq!(scene.settle(0), Step::LetGo(Turn::Wait(None)));
 }
 
 #[test]

@@ -129,6 +129,7 @@ impl Scheduler {
             led.lane.count(sieve);
         }
         led.is_unkept = true;
+        self.detection.is_dirty = true;
         self.end_detection(name);
     }
 

@@ -29,6 +29,8 @@ pub(crate) struct Known {
     pub(crate) descriptor: Option<Descriptor>,
     /// What comes of the two.
     pub(crate) now: Resolved,
+    /// What workers were told of it last.
+    told: Option<v1::Configured>,
 }
 
 /// What holds for a type.
@@ -103,27 +105,37 @@ impl Scheduler {
             worker_max: Some(policy.worker_max),
             ..base
         };
+        self.note_type(&job_type);
         self.world.apply(Event::Type(job_type));
+        self.detection.is_dirty = true;
+        self.tell_configured(name);
+    }
+
+    /// Workers hear what holds for a type, if they have not heard it yet.
+    fn tell_configured(&mut self, name: &str) {
+        let Some(configured) = self.configured(name) else { return };
+        let Some(known) = self.detection.types.get_mut(name) else { return };
+        if known.told.as_ref() == Some(&configured) {
+            return;
+        }
+        known.told = Some(configured.clone());
         let kind = Name::new(name);
         let seats = self.fleet.seats.values();
         let streams: Vec<_> =
             seats.filter(|seat| seat.names(&kind)).filter_map(|seat| seat.stream).collect();
         for stream in streams {
-            if let Some(message) = self.configured(name) {
-                self.send(stream, message);
-            }
+            self.send(stream, Message::Configured(configured.clone()));
         }
-        self.detection.is_dirty = true;
     }
 
-    fn configured(&self, name: &str) -> Option<Message> {
+    fn configured(&self, name: &str) -> Option<v1::Configured> {
         let known = self.detection.types.get(name)?;
         known.descriptor.as_ref()?;
-        Some(Message::Configured(v1::Configured {
+        Some(v1::Configured {
             r#type: name.to_owned(),
             admin: Value::Object(known.now.admin.clone()).to_string(),
             worker: Value::Object(known.now.worker.clone()).to_string(),
-        }))
+        })
     }
 
     /// A worker came: it is told what holds, and asked what nobody knows yet.
@@ -136,8 +148,8 @@ impl Scheduler {
             self.send(stream, Message::Context(context(&self.detection.published)));
         }
         for kind in &kinds {
-            if let Some(message) = self.configured(&kind.to_string()) {
-                self.send(stream, message);
+            if let Some(configured) = self.configured(&kind.to_string()) {
+                self.send(stream, Message::Configured(configured));
             }
         }
         for kind in can_detect {
@@ -194,9 +206,9 @@ impl Scheduler {
         if published.version < self.detection.published.version {
             return;
         }
-        let is_news = published.version > self.detection.published.version;
-        self.detection.published = published;
-        if !is_news {
+        let before = std::mem::replace(&mut self.detection.published, published);
+        let now = &self.detection.published;
+        if (before.version, &before.json) == (now.version, &now.json) {
             return;
         }
         let streams: Vec<_> = self.fleet.seats.values().filter_map(|seat| seat.stream).collect();

@@ -6,6 +6,7 @@
 //! a worker or a job hears of it.
 
 mod configure;
+mod asked;
 mod lead;
 mod ask;
 mod propose;
@@ -15,12 +16,14 @@ mod note;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
-use ::detect::{Detector, Lane, Phase, Sieve, Step, Type, View};
+use ::detect::{Detector, Lane, Phase, Sieve, Step, Turn, Type, View};
 use model::{Millis, Name, Record, Timestamp, WorkerId};
 
+use crate::fleet::Seat;
 use crate::scheduler::Scheduler;
 use crate::timers::Timer;
 
+pub(crate) use asked::{Asked, What};
 pub(crate) use configure::{Known, Published, TypeWords, check_context};
 pub(crate) use lead::PREFIX as LANE_PREFIX;
 pub(crate) use note::{Activity, KINDS, TOPIC as ACTIVITY_TOPIC, run_topic};
@@ -37,12 +40,26 @@ pub(crate) struct Detection {
     pub(crate) types: BTreeMap<String, Known>,
     pub(crate) lanes: BTreeMap<String, Led>,
     pub(crate) published: Published,
+    /// What operators asked for and is not done yet.
+    asked: BTreeMap<String, Asked>,
     /// Something happened since the lanes were last looked at.
     pub(crate) is_dirty: bool,
-    /// Lanes whose lead is being asked for.
-    asking: BTreeSet<String>,
+    /// Lanes that others lead, or that nobody does, as they were when they were last seen.
+    others: BTreeMap<String, Other>,
+    /// Lanes whose lead is not asked for before this moment: somebody has it, or it is on its way.
+    not_before: BTreeMap<String, Timestamp>,
+    /// Lanes that are being let go of.
+    letting_go: BTreeSet<String>,
     /// Types that a worker was asked about.
     describing: BTreeMap<String, WorkerId>,
+}
+
+/// A lane that this scheduler does not lead.
+#[derive(Debug)]
+struct Other {
+    lane: Lane,
+    /// Until when it is another's.
+    until: Timestamp,
 }
 
 /// A lane that this scheduler leads.
@@ -64,6 +81,8 @@ pub(crate) struct Led {
     ended: Option<Result<(), String>>,
     n_unfinished: Option<usize>,
     looked_at: Timestamp,
+    /// What was asked for and is done once the lane is kept.
+    heeded: BTreeSet<String>,
 }
 
 impl Led {
@@ -104,7 +123,8 @@ impl Scheduler {
         for name in names {
             self.drive(&name, now);
         }
-        self.seek_leads();
+        self.describe_asked();
+        self.seek_leads(now);
     }
 
     fn drive(&mut self, name: &str, now: Timestamp) {
@@ -115,6 +135,10 @@ impl Scheduler {
             if led.is_busy || now >= led.until {
                 return;
             }
+            if led.heeded.is_empty() {
+                self.heed(name);
+            }
+            let Some(led) = self.detection.lanes.get_mut(name) else { return };
             if led.is_unkept {
                 self.keep(name, Vec::new());
                 return;
@@ -134,7 +158,10 @@ impl Scheduler {
                 Step::Tell(worker) => self.tell_to_look(name, &WorkerId::new(&worker)),
                 Step::Look(sweep) => return self.look(name, sweep),
                 Step::Finish => return self.count_ends(name),
-                Step::Wait(at) => return self.wait_for(name, at),
+                // Where nobody else is, nobody else waits for it.
+                Step::LetGo(_) if self.is_shared() => return self.let_go(name),
+                Step::Wait(at) | Step::LetGo(Turn::Wait(at)) => return self.wait_for(name, at),
+                Step::LetGo(Turn::Begin(_) | Turn::Elsewhere) => return,
             }
         }
     }
@@ -153,8 +180,8 @@ impl Scheduler {
         let known = known.filter(|(_, known)| known.descriptor.is_some());
         let own = known.filter(|(_, known)| known.now.policy.lane == lane);
         let kind = |(name, known): (&String, &Known)| {
-            let detectors = self.detectors(name);
-            (name.clone(), Type { policy: known.now.policy.clone(), detectors })
+            let (detectors, is_elsewhere) = (self.detectors(name), self.is_elsewhere(name));
+            (name.clone(), Type { policy: known.now.policy.clone(), detectors, is_elsewhere })
         };
         own.map(kind).collect()
     }
@@ -165,17 +192,29 @@ impl Scheduler {
         let mut detectors = Vec::new();
         for (id, seat) in &self.fleet.seats {
             let n_max = seat.detects.get(&name).copied().unwrap_or(0);
-            let worker = seat.worker(&self.closed);
-            if n_max == 0 || !worker.is_serving() {
-                continue;
+            if n_max > 0 && seat.worker(&self.closed).is_serving() {
+                let has_room = self.could_look(id, seat);
+                detectors.push(Detector { worker: id.to_string(), has_room });
             }
-            let lanes = self.detection.lanes.values();
-            let n_told = lanes.filter(|led| led.told.as_ref() == Some(id)).count();
-            let n_all: u32 = seat.detects.values().fold(0, |sum, n| sum.saturating_add(*n));
-            let has_room = u32::try_from(n_told).is_ok_and(|n_told| n_told < n_all);
-            detectors.push(Detector { worker: id.to_string(), has_room });
         }
         detectors
+    }
+
+    /// Whether a worker could look for something now.
+    fn could_look(&self, worker: &WorkerId, seat: &Seat) -> bool {
+        let lanes = self.detection.lanes.values();
+        let n_told = lanes.filter(|led| led.told.as_ref() == Some(worker)).count();
+        let n_all: u32 = seat.detects.values().fold(0, |sum, n| sum.saturating_add(*n));
+        u32::try_from(n_told).is_ok_and(|n_told| n_told < n_all)
+    }
+
+    /// Types that some worker here could look for now.
+    pub(crate) fn looks_for(&self) -> BTreeSet<String> {
+        let seats = self.fleet.seats.iter().filter(|(_, seat)| !seat.detects.is_empty());
+        let can = seats.filter(|(id, seat)| {
+            seat.worker(&self.closed).is_serving() && self.could_look(id, seat)
+        });
+        can.flat_map(|(_, seat)| seat.detects.keys().map(ToString::to_string)).collect()
     }
 
     /// A job came to its end: if it is one of a group, the group may be done.
@@ -188,50 +227,5 @@ impl Scheduler {
                 self.detection.is_dirty = true;
             }
         }
-    }
-
-    /// Somebody wants a run of this type now: whether one is under way, or why there is none.
-    pub(crate) fn detect_now(&mut self, kind: &str) -> Result<bool, String> {
-        let Some(known) = self.detection.types.get(kind) else {
-            return Err(format!("no worker ever said that it can look for work of type `{kind}`"));
-        };
-        if !known.now.policy.is_enabled {
-            return Err(format!(
-                "type `{kind}` is not enabled; `maitre types set {kind} enabled=true` changes that"
-            ));
-        }
-        if self.detectors(kind).is_empty() {
-            return Err(format!("no worker that is well can look for work of type `{kind}` now"));
-        }
-        let lane = known.now.policy.lane.clone();
-        let Some(led) = self.detection.lanes.get_mut(&lane) else {
-            return Err(format!(
-                "another scheduler leads lane `{lane}`, or none does yet; ask it, or try again"
-            ));
-        };
-        led.lane.ask(kind);
-        led.is_unkept = true;
-        let group = led.lane.group.as_ref();
-        let is_running = group.is_some_and(|group| group.kind == kind);
-        self.detection.is_dirty = true;
-        let what = format!("asked for a run of `{kind}` now");
-        self.write_down(&Activity::by_operator("detection", kind, what));
-        Ok(is_running)
-    }
-
-    /// Calls off the run of a type; its name, if there is one.
-    pub(crate) fn cancel_run(&mut self, kind: &str) -> Option<String> {
-        let mut lanes = self.detection.lanes.values_mut();
-        let led =
-            lanes.find(|led| led.lane.group.as_ref().is_some_and(|group| group.kind == kind))?;
-        let run = led.lane.group.as_ref()?.run.clone();
-        if led.lane.cancel() {
-            led.is_unkept = true;
-            led.n_unfinished = None;
-        }
-        self.detection.is_dirty = true;
-        let what = format!("called off run {run} of `{kind}`");
-        self.write_down(&Activity::by_operator("group", kind, what));
-        Some(run)
     }
 }

@@ -34,11 +34,6 @@ impl Activity {
         Self { kind, who, about, what, why: String::new() }
     }
 
-    /// Something that an operator did.
-    pub(crate) fn by_operator(kind: &'static str, about: &str, what: String) -> Self {
-        Self::new(kind, "operator", about, what)
-    }
-
     pub(crate) fn because(mut self, why: &str) -> Self {
         why.clone_into(&mut self.why);
         self

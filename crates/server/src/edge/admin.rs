@@ -19,6 +19,8 @@ use crate::webhook;
 
 /// Bytes of a snapshot in one answer.
 const PIECE_BYTES: usize = 256 << 10;
+/// Characters of a setting's document that are written down.
+const VIEW_CHARACTERS: usize = 200;
 /// Bytes in a setting's document.
 const DOCUMENT_BYTES_MAX: usize = 64 << 10;
 
@@ -30,6 +32,7 @@ impl Admin for Door {
         &self,
         request: Request<v1::SetRequest>,
     ) -> Result<Response<v1::SetResponse>, Status> {
+        let caller = Caller::of(&request)?;
         let setting = request.into_inner().setting.unwrap_or_default();
         if setting.json.len() > DOCUMENT_BYTES_MAX {
             let problem =
@@ -41,7 +44,10 @@ impl Admin for Door {
             name: setting.name.clone(),
             document: Some(setting.json.clone()),
         };
+        let about = named(&stored);
         self.put_whole(stored).await?;
+        let what = format!("set {about} to {}", view_of(&setting.json));
+        self.write_down(&caller, ("setting", &setting.name), what).await?;
         Ok(Response::new(v1::SetResponse { setting: Some(setting) }))
     }
 
@@ -49,13 +55,16 @@ impl Admin for Door {
         &self,
         request: Request<v1::UnsetRequest>,
     ) -> Result<Response<v1::UnsetResponse>, Status> {
-        let request = request.into_inner();
+        let (caller, request) = (Caller::of(&request)?, request.into_inner());
         let kind = kind(request.kind())?;
         let all = self.store.settings().await.map_err(|error| answer::failed(&error))?;
         let was_set =
             all.iter().any(|setting| setting.kind == kind && setting.name == request.name);
         if was_set {
-            self.put_whole(Setting { kind, name: request.name, document: None }).await?;
+            let setting = Setting { kind, name: request.name.clone(), document: None };
+            let what = format!("unset {}", named(&setting));
+            self.put_whole(setting).await?;
+            self.write_down(&caller, ("setting", &request.name), what).await?;
         }
         Ok(Response::new(v1::UnsetResponse { was_set }))
     }
@@ -108,7 +117,7 @@ impl Admin for Door {
         &self,
         request: Request<v1::DrainWorkerRequest>,
     ) -> Result<Response<v1::DrainWorkerResponse>, Status> {
-        let request = request.into_inner();
+        let (caller, request) = (Caller::of(&request)?, request.into_inner());
         let worker = WorkerId::new(&request.worker);
         let how = match (request.draining, request.shutdown_ms, request.then_exit) {
             (true, Some(grace_ms), _) => Leave::Within { grace_ms },
@@ -120,8 +129,10 @@ impl Admin for Door {
             .await?
             .ok_or_else(|| Status::not_found(format!("there is no worker `{}`", request.worker)))?;
         let document = request.draining.then(|| r#"{"draining":true}"#.to_owned());
-        let setting = Setting { kind: SettingKind::Worker, name: request.worker, document };
-        self.put_whole(setting).await?;
+        let name = request.worker.clone();
+        self.put_whole(Setting { kind: SettingKind::Worker, name, document }).await?;
+        let what = if request.draining { "drains the worker" } else { "lets the worker work" };
+        self.write_down(&caller, ("setting", &request.worker), what.to_owned()).await?;
         Ok(Response::new(v1::DrainWorkerResponse { jobs }))
     }
 
@@ -228,6 +239,17 @@ impl Door {
     }
 }
 
+/// A setting's kind and name, for people.
+fn named(setting: &Setting) -> String {
+    format!("{} {}", setting.kind.name(), setting.name).trim_end().to_owned()
+}
+
+/// The beginning of a document, for people.
+fn view_of(json: &str) -> String {
+    let short: String = json.chars().take(VIEW_CHARACTERS).collect();
+    if short.len() < json.len() { format!("{short}...") } else { short }
+}
+
 fn wanted_on_the_wire(wanted: decide::Wanted) -> v1::Wanted {
     let text = |name: Option<model::Name>| name.map(|name| name.to_string()).unwrap_or_default();
     let needs = wanted.needs.into_iter().map(|(key, values)| {
@@ -279,7 +301,8 @@ const fn wire_kind(kind: SettingKind) -> Option<v1::SettingKind> {
         | SettingKind::Token
         | SettingKind::Descriptor
         | SettingKind::Context
-        | SettingKind::Schedule => None,
+        | SettingKind::Schedule
+        | SettingKind::Asked => None,
     }
 }
 

@@ -1,6 +1,10 @@
 //! Refusals and failures, as statuses that say what to do.
 
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
 use proto::Invalid;
+use serde_json::json;
 use store::{Error, Refusal};
 use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::{Code, Status};
@@ -53,4 +57,31 @@ pub(crate) fn refused(refusal: &Refusal) -> Status {
 
 pub(crate) fn no_such_job(id: u64) -> Status {
     Status::not_found(format!("there is no job {id}"))
+}
+
+/// What went wrong, in the words of HTTP.
+pub(crate) fn by_http(status: &Status) -> Response {
+    let code = match status.code() {
+        Code::InvalidArgument => StatusCode::BAD_REQUEST,
+        Code::Unauthenticated => StatusCode::UNAUTHORIZED,
+        Code::PermissionDenied => StatusCode::FORBIDDEN,
+        Code::NotFound | Code::Unimplemented => StatusCode::NOT_FOUND,
+        Code::AlreadyExists | Code::FailedPrecondition => StatusCode::CONFLICT,
+        Code::ResourceExhausted => StatusCode::TOO_MANY_REQUESTS,
+        Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        Code::Ok
+        | Code::Cancelled
+        | Code::Unknown
+        | Code::DeadlineExceeded
+        | Code::Aborted
+        | Code::OutOfRange
+        | Code::Unavailable
+        | Code::DataLoss => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    let mut response = (code, Json(json!({ "error": status.message() }))).into_response();
+    if code == StatusCode::UNAUTHORIZED {
+        let bearer = HeaderValue::from_static("Bearer");
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, bearer);
+    }
+    response
 }

@@ -5,14 +5,15 @@
 use std::sync::Arc;
 
 use axum::extract::{Request as HttpRequest, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse as _, Response as HttpResponse};
+use axum::response::Response as HttpResponse;
 use model::{Record, TenantId};
 use store::Store;
-use tonic::{Code, Request, Status};
+use tonic::{Request, Status};
 
-use crate::tokens::{Denied, Grant, Scope, Tokens};
+use super::answer;
+use crate::tokens::{Bearer, Denied, Grant, Scope, Tokens};
 
 /// What it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,11 +78,35 @@ pub(crate) const PATHS: &[(&str, Need)] = &[
     ("/readyz", Need::Nothing),
     ("/metrics", Need::All(Scope::Read)),
     ("/v1/demand", Need::All(Scope::Read)),
+    ("/v1/types", Need::All(Scope::Read)),
+    ("/v1/types/{type}", Need::All(Scope::Read)),
+    ("/v1/types/{type}/runs", Need::All(Scope::Read)),
+    ("/v1/activity", Need::All(Scope::Read)),
+    ("/v1/context", Need::All(Scope::Read)),
 ];
 
-fn need(path: &str) -> Need {
-    let known = PATHS.iter().find(|(known, _)| *known == path);
-    known.map_or(Need::All(Scope::Admin), |(_, need)| *need)
+/// What a request needs. Whatever is not a look at HTTP's paths, and is no method of a service,
+/// changes something.
+fn need(method: &Method, path: &str) -> Need {
+    let known = PATHS.iter().find(|(known, _)| is_like(known, path));
+    let is_service = path.starts_with("/maitre.") || path.starts_with("/grpc.");
+    match known {
+        Some((_, need)) if is_service || *method == Method::GET => *need,
+        Some((_, Need::Nothing)) => Need::Nothing,
+        Some(_) | None => Need::All(Scope::Admin),
+    }
+}
+
+/// Whether a path is like a pattern, in which a part in braces is any.
+fn is_like(pattern: &str, path: &str) -> bool {
+    let (mut parts, mut own) = (pattern.split('/'), path.split('/'));
+    loop {
+        match (parts.next(), own.next()) {
+            (None, None) => return true,
+            (Some(part), Some(own)) if part == own || part.starts_with('{') => {}
+            _ => return false,
+        }
+    }
 }
 
 /// What is needed to know who knocks.
@@ -97,7 +122,7 @@ pub(crate) async fn guard(
     mut request: HttpRequest,
     next: Next,
 ) -> HttpResponse {
-    match guard.admit(request.uri().path(), request.headers()) {
+    match guard.admit(request.method(), request.uri().path(), request.headers()) {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
             next.run(request).await
@@ -107,13 +132,13 @@ pub(crate) async fn guard(
 }
 
 impl Guard {
-    fn admit(&self, path: &str, headers: &HeaderMap) -> Result<Caller, Status> {
-        let need = need(path);
+    fn admit(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<Caller, Status> {
+        let need = need(method, path);
         if need == Need::Nothing {
-            return Ok(Caller(Arc::new(Grant { tenant: None, scopes: Vec::new() })));
+            return Ok(Caller::nobody());
         }
-        let grant = self.tokens.grant(bearer(headers), self.store.now());
-        let grant = grant.map_err(|denied| {
+        let bearer = self.tokens.bearer(bearer(headers), self.store.now());
+        let bearer = bearer.map_err(|denied| {
             Status::unauthenticated(match denied {
                 Denied::Missing => {
                     "a token is needed; hint: set MAITRE_TOKEN or use --token-file; \
@@ -126,21 +151,21 @@ impl Guard {
             })
         })?;
         let (scope, is_for_all) = match need {
-            Need::Nothing | Need::Any => return Ok(Caller(grant)),
+            Need::Nothing | Need::Any => return Ok(Caller(bearer)),
             Need::Own(scope) => (scope, false),
             Need::All(scope) => (scope, true),
         };
-        if !grant.allows(scope) {
+        if !bearer.grant.allows(scope) {
             return Err(Status::permission_denied(format!(
                 "the token does not have the scope `{}`, which this needs",
                 scope.name()
             )));
         }
-        match &grant.tenant {
+        match &bearer.grant.tenant {
             Some(tenant) if is_for_all => Err(Status::permission_denied(format!(
                 "the token is for tenant `{tenant}` alone, and this is about all of them"
             ))),
-            Some(_) | None => Ok(Caller(grant)),
+            Some(_) | None => Ok(Caller(bearer)),
         }
     }
 }
@@ -157,25 +182,12 @@ pub(crate) fn turned_away(request: &HttpRequest, status: &Status) -> HttpRespons
     if kind.is_some_and(|kind| kind.starts_with(b"application/grpc")) {
         return status.clone().into_http();
     }
-    let codes = [
-        (Code::Unauthenticated, StatusCode::UNAUTHORIZED),
-        (Code::PermissionDenied, StatusCode::FORBIDDEN),
-        (Code::Unimplemented, StatusCode::NOT_FOUND),
-    ];
-    let code = codes.into_iter().find(|(code, _)| *code == status.code());
-    let code = code.map_or(StatusCode::SERVICE_UNAVAILABLE, |(_, code)| code);
-    let body = axum::Json(serde_json::json!({ "error": status.message() }));
-    let mut response = (code, body).into_response();
-    if code == StatusCode::UNAUTHORIZED {
-        let bearer = HeaderValue::from_static("Bearer");
-        response.headers_mut().insert(header::WWW_AUTHENTICATE, bearer);
-    }
-    response
+    answer::by_http(status)
 }
 
 /// Whoever was let in, and what they may do.
 #[derive(Clone, Debug)]
-pub(crate) struct Caller(Arc<Grant>);
+pub(crate) struct Caller(Bearer);
 
 impl Caller {
     /// Whoever sent this request.
@@ -184,18 +196,29 @@ impl Caller {
         caller.ok_or_else(|| Status::internal("nobody looked at who asks"))
     }
 
+    /// Somebody of whom nothing is known, and who may do nothing.
+    fn nobody() -> Self {
+        let grant = Arc::new(Grant { tenant: None, scopes: Vec::new() });
+        Self(Bearer { grant, who: Arc::from("") })
+    }
+
     pub(crate) fn grant(&self) -> &Grant {
-        &self.0
+        &self.0.grant
+    }
+
+    /// What they are called where it is written down who did something.
+    pub(crate) fn who(&self) -> &str {
+        &self.0.who
     }
 
     /// The one tenant whose jobs these are about; `None` means everybody's.
     pub(crate) fn tenant(&self) -> Option<&TenantId> {
-        self.0.tenant.as_ref()
+        self.grant().tenant.as_ref()
     }
 
     /// Whether this job exists, as far as the caller is concerned.
     pub(crate) fn sees(&self, record: &Record) -> bool {
-        self.0.reaches(&record.spec.tenant)
+        self.grant().reaches(&record.spec.tenant)
     }
 
     /// The tenant that a request names, or the caller's own if it names none.
@@ -236,6 +259,24 @@ mod tests {
         }
         let ours = PATHS.iter().filter(|(path, _)| path.starts_with("/maitre.")).count();
         assert_eq!(ours, n_methods, "the table has methods that there are not");
-        assert_eq!(need("/maitre.v1.Jobs/New"), Need::All(Scope::Admin));
+        assert_eq!(need(&Method::POST, "/maitre.v1.Jobs/New"), Need::All(Scope::Admin));
+    }
+
+    #[test]
+    fn by_http_whoever_may_read_changes_nothing() {
+        let read = Need::All(Scope::Read);
+        assert_eq!(need(&Method::GET, "/v1/types/vacuum"), read);
+        assert_eq!(need(&Method::GET, "/v1/types/vacuum/runs"), read);
+        for (method, path) in [
+            (Method::PATCH, "/v1/types/vacuum"),
+            (Method::POST, "/v1/types/vacuum/detect"),
+            (Method::PUT, "/v1/context"),
+            (Method::GET, "/v1/types/vacuum/runs/more"),
+            (Method::GET, "/v1"),
+        ] {
+            assert_eq!(need(&method, path), Need::All(Scope::Admin), "{method} {path}");
+        }
+        assert_eq!(need(&Method::POST, "/maitre.v1.Jobs/Get"), Need::Own(Scope::Read));
+        assert_eq!(need(&Method::HEAD, "/healthz"), Need::Nothing);
     }
 }

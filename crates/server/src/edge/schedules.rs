@@ -8,8 +8,8 @@ use proto::{Invalid, v1};
 use store::{Setting, SettingKind};
 use tonic::{Request, Response, Status};
 
+use super::guard::Caller;
 use super::{Door, answer};
-use crate::detect::Activity;
 use crate::recur::{Kept, LEAD, Schedule};
 use crate::submit::submission;
 
@@ -22,6 +22,7 @@ impl Schedules for Door {
         &self,
         request: Request<v1::PutScheduleRequest>,
     ) -> Result<Response<v1::ScheduleResponse>, Status> {
+        let caller = Caller::of(&request)?;
         let wire = request.into_inner().schedule.unwrap_or_default();
         let invalid = |invalid: Invalid| answer::invalid(&invalid.inside("schedule"));
         proto::name("name", &wire.name).map_err(invalid)?;
@@ -36,7 +37,7 @@ impl Schedules for Door {
         }
         self.put_whole(schedule.setting(&wire.name)).await?;
         let what = "set the schedule".to_owned();
-        self.write_down(&Activity::by_operator("schedule", &wire.name, what)).await?;
+        self.write_down(&caller, ("schedule", &wire.name), what).await?;
         self.schedule_status(&wire.name).await
     }
 
@@ -44,13 +45,13 @@ impl Schedules for Door {
         &self,
         request: Request<v1::RemoveScheduleRequest>,
     ) -> Result<Response<v1::RemoveScheduleResponse>, Status> {
-        let name = request.into_inner().name;
+        let (caller, name) = (Caller::of(&request)?, request.into_inner().name);
         let was_there = self.schedules().await?.contains_key(&name);
         if was_there {
             let kind = SettingKind::Schedule;
             self.put_whole(Setting { kind, name: name.clone(), document: None }).await?;
             let what = "removed the schedule".to_owned();
-            self.write_down(&Activity::by_operator("schedule", &name, what)).await?;
+            self.write_down(&caller, ("schedule", &name), what).await?;
         }
         Ok(Response::new(v1::RemoveScheduleResponse { was_there }))
     }
@@ -59,6 +60,7 @@ impl Schedules for Door {
         &self,
         request: Request<v1::PauseScheduleRequest>,
     ) -> Result<Response<v1::ScheduleResponse>, Status> {
+        let caller = Caller::of(&request)?;
         let v1::PauseScheduleRequest { name, paused } = request.into_inner();
         let mut schedule = self.schedules().await?.remove(&name).ok_or_else(|| no_such(&name))?;
         if schedule.is_paused != paused {
@@ -67,8 +69,7 @@ impl Schedules for Door {
             schedule.since_ms = self.store.now().0;
             self.put_whole(schedule.setting(&name)).await?;
             let what = if paused { "paused the schedule" } else { "resumed the schedule" };
-            let activity = Activity::by_operator("schedule", &name, what.to_owned());
-            self.write_down(&activity).await?;
+            self.write_down(&caller, ("schedule", &name), what.to_owned()).await?;
         }
         self.schedule_status(&name).await
     }

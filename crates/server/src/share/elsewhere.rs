@@ -3,7 +3,7 @@
 //! Each says it in one document, twice a second; what is under way elsewhere is in this world as
 //! attempts of workers that are not here. What a limit must not exceed is counted in the store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     Ask, Attempt, Ended, Event, Fixed, JobId, Name, TenantId, Timestamp, Worker, WorkerId,
@@ -22,9 +22,13 @@ const KINDS_MAX: usize = 10_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct Said {
-    /// Slots of the workers that are connected to it.
-    slots: u32,
+    /// Workers that are connected to it.
+    workers: usize,
     under_way: Vec<Group>,
+    /// Types that a worker there could look for work of now.
+    looks_for: BTreeSet<String>,
+    /// The seal of the settings that it goes by.
+    settings: String,
 }
 
 impl Said {
@@ -34,14 +38,13 @@ impl Said {
     }
 }
 
-/// The place of this scheduler among those that have workers, for jobs are dealt to these. Who has
-/// none claims nothing.
-pub(super) fn stripe(meeting: &Meeting) -> (usize, usize) {
+/// The place of this scheduler among those that have workers: jobs are dealt to these alone.
+pub(super) fn stripe(meeting: &Meeting) -> Option<(usize, usize)> {
     let places = meeting.all.iter().enumerate();
-    let seated = places.filter(|(_, peer)| Said::by(peer).slots > 0);
+    let seated = places.filter(|(_, peer)| Said::by(peer).workers > 0);
     let seated: Vec<usize> = seated.map(|(place, _)| place).collect();
     let own = seated.iter().position(|place| *place == meeting.place);
-    own.map_or((0, 1), |own| (own, seated.len()))
+    own.map(|own| (own, seated.len()))
 }
 
 /// Jobs of one kind that are under way.
@@ -66,13 +69,27 @@ type Kind = (String, String, String, Option<String>);
 pub(super) struct Elsewhere {
     known: Vec<Group>,
     attempts: Vec<JobId>,
+    /// Types that workers of others could look for work of now.
+    looks_for: BTreeSet<String>,
+    /// The seals of the settings that all go by, this scheduler included.
+    seals: Vec<String>,
     /// When the oldest of what is known was said.
     pub(super) said: Option<Timestamp>,
 }
 
 impl Scheduler {
-    /// What this scheduler has, and has under way.
+    /// What this scheduler says of itself.
     pub(super) fn says(&self) -> String {
+        let said = Said {
+            workers: self.fleet.n_connected(),
+            under_way: self.under_way(),
+            looks_for: self.looks_for(),
+            settings: self.sharing.iter().map(|sharing| sharing.seal.as_str()).collect(),
+        };
+        serde_json::to_string(&said).unwrap_or_default()
+    }
+
+    fn under_way(&self) -> Vec<Group> {
         let mut sums: BTreeMap<Kind, (u32, u32, Fixed)> = BTreeMap::new();
         for live in self.jobs.all_live() {
             let holds = match &live.holds {
@@ -87,7 +104,7 @@ impl Scheduler {
             sum.2 += live.cost;
         }
         let kinds = sums.into_iter().take(KINDS_MAX);
-        let under_way: Vec<Group> = kinds
+        kinds
             .map(|((tenant, kind, pool, holds), (n, slots, cost))| Group {
                 tenant,
                 kind,
@@ -97,18 +114,21 @@ impl Scheduler {
                 slots,
                 cost: cost.in_thousandths(),
             })
-            .collect();
-        let said = Said { slots: self.n_slots(), under_way };
-        serde_json::to_string(&said).unwrap_or_default()
+            .collect()
     }
 
     /// Takes in what others said, if it is not as before.
     pub(super) fn count_elsewhere(&mut self, meeting: &Meeting) {
         let others = meeting.all.iter().enumerate().filter(|(at, _)| *at != meeting.place);
-        let others: Vec<&Peer> = others.map(|(_, peer)| peer).collect();
-        let known: Vec<Group> = others.iter().flat_map(|peer| Said::by(peer).under_way).collect();
+        let said: Vec<Said> = others.clone().map(|(_, peer)| Said::by(peer)).collect();
         let Some(sharing) = &mut self.sharing else { return };
-        sharing.elsewhere.said = others.iter().map(|peer| peer.at).min();
+        let looks_for = said.iter().flat_map(|one| one.looks_for.iter().cloned()).collect();
+        self.detection.is_dirty |= sharing.elsewhere.looks_for != looks_for;
+        sharing.elsewhere.looks_for = looks_for;
+        let seals = said.iter().map(|one| one.settings.clone());
+        sharing.elsewhere.seals = seals.chain([sharing.seal.clone()]).collect();
+        sharing.elsewhere.said = others.map(|(_, peer)| peer.at).min();
+        let known: Vec<Group> = said.into_iter().flat_map(|one| one.under_way).collect();
         if sharing.elsewhere.known == known {
             return;
         }
@@ -151,6 +171,16 @@ impl Scheduler {
         for worker in workers {
             self.world.apply(Event::Left(worker));
         }
+    }
+
+    /// Whether another scheduler has a worker that could look for work of this type now.
+    pub(crate) fn is_elsewhere(&self, kind: &str) -> bool {
+        self.sharing.as_ref().is_some_and(|it| it.elsewhere.looks_for.contains(kind))
+    }
+
+    /// The seals of the settings that all schedulers go by; `None` if there is but this one.
+    pub(crate) fn seals(&self) -> Option<Vec<String>> {
+        self.sharing.as_ref().map(|sharing| sharing.elsewhere.seals.clone())
     }
 
     /// For how long what is known of others has been known, in milliseconds.

@@ -37,7 +37,15 @@ impl Scheduler {
             | Understood::Worker { .. }
             | Understood::Descriptor(..)
             | Understood::Published(_)
-            | Understood::Schedule(..) => {}
+            | Understood::Schedule(..)
+            | Understood::Asked(..) => {}
+        }
+    }
+
+    /// What holds for a type that workers find, whoever said so.
+    pub(crate) fn note_type(&mut self, kind: &JobType) {
+        if let Some(sharing) = &mut self.sharing {
+            sharing.limits.types.insert(kind.name.clone(), kind.clone());
         }
     }
 

@@ -6,28 +6,32 @@
 
 mod elsewhere;
 mod limits;
+mod meet;
+mod spare;
 
 use std::collections::{BTreeSet, HashSet};
 
 use futures_util::FutureExt as _;
-use model::{JobId, Millis, Record, Timestamp, WorkerId};
-use store::{Meeting, News, Reach, Seen, Setting, SettingKind, Window};
+use model::{JobId, Millis, Timestamp};
+use sha2::{Digest as _, Sha256};
+use store::{News, Reach, Seen, Setting, SettingKind, Window};
 
-use crate::fleet::Seat;
 use crate::scheduler::{Answer, Scheduler};
 use crate::settings::understand;
 use crate::timers::Timer;
-use elsewhere::{Elsewhere, stripe};
+use crate::tokens::hexadecimal;
+use elsewhere::Elsewhere;
 use limits::Limits;
+use spare::Left;
 
 /// Jobs of a window.
 const JOBS_MAX: usize = 20_000;
-/// Schedulers say this often that they are here, and what they have under way.
-const MEET_EVERY: Millis = Millis(500);
 /// All queues are looked at this often, whatever is heard: news may get lost.
 const LOOK_EVERY: Millis = Millis::from_secs(1);
 /// A look at all of them is followed by a pause that is so many times as long.
 const PAUSE_OF_LOOK: i64 = 20;
+/// Claims under way at once: the store takes each by itself, so what comes meanwhile goes together.
+const CLAIM_CALLS_MAX: usize = 2;
 /// So many claims are lost in a row before all queues are looked at again.
 const LOSSES_MAX: u32 = 5;
 
@@ -36,6 +40,11 @@ const LOSSES_MAX: u32 = 5;
 pub(crate) struct Sharing {
     /// The place of this one among so many.
     stripe: (usize, usize),
+    /// Workers are connected here, and the others know: jobs are dealt to this one too.
+    is_seated: bool,
+    is_dealt: bool,
+    /// When schedulers meet next.
+    meets: Timestamp,
     /// A look at queues is wanted, and which.
     wanted: Option<Reach>,
     is_looking: bool,
@@ -47,11 +56,15 @@ pub(crate) struct Sharing {
     next: Option<Timestamp>,
     /// Claims that were lost in a row.
     losses: u32,
+    /// Jobs of others that were not taken.
+    left: Left,
     /// What others have under way.
     elsewhere: Elsewhere,
     limits: Limits,
     /// Settings that hold now.
     settings: BTreeSet<(SettingKind, String)>,
+    /// What tells all of them together from others.
+    seal: String,
 }
 
 /// What became of a claim.
@@ -65,15 +78,20 @@ impl Sharing {
     pub(crate) fn new() -> Self {
         Self {
             stripe: (0, 1),
+            is_seated: false,
+            is_dealt: false,
+            meets: Timestamp(0),
             wanted: Some(Reach::All),
             is_looking: false,
             low: None,
             began: Timestamp(0),
             next: None,
             losses: 0,
+            left: Left::new(),
             elsewhere: Elsewhere::default(),
             limits: Limits::default(),
             settings: BTreeSet::new(),
+            seal: String::new(),
         }
     }
 
@@ -114,7 +132,7 @@ impl Scheduler {
     /// Starts what goes on for as long as the store is shared.
     pub(crate) fn begin_sharing(&mut self, now: Timestamp) {
         if self.is_shared() {
-            self.timers.set(now, Timer::Meet);
+            self.meet_at(now);
         }
     }
 
@@ -130,19 +148,20 @@ impl Scheduler {
             News::Settings => {
                 self.call(|store| async move { Answer::Settings(store.settings().await) }.boxed());
             }
+            News::Peers => self.meet_at(self.store.now()),
         }
     }
 
     /// Looks at queues, if that is wanted and nobody does. Who has no workers only looks now and
     /// then: to be able to say why jobs wait.
     pub(crate) fn look_if_wanted(&mut self) {
-        let (n_queued, has_slots) = (self.world.n_queued(), self.n_slots() > 0);
+        let n_queued = self.world.n_queued();
         let Some(sharing) = &mut self.sharing else { return };
         if sharing.low.is_some_and(|low| n_queued <= low) {
             sharing.low = None;
             sharing.want(Reach::More);
         }
-        if sharing.is_looking || (!has_slots && sharing.wanted != Some(Reach::All)) {
+        if sharing.is_looking || (!sharing.is_seated && sharing.wanted != Some(Reach::All)) {
             return;
         }
         let Some(reach) = sharing.wanted.take() else { return };
@@ -178,8 +197,8 @@ impl Scheduler {
         self.take_spare(&seen.spare, &mut window);
         if reach == Reach::All {
             self.look_again_later();
-            // What is further on in a queue than this look went was seen by others.
-            if !seen.is_more {
+            // What is further on in a queue than this look went may still wait.
+            if seen.is_whole {
                 self.withdraw_but(&window);
             }
         }
@@ -200,32 +219,12 @@ impl Scheduler {
         }
     }
 
-    /// Slots that nothing of one's own has use for take jobs of others. While there is enough for
-    /// all of them, the next look follows at once.
-    fn take_spare(&mut self, spare: &[Record], window: &mut HashSet<JobId>) {
-        let n_used = self.seated().map(|(worker, _)| self.jobs.slots_of(worker)).sum::<u32>();
-        let n_free = usize::try_from(self.n_slots().saturating_sub(n_used)).unwrap_or(0);
-        let n_more = n_free.saturating_sub(self.world.n_queued());
-        let n_before = self.world.n_queued();
-        for (place, record) in spare.iter().enumerate() {
-            if place < n_more || self.jobs.seen(&record.id).is_some() {
-                window.insert(record.id.clone());
-                self.stand_in_line(record);
-            }
+    /// What was one's own and is not any longer.
+    fn withdraw_others(&mut self) {
+        let others = self.jobs.waiting().filter(|job| self.is_others(job));
+        for job in others.cloned().collect::<Vec<JobId>>() {
+            self.withdraw(&job);
         }
-        if self.world.n_queued() > n_before && spare.len() <= n_more {
-            self.want_again(Reach::All);
-        }
-    }
-
-    /// Workers that are connected here.
-    fn seated(&self) -> impl Iterator<Item = (&WorkerId, &Seat)> {
-        self.fleet.seats.iter().filter(|(_, seat)| seat.stream.is_some())
-    }
-
-    /// Slots of all of them.
-    fn n_slots(&self) -> u32 {
-        self.seated().map(|(_, seat)| seat.said.slots).sum()
     }
 
     fn want_again(&mut self, reach: Reach) {
@@ -240,15 +239,26 @@ impl Scheduler {
         let now = self.store.now();
         let Some(sharing) = &mut self.sharing else { return };
         let took = now.since(sharing.began);
-        let next = now + Millis(took.0.saturating_mul(PAUSE_OF_LOOK)).max(LOOK_EVERY);
-        if let Some(before) = sharing.next.replace(next) {
-            self.timers.unset(before, Timer::Look);
+        self.look_by(now + Millis(took.0.saturating_mul(PAUSE_OF_LOOK)).max(LOOK_EVERY));
+    }
+
+    /// All queues are looked at then, if not before.
+    fn look_by(&mut self, at: Timestamp) {
+        let Some(sharing) = &mut self.sharing else { return };
+        if sharing.next.is_some_and(|next| next <= at) {
+            return;
         }
-        self.timers.set(next, Timer::Look);
+        if let Some(next) = sharing.next.replace(at) {
+            self.timers.unset(next, Timer::Look);
+        }
+        self.timers.set(at, Timer::Look);
     }
 
     pub(crate) fn look_at_all(&mut self) {
-        self.want_again(Reach::All);
+        if let Some(sharing) = &mut self.sharing {
+            sharing.next = None;
+            sharing.want(Reach::All);
+        }
     }
 
     /// A claim was won, or lost to somebody else.
@@ -264,42 +274,10 @@ impl Scheduler {
         }
     }
 
-    /// Says that this scheduler is here, and finds out who else is, and what was called off.
-    pub(crate) fn meet(&mut self, now: Timestamp) {
-        let said = self.says();
-        let workers = self.fleet.seats.keys().cloned().collect();
-        self.call(|store| {
-            async move {
-                let Some(shared) = store.shared() else {
-                    return Answer::CalledOff(Ok(Vec::new()));
-                };
-                Answer::Met(shared.meet(said).await)
-            }
-            .boxed()
-        });
-        self.call(|store| {
-            async move {
-                let called_off = match store.shared() {
-                    Some(shared) => shared.called_off(workers).await,
-                    None => Ok(Vec::new()),
-                };
-                Answer::CalledOff(called_off)
-            }
-            .boxed()
-        });
-        self.timers.set(now + MEET_EVERY, Timer::Meet);
-    }
-
-    pub(crate) fn met(&mut self, answer: Result<Meeting, store::Error>) {
-        let Some(meeting) = self.ok(answer) else { return };
-        let stripe = stripe(&meeting);
-        let Some(sharing) = &mut self.sharing else { return };
-        if sharing.stripe != stripe {
-            tracing::info!(place = stripe.0, of = stripe.1, "schedulers that share the store");
-            sharing.stripe = stripe;
-            sharing.want(Reach::All);
-        }
-        self.count_elsewhere(&meeting);
+    /// Whether what is decided can be claimed now.
+    pub(crate) fn may_claim(&self) -> bool {
+        let sharing = self.sharing.as_ref();
+        sharing.is_none_or(|sharing| sharing.is_dealt && self.n_claiming < CLAIM_CALLS_MAX)
     }
 
     pub(crate) fn calls_off(&mut self, answer: Result<Vec<JobId>, store::Error>) {
@@ -308,10 +286,12 @@ impl Scheduler {
         }
     }
 
-    /// A setting is there: should it be gone later, what it said holds no longer.
-    pub(crate) fn note_setting(&mut self, setting: &Setting) {
+    /// These settings are there: should one be gone later, what it said holds no longer.
+    pub(crate) fn note_settings(&mut self, settings: &[Setting]) {
         if let Some(sharing) = &mut self.sharing {
-            sharing.settings.insert((setting.kind, setting.name.clone()));
+            sharing.seal = seal(settings);
+            let named = settings.iter().map(|setting| (setting.kind, setting.name.clone()));
+            sharing.settings.extend(named.filter(|(kind, _)| *kind != SettingKind::Token));
         }
     }
 
@@ -323,7 +303,10 @@ impl Scheduler {
         let named = |setting: &Setting| (setting.kind, setting.name.clone());
         let now: BTreeSet<(SettingKind, String)> = settings.iter().map(named).collect();
         let before = match &mut self.sharing {
-            Some(sharing) => std::mem::replace(&mut sharing.settings, now.clone()),
+            Some(sharing) => {
+                sharing.seal = seal(&settings);
+                std::mem::replace(&mut sharing.settings, now.clone())
+            }
             None => return,
         };
         let gone = before.difference(&now).cloned();
@@ -338,4 +321,18 @@ impl Scheduler {
             }
         }
     }
+}
+
+/// What tells settings from others. Neither tokens nor what is asked for are settings that hold.
+pub(crate) fn seal(settings: &[Setting]) -> String {
+    let holds = |one: &&Setting| !matches!(one.kind, SettingKind::Token | SettingKind::Asked);
+    let mut hasher = Sha256::new();
+    for Setting { kind, name, document } in settings.iter().filter(holds) {
+        let document = document.as_deref().unwrap_or_default();
+        for part in [kind.name(), name, document] {
+            hasher.update(part.len().to_le_bytes());
+            hasher.update(part);
+        }
+    }
+    hexadecimal(&hasher.finalize()[..8])
 }

@@ -18,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 use store::{Setting, SettingKind};
 
 pub use scope::Scope;
-pub(crate) use table::{Denied, Tokens};
+pub(crate) use table::{Bearer, Denied, Tokens};
 
 use crate::secret::Secret;
 
@@ -106,12 +106,22 @@ impl Token {
     /// The token that a file holds.
     pub(crate) fn of_file(text: &str, grant: Grant) -> Self {
         let digest = digest(&Secret::new(text.trim().to_owned()));
-        Self { digest, name: String::new(), grant, created: Timestamp(0), expires: None }
+        let name = "admin_token_file".to_owned();
+        Self { digest, name, grant, created: Timestamp(0), expires: None }
     }
 
     /// Names it without giving it away.
     pub fn id(&self) -> &str {
         self.digest.get(..ID_DIGITS).unwrap_or(&self.digest)
+    }
+
+    /// What its bearer is called where it is written down who did something.
+    pub(crate) fn who(&self) -> String {
+        let name = if self.name.is_empty() { self.id() } else { &self.name };
+        match &self.grant.tenant {
+            Some(tenant) => format!("{name} of {tenant}"),
+            None => name.to_owned(),
+        }
     }
 
     /// Whether somebody means this one: by its name, or by an id that begins like this.

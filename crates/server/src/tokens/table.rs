@@ -33,8 +33,24 @@ struct Table {
 }
 
 struct Entry {
-    grant: Arc<Grant>,
+    bearer: Bearer,
     expires: Option<Timestamp>,
+}
+
+/// Whoever has a token.
+#[derive(Clone, Debug)]
+pub(crate) struct Bearer {
+    /// What they may do.
+    pub(crate) grant: Arc<Grant>,
+    /// What they are called where it is written down who did something.
+    pub(crate) who: Arc<str>,
+}
+
+impl Bearer {
+    /// Somebody on this machine, where no token is needed.
+    fn local() -> Self {
+        Self { grant: Arc::new(Grant::everything()), who: Arc::from("local") }
+    }
 }
 
 impl Tokens {
@@ -72,20 +88,19 @@ impl Tokens {
         self.0.read().unwrap_or_else(PoisonError::into_inner).is_on
     }
 
-    /// What the bearer of this may do.
-    pub(crate) fn grant(&self, bearer: Option<&str>, now: Timestamp) -> Result<Arc<Grant>, Denied> {
+    /// Who has this, and what they may do.
+    pub(crate) fn bearer(&self, bearer: Option<&str>, now: Timestamp) -> Result<Bearer, Denied> {
         let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let Some(bearer) = bearer else {
-            let everything = || Arc::new(Grant::everything());
-            return if table.is_on { Err(Denied::Missing) } else { Ok(everything()) };
+            return if table.is_on { Err(Denied::Missing) } else { Ok(Bearer::local()) };
         };
         let digest = digest(&Secret::new(bearer.to_owned()));
         let entry = table.stored.get(&digest).or_else(|| table.given.get(&digest));
         let entry = entry.filter(|entry| entry.expires.is_none_or(|at| now < at));
         match entry {
-            Some(entry) => Ok(Arc::clone(&entry.grant)),
+            Some(entry) => Ok(entry.bearer.clone()),
             // Whoever needs none may bring any.
-            None if !table.is_on => Ok(Arc::new(Grant::everything())),
+            None if !table.is_on => Ok(Bearer::local()),
             None => Err(Denied::Unknown),
         }
     }
@@ -98,5 +113,7 @@ impl fmt::Debug for Tokens {
 }
 
 fn entry(token: Token) -> (String, Entry) {
-    (token.digest, Entry { grant: Arc::new(token.grant), expires: token.expires })
+    let (who, expires) = (Arc::from(token.who()), token.expires);
+    let bearer = Bearer { grant: Arc::new(token.grant), who };
+    (token.digest, Entry { bearer, expires })
 }

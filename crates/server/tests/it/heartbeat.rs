@@ -20,7 +20,11 @@ async fn progress_that_was_missed_comes_with_the_next_heartbeat() {
     let job = site.submit(v1::Spec { silence_timeout_ms, ..spec() }).await;
     let offer = worker.offer().await;
     worker.accept(&offer).await;
-    let progress = Some(v1::Progress { fraction: 0.25, note: "a quarter".to_owned() });
+    let progress = Some(v1::Progress {
+        fraction: 0.25,
+        note: "a quarter".to_owned(),
+        ..v1::Progress::default()
+    });
     let report = v1::ProgressReport { attempt: Some(attempt(&offer)), progress };
     let beat = v1::Heartbeat { progress: vec![report], ..having(&[&offer]) };
     worker.beat(beat.clone()).await;

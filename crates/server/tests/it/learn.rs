@@ -228,7 +228,8 @@ async fn progress_is_kept_and_told_to_those_who_watch() {
     let mut watch = site.jobs.clone().watch(request).await.unwrap().into_inner();
     let offer = worker.offer().await;
     worker.accept(&offer).await;
-    let progress = v1::Progress { fraction: 0.5, note: "half".to_owned() };
+    let progress =
+        v1::Progress { fraction: 0.5, note: "half".to_owned(), ..v1::Progress::default() };
     let (attempt, progress) = (Some(attempt(&offer)), Some(progress));
     let report = v1::ProgressReport { attempt, progress: progress.clone() };
     worker.say(Ours::Progress(report)).await;

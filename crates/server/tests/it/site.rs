@@ -71,11 +71,12 @@ impl Site {
 
     /// Another scheduler beside this one, on the same store.
     pub(crate) async fn another(&self) -> Self {
-        let (url, running) = launch(&self.config, &self.store, || {}).await;
+        let store = Arc::new(self.store.again());
+        let (url, running) = launch(&self.config, &store, || {}).await;
         let channel = connect(&url, &self.ca_pem).await;
         Self {
             time: self.time.clone(),
-            store: Arc::clone(&self.store),
+            store,
             config: self.config.clone(),
             jobs: JobsClient::new(channel.clone()),
             admin: AdminClient::new(channel.clone()),

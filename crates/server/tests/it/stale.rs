@@ -21,7 +21,7 @@ async fn minutes(site: &Site, worker: &mut Puppet, offer: &v1::Offer, n: usize) 
 
 async fn progress(worker: &Puppet, offer: &v1::Offer, fraction: f64) {
     let (attempt, note) = (Some(attempt(offer)), "copying".to_owned());
-    let progress = Some(v1::Progress { fraction, note });
+    let progress = Some(v1::Progress { fraction, note, ..v1::Progress::default() });
     worker.say(Ours::Progress(v1::ProgressReport { attempt, progress })).await;
 }
 

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 
 /// A store in memory whose methods can be made to fail by name.
 pub(crate) struct Faulty {
-    kept: Memory,
+    kept: Arc<Memory>,
     failing: Mutex<BTreeMap<&'static str, (usize, Error)>>,
     /// Methods whose answers wait, though what was asked is done.
     held: Mutex<BTreeMap<&'static str, Arc<Semaphore>>>,
@@ -23,6 +23,15 @@ pub(crate) struct Faulty {
 
 impl Faulty {
     pub(crate) fn new(kept: Memory) -> Self {
+        Self::over(Arc::new(kept))
+    }
+
+    /// The same store, for another scheduler: it fails, or answers late, for each on its own.
+    pub(crate) fn again(&self) -> Self {
+        Self::over(Arc::clone(&self.kept))
+    }
+
+    fn over(kept: Arc<Memory>) -> Self {
         Self { kept, failing: Mutex::default(), held: Mutex::default(), n_ends: Mutex::default() }
     }
 

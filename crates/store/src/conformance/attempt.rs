@@ -76,7 +76,8 @@ pub(super) async fn what_is_not_current_changes_nothing(site: Site) {
     site.end(&first, Ending::Lost).await;
     let second = site.claim(&record, "v").await;
     let before = site.get(&record).await;
-    let progress = Progress { fraction: Fixed::ONE, note: "late".to_owned() };
+    let progress =
+        Progress { fraction: Fixed::ONE, note: "late".to_owned(), stage: "last".to_owned() };
     let job = record.id.clone();
     for (attempt, name) in [(1, "w"), (1, "v"), (2, "w"), (3, "v"), (0, "v")] {
         let worker = worker(name);

@@ -75,7 +75,8 @@ impl Draft {
             let record = row::read(&row)?;
             let from = From::Unfinished(record.fence);
             let id = row.try_get(0)?;
-            self.charges.extend(row.try_get::<_, Option<String>>(36)?.map(|text| (id, text)));
+            self.charges
+                .extend(row.try_get::<_, Option<String>>(row::N_COLUMNS)?.map(|text| (id, text)));
             self.entries.insert(id, (from, record));
         }
         Ok(())

@@ -140,8 +140,8 @@ const TABLES: &[Table] = &[
             j.priority, j.attempts, j.failures, j.losses, j.evictions, j.refusals, j.revived, \
             j.created, j.ready, j.backoff_until, j.on_hold, j.cancelling, j.n_blockers, \
             j.n_dependents, j.last_worker, j.error, j.exit_code, j.cost, j.worker, j.claimed, \
-            j.started, j.holds, j.fraction, j.note, j.why, j.pool, 0, s.document, s.payload \
-            FROM jobs j JOIN specs s ON s.id = j.id ORDER BY j.id",
+            j.started, j.holds, j.fraction, j.note, j.stage, j.why, j.pool, 0, s.document, \
+            s.payload FROM jobs j JOIN specs s ON s.id = j.id ORDER BY j.id",
         columns: columns![
             id bigint, tenant text, kind text, dedupe_key text, group_name text, state text,
             fence bigint, priority integer, attempts bigint, failures bigint, losses bigint,
@@ -149,7 +149,7 @@ const TABLES: &[Table] = &[
             backoff_until bigint, on_hold boolean, cancelling boolean, n_blockers bigint,
             n_dependents bigint, last_worker text, error text, exit_code integer, cost bigint,
             worker text, claimed bigint, started bigint, holds text, fraction bigint, note text,
-            why text, pool text, queue bigint, document text, payload bytea,
+            stage text, why text, pool text, queue bigint, document text, payload bytea,
         ],
     },
 ];

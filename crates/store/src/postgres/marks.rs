@@ -23,6 +23,8 @@ pub(super) struct Marks(Mutex<Places>);
 
 #[derive(Default)]
 struct Places {
+    /// Whose jobs were looked for.
+    stripe: (usize, usize),
     marks: HashMap<i64, Mark>,
     /// Queues in which something came to stand before their marks, and at which place.
     news: HashMap<i64, i64>,
@@ -45,9 +47,25 @@ pub(super) struct Found {
     pub(super) is_full: bool,
 }
 
+impl Places {
+    /// Whether looking for more will come to this place: what is between must not be left out.
+    fn has_its_turn(&self, queue: i64, place: i64) -> bool {
+        self.marks.get(&queue).is_some_and(|mark| mark.is_more && place > mark.last.0)
+    }
+}
+
 impl Marks {
     fn places(&self) -> MutexGuard<'_, Places> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whose jobs are looked for: if they are others than before, none of them was seen.
+    pub(super) fn look_for(&self, stripe: (usize, usize)) {
+        let mut places = self.places();
+        if places.stripe != stripe {
+            places.stripe = stripe;
+            places.marks.clear();
+        }
     }
 
     /// Jobs came to stand in queues. `true`: some of them where nobody would look otherwise.
@@ -55,8 +73,7 @@ impl Marks {
         let mut places = self.places();
         let mut is_news = false;
         for (queue, place) in &told.work {
-            let mark = places.marks.get(queue);
-            if mark.is_some_and(|mark| mark.is_more && *place > mark.last.0) {
+            if places.has_its_turn(*queue, *place) {
                 continue;
             }
             is_news = true;
@@ -68,7 +85,10 @@ impl Marks {
 
     /// Queues of which there is news, and behind which spot a look begins.
     pub(super) fn take_news(&self) -> Vec<(i64, Spot)> {
-        let news = std::mem::take(&mut self.places().news);
+        let mut places = self.places();
+        let mut news = std::mem::take(&mut places.news);
+        // It was news when it was heard, and a look has ended since.
+        news.retain(|queue, place| !places.has_its_turn(*queue, *place));
         let mut after: Vec<(i64, Spot)> =
             news.into_iter().map(|(queue, place)| (queue, (place, i64::MIN))).collect();
         after.sort_unstable();
@@ -151,6 +171,17 @@ mod tests {
     }
 
     #[test]
+    fn news_that_came_during_a_look_leaves_nothing_out() {
+        let marks = Marks::default();
+        marks.lower(&work(1, 5));
+        let after = marks.take_news();
+        marks.lower(&work(1, 20));
+        marks.move_on(&after, &found((8, 3), true));
+        assert_eq!(marks.take_news(), []);
+        assert_eq!(marks.take_more(), [(1, (8, 3))]);
+    }
+
+    #[test]
     fn a_queue_that_was_seen_to_its_end_is_looked_at_when_there_is_news() {
         let marks = Marks::default();
         marks.begin_again(&found((8, 3), false));
@@ -165,6 +196,9 @@ mod tests {
         marks.begin_again(&found((8, 3), true));
         marks.begin_again(&found((4, 1), true));
         assert_eq!(marks.take_more(), [(1, (8, 3))]);
+        marks.look_for((0, 2));
+        marks.begin_again(&found((4, 1), true));
+        assert_eq!(marks.take_more(), [(1, (4, 1))], "others were seen, but not these");
         marks.begin_again(&HashMap::new());
         assert_eq!(marks.take_more(), []);
     }

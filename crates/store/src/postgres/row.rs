@@ -17,7 +17,7 @@ macro_rules! jobs_columns {
          j.evictions, j.refusals, j.revived, j.created, j.ready, j.last_worker, j.error, \
          j.exit_code, j.cost, j.document, j.payload, j.backoff_until, j.on_hold, j.cancelling, \
          j.n_blockers, j.n_dependents, j.worker, j.claimed, j.started, j.holds, j.fraction, \
-         j.note, j.why, NULL::bigint, NULL::text, NULL::bytea, j.pool"
+         j.note, j.why, NULL::bigint, NULL::text, NULL::bytea, j.pool, j.stage"
     };
 }
 
@@ -28,11 +28,14 @@ macro_rules! finished_columns {
          j.evictions, j.refusals, j.revived, j.created, j.ready, j.last_worker, j.error, \
          j.exit_code, j.cost, j.document, j.payload, NULL::bigint, false, false, 0::bigint, \
          0::bigint, NULL::text, NULL::bigint, NULL::bigint, NULL::text, NULL::bigint, NULL::text, \
-         NULL::text, j.finished, j.cause, j.result, NULL::text"
+         NULL::text, j.finished, j.cause, j.result, NULL::text, NULL::text"
     };
 }
 
 pub(super) use {finished_columns, jobs_columns};
+
+/// How many columns that are: what else a query selects comes after them.
+pub(super) const N_COLUMNS: usize = 37;
 
 /// Reads the columns of [`jobs_columns`] or [`finished_columns`].
 pub(super) fn read(row: &Row) -> Result<Record, Fault> {
@@ -107,7 +110,8 @@ fn current(row: &Row) -> Result<Option<Current>, Fault> {
     let (fraction, note) = (row.try_get::<_, Option<i64>>(29)?, row.try_get(30)?);
     let progress = match (fraction, note) {
         (Some(fraction), Some(note)) => {
-            Some(Progress { fraction: Fixed::thousandths(fraction), note })
+            let stage = row.try_get::<_, Option<String>>(36)?.unwrap_or_default();
+            Some(Progress { fraction: Fixed::thousandths(fraction), note, stage })
         }
         _ => None,
     };

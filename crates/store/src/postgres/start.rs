@@ -39,10 +39,10 @@ pub(super) async fn start(desk: &Desk, starts: &[Start]) -> Result<Vec<bool>, Fa
     Ok(answers)
 }
 
-const PROGRESS: &str = "UPDATE jobs j SET fraction = u.fraction, note = u.note, \
+const PROGRESS: &str = "UPDATE jobs j SET fraction = u.fraction, note = u.note, stage = u.stage, \
     fence = j.fence + 1 \
-    FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::text[]) \
-    AS u(id, attempt, worker, fraction, note) \
+    FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::text[], \
+    $6::text[]) AS u(id, attempt, worker, fraction, note, stage) \
     WHERE j.id = u.id AND j.attempts = u.attempt AND j.worker = u.worker RETURNING j.id";
 
 pub(super) async fn progress(desk: &Desk, reports: &[Report]) -> Result<Vec<bool>, Fault> {
@@ -58,7 +58,10 @@ pub(super) async fn progress(desk: &Desk, reports: &[Report]) -> Result<Vec<bool
         let fractions: Vec<i64> =
             asked.iter().map(|report| report.progress.fraction.in_thousandths()).collect();
         let notes: Vec<String> = asked.iter().map(|report| clean(&report.progress.note)).collect();
-        let values: [&(dyn ToSql + Sync); 5] = [&ids, &attempts, &workers, &fractions, &notes];
+        let stages: Vec<String> =
+            asked.iter().map(|report| clean(&report.progress.stage)).collect();
+        let values: [&(dyn ToSql + Sync); 6] =
+            [&ids, &attempts, &workers, &fractions, &notes, &stages];
         let rows = connection.query(&statement, &values).await?;
         let current: HashSet<i64> =
             rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;

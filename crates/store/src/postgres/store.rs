@@ -236,10 +236,12 @@ impl Store for Postgres {
 }
 
 impl Shared for Postgres {
-    fn meet(&self, said: String) -> Reply<'_, Meeting> {
+    fn meet(&self, said: String, is_news: bool) -> Reply<'_, Meeting> {
         Box::pin(async move {
             let meet = || meet::meet(&self.desk, self.id, &said);
-            writing("say that this scheduler is here", meet).await
+            let meeting = writing("say that this scheduler is here", meet).await?;
+            self.desk.tell(tell::Told { peers: is_news, ..tell::Told::default() });
+            Ok(meeting)
         })
     }
 

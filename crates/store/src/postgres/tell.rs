@@ -33,17 +33,20 @@ pub(super) struct Told {
     pub(super) called_off: Vec<i64>,
     /// Settings were changed.
     pub(super) settings: bool,
+    /// A scheduler said something new of itself.
+    pub(super) peers: bool,
 }
 
 impl Told {
     pub(super) const fn is_empty(&self) -> bool {
-        self.work.is_empty() && self.called_off.is_empty() && !self.settings
+        self.work.is_empty() && self.called_off.is_empty() && !self.settings && !self.peers
     }
 
     fn add(&mut self, other: Self) {
         self.work.extend(other.work);
         self.called_off.extend(other.called_off);
         self.settings |= other.settings;
+        self.peers |= other.peers;
     }
 
     /// Each queue once, by its first place; in texts of a size that can be told.
@@ -71,6 +74,9 @@ impl Told {
         if self.settings {
             say("s".to_owned());
         }
+        if self.peers {
+            say("p".to_owned());
+        }
         texts
     }
 
@@ -87,6 +93,7 @@ impl Told {
                 }
                 "c" => told.called_off.extend(rest.parse::<i64>().ok()),
                 "s" => told.settings = true,
+                "p" => told.peers = true,
                 _ => {}
             }
         }
@@ -170,6 +177,9 @@ async fn pass_on(desk: &Desk, told: Told, sender: &mpsc::Sender<News>) -> bool {
     if told.settings {
         news.push(News::Settings);
     }
+    if told.peers {
+        news.push(News::Peers);
+    }
     for one in news {
         if sender.send(one).await.is_err() {
             return false;
@@ -184,11 +194,11 @@ mod tests {
 
     #[test]
     fn what_is_told_is_heard_each_queue_by_its_first_place() {
-        let told =
-            Told { work: vec![(-5, 9), (7, 3), (-5, -2)], called_off: vec![12], settings: true };
-        let mut heard = Told::read(&told.texts().concat());
+        let work = vec![(-5, 9), (7, 3), (-5, -2)];
+        let told = Told { work, called_off: vec![12], settings: true, peers: true };
+        let mut heard = Told::read(&told.clone().texts().concat());
         heard.work.sort_unstable();
-        let expected = Told { work: vec![(-5, -2), (7, 3)], called_off: vec![12], settings: true };
+        let expected = Told { work: vec![(-5, -2), (7, 3)], ..told };
         assert_eq!(heard, expected);
     }
 

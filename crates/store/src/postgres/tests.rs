@@ -130,7 +130,8 @@ async fn the_window_is_in_the_order_of_priority_and_age_and_holds_what_can_run()
     store.amend(vec![JobId::number(3)], crate::Amend::Release).await.unwrap();
     let news = Window { reach: Reach::News, ..all(0, 1) };
     assert_eq!(ids(&store.window(news).await.unwrap().own), [2, 1, 3, 4, 6]);
-    assert_eq!(store.window(news).await.unwrap(), Seen::default());
+    let nothing = Seen { is_whole: true, ..Seen::default() };
+    assert_eq!(store.window(news).await.unwrap(), nothing);
 }
 
 #[tokio::test]
@@ -252,9 +253,9 @@ async fn what_one_does_the_others_hear() {
 async fn those_that_share_it_know_of_each_other() {
     let (database, time) = (database(), Time::new());
     let (one, two) = (open(&database, &time).await, open(&database, &time).await);
-    assert_eq!(one.meet("one".to_owned()).await.unwrap().all.len(), 1);
-    let both = two.meet("two".to_owned()).await.unwrap();
-    let again = one.meet("one again".to_owned()).await.unwrap();
+    assert_eq!(one.meet("one".to_owned(), false).await.unwrap().all.len(), 1);
+    let both = two.meet("two".to_owned(), false).await.unwrap();
+    let again = one.meet("one again".to_owned(), false).await.unwrap();
     assert_eq!(both.all.len(), 2);
     assert_ne!(both.place, again.place);
     assert_eq!(again.all[again.place].said, "one again");

@@ -78,6 +78,7 @@ struct Row {
 pub(super) async fn window(desk: &Desk, ask: Window) -> Result<Seen, Fault> {
     let connection = desk.connection().await?;
     let next_due = let_in(desk, &connection).await?;
+    desk.marks.look_for(ask.stripe);
     let after = match ask.reach {
         Reach::News => desk.marks.take_news(),
         Reach::More => desk.marks.take_more(),
@@ -86,7 +87,7 @@ pub(super) async fn window(desk: &Desk, ask: Window) -> Result<Seen, Fault> {
     let is_all = ask.reach == Reach::All;
     if !is_all && after.is_empty() {
         let is_more = desk.marks.is_more();
-        return Ok(Seen { is_more, next_due, ..Seen::default() });
+        return Ok(Seen { is_whole: true, is_more, next_due, ..Seen::default() });
     }
     let n_queues = if is_all { count_queues(&connection).await? } else { after.len() };
     let each = (ask.jobs_max / n_queues.max(1)).clamp(EACH.0, EACH.1);
@@ -97,12 +98,14 @@ pub(super) async fn window(desk: &Desk, ask: Window) -> Result<Seen, Fault> {
         (look.some(SOME_OWN, each).await?, look.some(SOME_OTHERS, each / OTHERS).await?)
     };
     let found = found(&own, each);
+    let is_whole = found.values().all(|found| !found.is_full);
     if is_all {
         desk.marks.begin_again(&found);
     } else {
         desk.marks.move_on(&after, &found);
     }
-    Ok(seen((own, others), desk.marks.is_more(), next_due))
+    let is_more = desk.marks.is_more();
+    Ok(Seen { is_whole, is_more, next_due, ..seen(own, others) })
 }
 
 struct Look<'a> {
@@ -139,7 +142,8 @@ impl Look<'_> {
         let mut values: Vec<&(dyn ToSql + Sync)> = vec![&n_all, &place, &each];
         values.extend(more);
         let read = |row: &tokio_postgres::Row| {
-            let (queue, place) = (row.try_get(36)?, row.try_get(37)?);
+            let next = row::N_COLUMNS;
+            let (queue, place) = (row.try_get(next)?, row.try_get(next + 1)?);
             Ok(Row { queue, place, record: row::read(row)? })
         };
         self.connection.query(&statement, &values).await?.iter().map(read).collect()
@@ -164,7 +168,7 @@ fn found(own: &[Row], each: usize) -> HashMap<i64, Found> {
     found.into_iter().map(|(queue, seen)| (queue, is_full(seen))).collect()
 }
 
-fn seen((own, others): (Vec<Row>, Vec<Row>), is_more: bool, next_due: Option<Timestamp>) -> Seen {
+fn seen(own: Vec<Row>, others: Vec<Row>) -> Seen {
     let mut heads: HashMap<i64, i64> = HashMap::new();
     for Row { queue, place, .. } in &own {
         let head = heads.entry(*queue).or_insert(*place);
@@ -174,7 +178,8 @@ fn seen((own, others): (Vec<Row>, Vec<Row>), is_more: bool, next_due: Option<Tim
         |row: &Row| heads.get(&row.queue).is_some_and(|head| row.place + OVERDUE_MS < *head);
     let (overdue, spare): (Vec<Row>, Vec<Row>) = others.into_iter().partition(is_overdue);
     let records = |rows: Vec<Row>| rows.into_iter().map(|row| row.record).collect();
-    Seen { own: records(own), overdue: records(overdue), spare: records(spare), is_more, next_due }
+    let (own, overdue, spare) = (records(own), records(overdue), records(spare));
+    Seen { own, overdue, spare, ..Seen::default() }
 }
 
 const LET_IN: &str = "UPDATE jobs j SET due = NULL, \

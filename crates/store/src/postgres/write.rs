@@ -74,6 +74,7 @@ const UPDATE: &str = "UPDATE jobs j SET state = u.state, fence = u.fence, priori
     holds = CASE WHEN u.is_live THEN j.holds END, \
     fraction = CASE WHEN u.is_live THEN j.fraction END, \
     note = CASE WHEN u.is_live THEN j.note END, \
+    stage = CASE WHEN u.is_live THEN j.stage END, \
     why = CASE WHEN u.is_live THEN j.why END, \
     pool = CASE WHEN u.is_live THEN j.pool END, \
     charges = CASE WHEN u.is_live THEN j.charges END \

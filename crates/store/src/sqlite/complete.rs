@@ -152,7 +152,8 @@ fn insert_past(statement: &mut CachedStatement<'_>, id: i64, past: &Past) -> Res
 const REQUEUE: &str = "UPDATE jobs SET state = ?3, fence = ?4, failures = ?5, losses = ?6, \
     evictions = ?7, refusals = ?8, backoff_until = ?9, last_worker = ?10, error = ?11, \
     exit_code = ?12, cost = ?13, worker = NULL, claimed = NULL, started = NULL, holds = NULL, \
-    fraction = NULL, note = NULL, why = NULL, pool = NULL WHERE id = ?1 AND fence = ?2";
+    fraction = NULL, note = NULL, stage = NULL, why = NULL, pool = NULL \
+    WHERE id = ?1 AND fence = ?2";
 
 fn requeue(connection: &Connection, (id, fence): (i64, u64), record: &Record) -> Result<bool> {
     let counts = &record.counts;

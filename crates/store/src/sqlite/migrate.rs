@@ -19,6 +19,7 @@ const STEPS: &[Step] = &[
     Step { name: "0002_pool", sql: include_str!("../../migrations/sqlite/0002_pool.sql") },
     Step { name: "0003_notices", sql: include_str!("../../migrations/sqlite/0003_notices.sql") },
     Step { name: "0004_leads", sql: include_str!("../../migrations/sqlite/0004_leads.sql") },
+    Step { name: "0005_stage", sql: include_str!("../../migrations/sqlite/0005_stage.sql") },
 ];
 
 const MIGRATIONS: &str = "CREATE TABLE IF NOT EXISTS migrations (
@@ -125,8 +126,13 @@ mod tests {
     #[test]
     fn released_steps_are_never_changed() {
         let checksums: Vec<String> = STEPS.iter().map(|step| checksum::of(step.sql)).collect();
-        let released =
-            ["041b90b6074261ef", "e917c09f9b3b4c39", "abbea6e8d3f6c7d5", "d0618342232ec226"];
+        let released = [
+            "041b90b6074261ef",
+            "e917c09f9b3b4c39",
+            "abbea6e8d3f6c7d5",
+            "d0618342232ec226",
+            "088d23bb7cc22365",
+        ];
         assert_eq!(checksums, released);
     }
 }

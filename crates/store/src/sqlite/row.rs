@@ -17,7 +17,8 @@ macro_rules! jobs_columns {
          j.evictions, j.refusals, j.revived, j.created, j.ready, j.last_worker, j.error, \
          j.exit_code, j.cost, s.document, s.payload, j.backoff_until, j.on_hold, j.cancelling, \
          j.n_blockers, j.n_dependents, j.worker, j.claimed, j.started, j.holds, j.fraction, \
-         j.note, j.why, NULL, NULL, NULL, j.pool FROM jobs j JOIN specs s ON s.id = j.id "
+         j.note, j.why, NULL, NULL, NULL, j.pool, j.stage \
+         FROM jobs j JOIN specs s ON s.id = j.id "
     };
 }
 
@@ -27,7 +28,7 @@ macro_rules! finished_columns {
         "j.id, j.tenant, j.kind, j.state, j.fence, j.priority, j.attempts, j.failures, j.losses, \
          j.evictions, j.refusals, j.revived, j.created, j.ready, j.last_worker, j.error, \
          j.exit_code, j.cost, s.document, s.payload, NULL, 0, 0, 0, 0, NULL, NULL, NULL, NULL, \
-         NULL, NULL, NULL, j.finished, j.cause, j.result, NULL \
+         NULL, NULL, NULL, j.finished, j.cause, j.result, NULL, NULL \
          FROM finished j JOIN specs s ON s.id = j.id "
     };
 }
@@ -129,7 +130,8 @@ fn current(row: &Row<'_>) -> Result<Option<Current>> {
     let holds = holds.map_err(|error| unreadable(&error.to_string()))?;
     let progress = match (row.get::<_, Option<i64>>(29)?, row.get::<_, Option<String>>(30)?) {
         (Some(fraction), Some(note)) => {
-            Some(Progress { fraction: Fixed::thousandths(fraction), note })
+            let stage = row.get::<_, Option<String>>(36)?.unwrap_or_default();
+            Some(Progress { fraction: Fixed::thousandths(fraction), note, stage })
         }
         _ => None,
     };

@@ -1,5 +1,6 @@
 //! Workers say that their attempts run, and how far they are.
 
+use model::Progress;
 use rusqlite::{OptionalExtension as _, Result, params};
 
 use super::writer::Desk;
@@ -32,7 +33,7 @@ pub(super) fn start(desk: &mut Desk, starts: &[Start]) -> Result<Vec<bool>> {
     Ok(answers)
 }
 
-const PROGRESS: &str = "UPDATE jobs SET fraction = ?4, note = ?5, fence = fence + 1 \
+const PROGRESS: &str = "UPDATE jobs SET fraction = ?4, note = ?5, stage = ?6, fence = fence + 1 \
     WHERE id = ?1 AND attempts = ?2 AND worker = ?3";
 
 pub(super) fn progress(desk: &mut Desk, reports: &[Report]) -> Result<Vec<bool>> {
@@ -43,9 +44,9 @@ pub(super) fn progress(desk: &mut Desk, reports: &[Report]) -> Result<Vec<bool>>
             answers.push(false);
             continue;
         };
-        let fraction = report.progress.fraction.in_thousandths();
-        let worker = report.worker.to_string();
-        let values = params![id, report.attempt, worker, fraction, report.progress.note];
+        let Progress { fraction, note, stage } = &report.progress;
+        let (worker, fraction) = (report.worker.to_string(), fraction.in_thousandths());
+        let values = params![id, report.attempt, worker, fraction, note, stage];
         answers.push(update.execute(values)? == 1);
     }
     Ok(answers)

@@ -200,7 +200,7 @@ async fn progress_comes_at_most_once_a_second_and_the_last_always() {
     // On a busy machine it may take longer than it means to, but it is told each second at most.
     assert!((3..=8).contains(&told.len()), "told {} times", told.len());
     assert_eq!(told[0].note, "on it ");
-    let last = v1::Progress { fraction: 1.0, note: "done".to_owned() };
+    let last = v1::Progress { fraction: 1.0, note: "done".to_owned(), ..v1::Progress::default() };
     assert_eq!(told.last(), Some(&last));
 }
 
@@ -213,7 +213,8 @@ async fn a_heartbeat_repeats_how_far_attempts_are() {
     let (_server, _running, mut session) = world(handler).await;
     session.offer(1, 1, spec("a")).await;
     let beat = session.heartbeat_with(|beat| !beat.progress.is_empty()).await;
-    let progress = Some(v1::Progress { fraction: 0.5, note: "half".to_owned() });
+    let progress =
+        Some(v1::Progress { fraction: 0.5, note: "half".to_owned(), ..v1::Progress::default() });
     let attempt = Some(v1::AttemptRef { job: 1, attempt: 1 });
     assert_eq!(beat.progress, [v1::ProgressReport { attempt, progress }]);
     assert_eq!((beat.slots_used, beat.slots_total), (1, 2));

@@ -38,8 +38,8 @@ class Published:
 class SaysProgress(Protocol):
     """Says how far a job is."""
 
-    def __call__(self, fraction: float, note: str = "") -> None:
-        """From 0 to 1, and in words."""
+    def __call__(self, fraction: float, note: str = "", *, stage: str = "") -> None:
+        """From 0 to 1, in words, and which of its steps it is at, by name."""
 
 
 class Attempt:
@@ -100,12 +100,14 @@ class Attempt:
         """The named resource that it holds; empty if it asked for none."""
         return self._ticket.resource
 
-    def progress(self, fraction: float, note: str = "") -> None:
-        """Says how far it is: from 0 to 1, and in words. At most one a second is sent, and always
-        the last. Raises `Stopped` if the attempt is asked to stop."""
+    def progress(self, fraction: float, note: str = "", *, stage: str = "") -> None:
+        """Says how far it is: from 0 to 1, in words, and which of its steps it is at, by name. At
+        most one a second is sent, and always the last. Raises `Stopped` if the attempt is asked to
+        stop."""
         self.check()
         fraction = 0.0 if math.isnan(fraction) else min(max(fraction, 0.0), 1.0)
-        self._ticket.says_progress(job_pb2.Progress(fraction=fraction, note=clean(note, "")))
+        said = job_pb2.Progress(fraction=fraction, note=clean(note, ""), stage=clean(stage, ""))
+        self._ticket.says_progress(said)
 
     def log(self, text: str | bytes, stream: str = "out") -> None:
         """Passes on output, on `out` or `err`. What there is no room for is left out, and a line

@@ -1,26 +1,28 @@
 //! The HTTP door.
 
 mod metrics;
+mod detection;
 
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use serde_json::{Map, Value, json};
 
-use super::Door;
+use super::{Door, answer};
 use crate::status::Question;
 
 /// What is asked by HTTP. Who may ask it is in the table of `guard.rs`.
 pub(crate) fn router(door: Door) -> Router {
-    Router::new().route("/metrics", get(metrics)).route("/v1/demand", get(demand)).with_state(door)
+    let own = Router::new().route("/metrics", get(metrics)).route("/v1/demand", get(demand));
+    own.merge(detection::router()).with_state(door)
 }
 
 async fn metrics(State(door): State<Door>) -> Response {
     let measures = match door.ask(Question::Measures).await {
         Ok(measures) => measures,
-        Err(status) => return unavailable(status.message()),
+        Err(status) => return answer::by_http(&status),
     };
     let text = metrics::page(*measures, &door);
     ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response()
@@ -32,7 +34,7 @@ async fn demand(State(door): State<Door>) -> Response {
             let wanted: Vec<Value> = wanted.iter().map(as_json).collect();
             Json(json!({ "wanted": wanted })).into_response()
         }
-        Err(status) => unavailable(status.message()),
+        Err(status) => answer::by_http(&status),
     }
 }
 
@@ -53,8 +55,4 @@ fn as_json(wanted: &decide::Wanted) -> Value {
         "slots_wanted": wanted.slots_wanted,
         "slots_fitting": wanted.slots_fitting,
     })
-}
-
-fn unavailable(error: &str) -> Response {
-    (StatusCode::SERVICE_UNAVAILABLE, Json(json!({ "error": error }))).into_response()
 }

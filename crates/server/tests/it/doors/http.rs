@@ -15,12 +15,36 @@ use crate::site::{Site, spec};
 impl Site {
     /// The status and the body that a path is answered with.
     async fn get(&self, path: &str, token: Option<&str>) -> (u16, String) {
+        self.http(("GET", path), token, "").await
+    }
+
+    /// Says something; what came of it.
+    pub(super) async fn say(
+        &self,
+        line: (&str, &str),
+        token: Option<&str>,
+        body: &str,
+    ) -> (u16, Value) {
+        let kind = format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
+        let (status, body) = self.http(line, token, &format!("{kind}\r\n{body}")).await;
+        (status, serde_json::from_str(&body).expect("it is JSON"))
+    }
+
+    /// `rest` is the end of the head, an empty line and a body; or nothing.
+    pub(super) async fn http(
+        &self,
+        (method, path): (&str, &str),
+        token: Option<&str>,
+        rest: &str,
+    ) -> (u16, String) {
         let authority = self.url().split("://").last().expect("it is a URL").to_owned();
         let mut stream = TcpStream::connect(&authority).await.expect("it listens");
         let token = token.map(|token| format!("authorization: Bearer {token}\r\n"));
         let token = token.unwrap_or_default();
-        let request =
-            format!("GET {path} HTTP/1.1\r\nhost: {authority}\r\n{token}connection: close\r\n\r\n");
+        let rest = if rest.is_empty() { "\r\n" } else { rest };
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {authority}\r\n{token}connection: close\r\n{rest}"
+        );
         stream.write_all(request.as_bytes()).await.expect("it listens");
         let mut text = Vec::new();
         let read = stream.read_to_end(&mut text);

@@ -5,6 +5,7 @@ mod isolation;
 mod limits;
 mod tls;
 mod http;
+mod detection;
 mod webhooks;
 
 use proto::v1::admin_client::AdminClient;

@@ -277,7 +277,11 @@ fn report() -> impl Strategy<Value = Report> {
         job: start.job,
         attempt: start.attempt,
         worker: start.worker,
-        progress: Progress { fraction: Fixed::thousandths(thousandths), note: String::new() },
+        progress: Progress {
+            fraction: Fixed::thousandths(thousandths),
+            note: String::new(),
+            stage: format!("stage {thousandths}"),
+        },
     })
 }
 

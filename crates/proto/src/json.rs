@@ -1,0 +1,109 @@
+//! Answers in the words of JSON: the same for `--json` and for HTTP.
+
+use serde_json::{Map, Value, json};
+
+use crate::v1;
+
+/// What holds for a type.
+pub fn kind(kind: &v1::TypeResponse) -> Value {
+    let policy: Map<String, Value> = kind
+        .policy
+        .iter()
+        .map(|one| (one.name.clone(), json!({ "value": one.value, "origin": one.origin })))
+        .collect();
+    json!({
+        "type": kind.r#type,
+        "display_name": kind.display_name,
+        "description": kind.description,
+        "policy": policy,
+        "admin": config(&kind.admin),
+        "worker": config(&kind.worker),
+        "detectors": kind.detectors,
+        "elsewhere": kind.elsewhere,
+        "next_due_ms": kind.next_due_ms,
+        "last_success_ms": kind.last_success_ms,
+        "running": kind.running.as_ref().map(running),
+        "descriptor": serde_json::from_str::<Value>(&kind.descriptor_json).ok(),
+        "schedulers": kind.schedulers,
+        "schedulers_current": kind.schedulers_current,
+    })
+}
+
+fn config(values: &[v1::ConfigValue]) -> Value {
+    let value = |one: &v1::ConfigValue| {
+        let value: Value = serde_json::from_str(&one.value).unwrap_or_default();
+        (one.name.clone(), value)
+    };
+    Value::Object(values.iter().map(value).collect())
+}
+
+fn running(run: &v1::RunningRun) -> Value {
+    json!({
+        "run": run.run, "phase": run.phase, "started_ms": run.started_ms,
+        "until_ms": run.until_ms, "worker": run.worker, "proposed": run.proposed,
+        "taken": run.taken, "leader": run.leader,
+    })
+}
+
+/// How many jobs of a type there are, who takes them, and how long they take.
+pub fn load(kind: &v1::TypeStatus) -> Value {
+    let document: Option<Value> = serde_json::from_str(&kind.json).ok();
+    json!({
+        "type": kind.name,
+        "blocked": kind.blocked,
+        "queued": kind.queued,
+        "running": kind.running,
+        "workers": kind.workers,
+        "samples": kind.samples,
+        "duration_ms": kind.duration_ms,
+        "ram_peak_mb": kind.ram_peak_mb,
+        "document": document,
+    })
+}
+
+/// A run that is over.
+pub fn run(run: &v1::RunRecord) -> Value {
+    json!({
+        "run": run.run,
+        "type": run.r#type,
+        "status": run.status,
+        "started_ms": run.started_ms,
+        "ended_ms": run.ended_ms,
+        "asked": run.asked,
+        "worker": run.worker,
+        "error": run.error,
+        "proposed": run.proposed,
+        "taken": run.taken,
+        "refused": run.refused,
+        "succeeded": run.succeeded,
+        "failed": run.failed,
+        "cancelled": run.cancelled,
+    })
+}
+
+/// A page of what happened.
+pub fn activity(page: &v1::ActivityResponse) -> Value {
+    let entry = |one: &v1::ActivityEntry| {
+        json!({
+            "number": one.number,
+            "at_ms": one.at_ms,
+            "kind": one.kind,
+            "who": one.who,
+            "about": one.about,
+            "what": one.what,
+            "why": one.why,
+        })
+    };
+    let entries: Vec<Value> = page.entries.iter().map(entry).collect();
+    json!({ "entries": entries, "next_before": page.next_before })
+}
+
+/// What all workers are told.
+pub fn context(context: &v1::ContextResponse) -> Value {
+    let published: Option<Value> = serde_json::from_str(&context.json).ok();
+    json!({
+        "version": context.version,
+        "publisher": context.publisher,
+        "context": published,
+    })
+}

@@ -1,0 +1,63 @@
+//! Jobs that are another scheduler's to claim, for slots that nothing of one's own has use for.
+//!
+//! A job that its owner can claim is gone in a moment. So one of another's is taken if its owner
+//! cannot have heard of it yet, or has left it where it is for a while.
+
+use std::collections::{HashMap, HashSet};
+
+use model::{JobId, Millis, Record, Timestamp, WorkerId};
+use store::Reach;
+
+use crate::fleet::Seat;
+use crate::scheduler::Scheduler;
+
+/// What is younger was not heard of elsewhere: news is told this much later.
+const UNHEARD: Millis = Millis(10);
+/// What its owner could claim is gone by then.
+const LEFT_FOR: Millis = Millis(25);
+
+/// Jobs of others that were not taken, and since when they have been seen.
+pub(super) type Left = HashMap<JobId, Timestamp>;
+
+impl Scheduler {
+    /// Takes jobs of others, as many as there are slots for. While there may be more, all queues
+    /// are looked at again soon.
+    pub(super) fn take_spare(&mut self, spare: &[Record], window: &mut HashSet<JobId>) {
+        let now = self.store.now();
+        let n_before = self.world.n_queued();
+        let mut n_more = self.n_free().saturating_sub(n_before);
+        let has_room = n_more >= spare.len();
+        let mut left = Left::new();
+        let mut before = self.sharing.as_mut().map(|sharing| std::mem::take(&mut sharing.left));
+        for record in spare {
+            let since = before.as_mut().and_then(|left| left.remove(&record.id)).unwrap_or(now);
+            let is_unheard = record.ready.is_some_and(|ready| now.since(ready) < UNHEARD);
+            let is_left = is_unheard || now.since(since) >= LEFT_FOR;
+            if self.jobs.seen(&record.id).is_some() || (is_left && n_more > 0) {
+                n_more = n_more.saturating_sub(1);
+                window.insert(record.id.clone());
+                self.stand_in_line(record);
+            } else {
+                left.insert(record.id.clone(), since);
+            }
+        }
+        if has_room && self.world.n_queued() > n_before {
+            self.want_again(Reach::All);
+        } else if n_more > 0 && !left.is_empty() {
+            self.look_by(now + LEFT_FOR);
+        }
+        if let Some(sharing) = &mut self.sharing {
+            sharing.left = left;
+        }
+    }
+
+    /// Slots of workers that are connected here and have nothing to do.
+    fn n_free(&self) -> usize {
+        let seats = self.fleet.seats.iter().filter(|(_, seat)| seat.stream.is_some());
+        let free = |(worker, seat): (&WorkerId, &Seat)| {
+            let n_free = seat.said.slots.saturating_sub(self.jobs.slots_of(worker));
+            usize::try_from(n_free).unwrap_or(usize::MAX)
+        };
+        seats.map(free).fold(0, usize::saturating_add)
+    }
+}

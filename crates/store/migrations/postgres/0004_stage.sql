@@ -1,0 +1,2 @@
+-- Which of its steps the current attempt is at, by name.
+ALTER TABLE jobs ADD COLUMN stage text;
