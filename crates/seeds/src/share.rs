@@ -68,7 +68,7 @@ fn is_under_way(memory: &Memory, job: &JobId, attempt: u32) -> bool {
 }
 
 impl Shared for Line {
-    fn meet(&self, said: String) -> Reply<'_, Meeting> {
+    fn meet(&self, said: String, _: bool) -> Reply<'_, Meeting> {
         let from = self.from;
         self.ask(("meet", Order::Read), move |wire| {
             let at = wire.memory.now();
