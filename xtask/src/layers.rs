@@ -20,6 +20,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("server", &["model", "decide", "snapshot", "store", "proto", "detect"]),
     ("worker", &["model", "proto", "detect"]),
     ("faults", &["proto"]),
+    ("chaos", &["proto", "worker", "cluster", "faults"]),
     ("seeds", &["model", "store", "proto", "server", "faults"]),
     (
         "cli",

@@ -29,7 +29,9 @@ usage: cargo xtask <command>
   docs [--check]  write the generated pages, or fail when they are stale
   quality         write the figures and pictures of docs/quality.md anew
   seeds [--seeds N] [--from S] [--seed S] [--break WHAT]
-                  schedulers on a store in memory, in orders that seeds draw";
+                  schedulers on a store in memory, in orders that seeds draw
+  chaos [--release] [--minutes M] [--faults N] [--jobs N] [--seed S]
+                  schedulers, workers and clients on one Postgres, hurt in every way";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -44,6 +46,8 @@ fn main() -> ExitCode {
         ["docs", "--check"] => docs::check(&root),
         ["quality"] => quality(&root),
         ["seeds", rest @ ..] => seeds(&root, rest),
+        ["chaos", "--release", rest @ ..] => chaos(&root, &["--release"], rest),
+        ["chaos", rest @ ..] => chaos(&root, &[], rest),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -64,6 +68,14 @@ fn quality(root: &Path) -> Result<()> {
     let one_by_one = ["--", "--test-threads=1"];
     let write = [("MAITRE_QUALITY_WRITE", Path::new("docs"))];
     shell::run_with(root, &[&line[..], &one_by_one].concat(), &write)
+}
+
+/// Builds what is hurt and what hurts it, and lets it.
+fn chaos(root: &Path, profile: &[&str], rest: &[&str]) -> Result<()> {
+    let build = ["cargo", "build", "--quiet", "--package", "cli", "--package", "chaos"];
+    shell::run(root, &[&build, profile].concat())?;
+    let line = ["cargo", "run", "--quiet", "--package", "chaos"];
+    shell::run(root, &[&line, profile, &["--"], rest].concat())
 }
 
 fn exit_code(outcome: &Result<()>) -> ExitCode {

@@ -170,6 +170,18 @@ impl Options {
     }
 }
 
+/// Says that this machine's clock is off by so much: only for rehearsals of clocks that disagree.
+const SKEW: &str = "MAITRE_FAULT_CLOCK_SKEW_MS";
+
+fn skew_ms() -> Result<i64, Failure> {
+    let Some(text) = std::env::var_os(SKEW) else { return Ok(0) };
+    let text = text.to_string_lossy();
+    text.parse().map_err(|_| Failure::Input {
+        error: format!("{SKEW} is `{text}`, which is no number of milliseconds"),
+        hint: None,
+    })
+}
+
 /// Opens the store, starts a scheduler on it, and lets `body` run it.
 fn run<F: Future<Output = Result<(), Failure>>>(
     config: Config,
@@ -182,6 +194,7 @@ fn run<F: Future<Output = Result<(), Failure>>>(
         jobs_max: config.limits.jobs_max,
         tenant_jobs_max: config.limits.tenant_jobs_max,
         patience: config.patience,
+        skew_ms: skew_ms()?,
         ..StoreOptions::default()
     };
     let runtime = crate::client::runtime()?;

@@ -21,6 +21,10 @@ use programs::Programs;
 pub const URL: &str = "MAITRE_TEST_POSTGRES_URL";
 /// Who may do everything in a cluster of ours.
 const OWNER: &str = "maitre";
+/// Through its socket as always; through its port only what is encrypted.
+const HBA: &str = "local all all trust\nhostssl all all 127.0.0.1/32 trust\n";
+/// What a server calls its socket.
+const SOCKET: &str = ".s.PGSQL.5432";
 /// How long a server may take to start or stop, in steps of [`STEP`].
 const STEPS_MAX: usize = 3_000;
 const STEP: Duration = Duration::from_millis(20);
@@ -59,6 +63,16 @@ pub enum Sync {
     On,
 }
 
+impl Sync {
+    fn settings(self) -> Vec<String> {
+        let is_on = match self {
+            Self::Off => "off",
+            Self::On => "on",
+        };
+        ["fsync", "full_page_writes"].map(|name| format!("{name}={is_on}")).to_vec()
+    }
+}
+
 /// A running server.
 #[derive(Debug)]
 pub struct Cluster {
@@ -78,8 +92,17 @@ enum Place {
 #[derive(Debug)]
 struct Own {
     directory: tempfile::TempDir,
-    sync: Sync,
+    settings: Vec<String>,
     server: Mutex<Child>,
+}
+
+/// What a server shows to those who want to know that it is the one they mean.
+#[derive(Clone, Debug)]
+pub struct Papers {
+    /// A certificate, as PEM.
+    pub certificate: String,
+    /// Its key, as PEM.
+    pub key: String,
 }
 
 impl Cluster {
@@ -95,7 +118,7 @@ impl Cluster {
         lock.lock().map_err(Error::io(doing))?;
         if !directory.join("ready").exists() {
             std::fs::create_dir_all(&directory).map_err(Error::io(doing))?;
-            let server = start_new(&directory, Sync::Off)?;
+            let server = start_new(&directory, &Sync::Off.settings())?;
             watch::until_gone(watched, server.id(), &directory)?;
             File::create(directory.join("ready")).map_err(Error::io(doing))?;
         }
@@ -105,11 +128,45 @@ impl Cluster {
     /// One that nobody else uses. It is stopped and removed when this is dropped, or when this
     /// process ends in whatever way.
     pub fn start(sync: Sync) -> Result<Self, Error> {
-        let directory = tempfile::Builder::new().prefix("maitre-pg-").tempdir();
-        let directory = directory.map_err(Error::io("make a directory"))?;
-        let server = start_new(directory.path(), sync)?;
+        let directory = directory()?;
+        let server = start_new(directory.path(), &sync.settings())?;
+        Self::own(directory, sync.settings(), server)
+    }
+
+    /// One that listens on a port too, and takes nobody there who does not encrypt. Answers the
+    /// port.
+    pub fn start_sealed(papers: &Papers) -> Result<(Self, u16), Error> {
+        let doing = "give a server its papers";
+        let directory = directory()?;
+        let programs = Programs::find()?;
+        let mut settings = Sync::Off.settings();
+        for (name, setting, text) in [
+            ("own.crt", "ssl_cert_file", &papers.certificate),
+            ("own.key", "ssl_key_file", &papers.key),
+            ("hba", "hba_file", &HBA.to_owned()),
+        ] {
+            let path = directory.path().join(name);
+            std::fs::write(&path, text).map_err(Error::io(doing))?;
+            programs.give(&path)?;
+            let only_own = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+            std::fs::set_permissions(&path, only_own).map_err(Error::io(doing))?;
+            settings.push(format!("{setting}={}", path.display()));
+        }
+        let port = free_port().map_err(Error::io(doing))?;
+        let listen = ["ssl=on".to_owned(), format!("port={port}")];
+        settings.extend(listen);
+        settings.push("listen_addresses=127.0.0.1".to_owned());
+        let server = start_new(directory.path(), &settings)?;
+        Ok((Self::own(directory, settings, server)?, port))
+    }
+
+    fn own(
+        directory: tempfile::TempDir,
+        settings: Vec<String>,
+        server: Child,
+    ) -> Result<Self, Error> {
         watch::until_gone(std::process::id(), server.id(), directory.path())?;
-        let own = Own { directory, sync, server: Mutex::new(server) };
+        let own = Own { directory, settings, server: Mutex::new(server) };
         Ok(Self { place: Place::Own(Box::new(own)) })
     }
 
@@ -139,10 +196,19 @@ impl Cluster {
     /// The server comes back after a crash.
     pub fn resume(&self) -> Result<(), Error> {
         let Place::Own(own) = &self.place else { return Err(not_ours("start it")) };
-        let server = serve(&Programs::find()?, own.directory.path(), own.sync)?;
+        let server = serve(&Programs::find()?, own.directory.path(), &own.settings)?;
         watch::until_gone(std::process::id(), server.id(), own.directory.path())?;
         *own.server.lock().unwrap_or_else(PoisonError::into_inner) = server;
         Ok(())
+    }
+
+    /// Where it listens.
+    pub fn socket(&self) -> Result<PathBuf, Error> {
+        match &self.place {
+            Place::Named(_) => Err(not_ours("find its socket")),
+            Place::Shared(directory) => Ok(directory.join(SOCKET)),
+            Place::Own(own) => Ok(own.directory.path().join(SOCKET)),
+        }
     }
 
     /// How a database of this name is reached.
@@ -213,28 +279,34 @@ fn with_database(url: &str, database: &str) -> String {
     format!("{}/{database}{question}", &base[..end])
 }
 
-fn start_new(directory: &Path, sync: Sync) -> Result<Child, Error> {
+fn directory() -> Result<tempfile::TempDir, Error> {
+    let directory = tempfile::Builder::new().prefix("maitre-pg-").tempdir();
+    directory.map_err(Error::io("make a directory"))
+}
+
+fn free_port() -> std::io::Result<u16> {
+    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+fn start_new(directory: &Path, settings: &[String]) -> Result<Child, Error> {
     let programs = Programs::find()?;
     programs.give(directory)?;
     let mut initdb = programs.command("initdb");
     initdb.args(["-A", "trust", "-U", OWNER, "-E", "UTF8", "--locale=C", "--no-sync"]);
     initdb.arg("--data-checksums").arg("-D").arg(directory.join("data"));
     programs::run("make a cluster", &mut initdb)?;
-    serve(&programs, directory, sync)
+    serve(&programs, directory, settings)
 }
 
-fn serve(programs: &Programs, directory: &Path, sync: Sync) -> Result<Child, Error> {
+fn serve(programs: &Programs, directory: &Path, own: &[String]) -> Result<Child, Error> {
     let doing = "start a server";
     let data = directory.join("data");
     let log = File::create(directory.join("log")).map_err(Error::io(doing))?;
-    let sync = match sync {
-        Sync::Off => ["fsync=off", "full_page_writes=off"],
-        Sync::On => ["fsync=on", "full_page_writes=on"],
-    };
     let settings = ["listen_addresses=", "max_connections=200", "max_wal_size=4GB"];
     let mut postgres = programs.command("postgres");
     postgres.arg("-D").arg(&data).arg("-k").arg(directory);
-    for setting in sync.iter().chain(&settings) {
+    // What is said last holds.
+    for setting in settings.into_iter().chain(own.iter().map(String::as_str)) {
         postgres.args(["-c", setting]);
     }
     postgres.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);

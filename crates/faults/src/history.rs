@@ -26,6 +26,33 @@ pub struct History {
     pub faults: Vec<Fault>,
     /// What may not be exceeded.
     pub limits: Limits,
+    /// Every change of a job's row, as the database itself wrote it down; empty if it did not.
+    pub steps: Vec<Step>,
+    /// What others can read of ends of jobs: the state of each; `None` if nobody looked.
+    pub completions: Option<BTreeMap<u64, String>>,
+    /// What the store counts as in use of each limit, now that nothing runs.
+    pub held: BTreeMap<String, i64>,
+    /// What somebody who looked meanwhile saw that did not fit together.
+    pub seen: Vec<String>,
+    /// By how much the clocks of those differ who wrote moments down.
+    pub clocks_ms: i64,
+}
+
+/// A change of a job's row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// The job.
+    pub job: u64,
+    /// When, by the database's clock, while the row was locked.
+    pub at_ms: i64,
+    /// Its state from then on; `None`: the row left the table of unfinished jobs.
+    pub state: Option<String>,
+    /// What a claim must name; for one that leaves, what it was.
+    pub fence: u64,
+    /// How often it was tried.
+    pub attempt: u32,
+    /// Who has it.
+    pub worker: Option<String>,
 }
 
 /// A job as the store's file has it.
@@ -61,6 +88,11 @@ pub struct Job {
     pub created_ms: i64,
     /// When it became final.
     pub finished_ms: Option<i64>,
+    /// What it must hold alone.
+    pub resource: Option<String>,
+    /// What came of it: `17 2 w1`, the job, the attempt and the worker that did it; `None` if jobs
+    /// do not say.
+    pub result: Option<String>,
 }
 
 impl Job {
@@ -214,8 +246,13 @@ pub struct Limits {
     pub tenant_slots: BTreeMap<String, u32>,
     /// Jobs that a tenant runs at most.
     pub tenant_jobs: BTreeMap<String, u32>,
-    /// Slots that a worker has.
+    /// Jobs of a type that run at most.
+    pub type_jobs: BTreeMap<String, u32>,
+    /// Slots that a worker has, by what the store gave it.
     pub worker_slots: BTreeMap<String, u32>,
+    /// Slots that a worker has, by what really ran: where a scheduler may give it something that
+    /// does not know yet that it has gone to another one, it refuses what it has no room for.
+    pub run_slots: BTreeMap<String, u32>,
     /// Losses after which a job is parked.
     pub losses_max: u32,
 }

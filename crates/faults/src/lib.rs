@@ -31,7 +31,7 @@ pub use chance::Chance;
 pub use check::{Scope, Violation, check};
 pub use error::Error;
 pub use history::{
-    Asked, Attempt, Fault, Harm, History, Job, Key, Limits, Mark, Op, Outcome, Said,
+    Asked, Attempt, Fault, Harm, History, Job, Key, Limits, Mark, Op, Outcome, Said, Step,
 };
 pub use scenario::{
     Report, full_disk, killed_schedulers, stale_results, torn_logs, unwell_workers, write_errors,

@@ -81,8 +81,8 @@ impl Stage {
             limits: Limits {
                 tenant_slots: [slots(CAPPED)].into(),
                 tenant_jobs: [slots(NARROW)].into(),
-                worker_slots: BTreeMap::new(),
                 losses_max: LOSSES_MAX,
+                ..Limits::default()
             },
         })
     }

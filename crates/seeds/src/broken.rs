@@ -20,12 +20,21 @@ pub enum Broken {
     Recovery,
     /// Workers go on when their lease is over.
     Overstay,
+    /// A claim does not look at what is in use of limits that hold across schedulers.
+    Limit,
 }
 
 impl Broken {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Guard, Self::Token, Self::Expiry, Self::Key, Self::Recovery, Self::Overstay];
+    pub const ALL: [Self; 7] = [
+        Self::Guard,
+        Self::Token,
+        Self::Expiry,
+        Self::Key,
+        Self::Recovery,
+        Self::Overstay,
+        Self::Limit,
+    ];
 
     /// Its name, for those who ask for it.
     pub const fn name(self) -> &'static str {
@@ -36,6 +45,7 @@ impl Broken {
             Self::Key => "key",
             Self::Recovery => "recovery",
             Self::Overstay => "overstay",
+            Self::Limit => "limit",
         }
     }
 

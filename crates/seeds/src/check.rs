@@ -19,9 +19,7 @@ pub(crate) fn check(left: &Left, notes: &Notes) -> Vec<Violation> {
     acks(&attempts, notes, &mut found);
     finals(left, notes, &mut found);
     keys(left, &mut found);
-    if left.is_alone {
-        shared(left, &mut found);
-    }
+    shared(left, &mut found);
     found
 }
 

@@ -296,10 +296,13 @@ impl Hands {
         }
     }
 
-    /// Says a result again that it had at some time, whatever became of it.
+    /// Says a result again that it had at some time, whatever became of it; mostly one after which
+    /// somebody else may be at the same job.
     pub(crate) fn echo(&mut self, chance: &mut Chance) {
+        let is_any = chance.is_one_in(4);
+        let is_meant = |(_, ending): &(&Token, &Ending)| is_any || **ending == Ending::Transient;
         let results: Vec<(Token, Ending)> =
-            self.results.iter().map(|(token, ending)| (*token, *ending)).collect();
+            self.results.iter().filter(is_meant).map(|(token, ending)| (*token, *ending)).collect();
         if let Some((token, ending)) = chance.pick(&results).copied() {
             self.report(token, ending);
         }

@@ -17,8 +17,6 @@ pub(crate) struct Left {
     pub(crate) history: History,
     /// The store's records, by id.
     pub(crate) records: Vec<Record>,
-    /// One scheduler at a time: limits that schedulers count by themselves hold.
-    pub(crate) is_alone: bool,
 }
 
 /// What is left; `keys` is what was answered to each submission in the end.
@@ -50,7 +48,7 @@ pub(crate) fn left(site: &Site, keys: Vec<(String, Vec<u64>)>) -> Left {
     let usage = at_once(memory.usage(Timestamp(0)));
     history.n_completed = usage.iter().map(|usage| usage.completed).sum();
     history.keys = kept(&records, keys, &history);
-    Left { history, records, is_alone: site.is_alone() }
+    Left { history, records }
 }
 
 /// Keys that were answered, and keys that were not and are labels of jobs all the same.
@@ -81,16 +79,19 @@ pub(crate) fn number(record: &Record) -> u64 {
 
 fn limits(site: &Site) -> Limits {
     let losses_max = Patience::DEFAULT.losses_max;
-    if !site.is_alone() {
-        return Limits { losses_max, ..Limits::default() };
-    }
-    let slots = site.workers.iter().map(|worker| (worker.name.clone(), worker.slots));
+    let slots = site.workers.iter().map(|worker| (worker.name.clone(), worker.slots)).collect();
     let of = |tenant: &str, max: u32| [(tenant.to_owned(), max)].into();
-    Limits {
+    let limits = Limits {
         tenant_slots: of("a", QUOTA),
         tenant_jobs: of("b", JOBS_MAX),
-        worker_slots: slots.collect(),
         losses_max,
+        ..Limits::default()
+    };
+    // One of several may give a worker something that has gone to another: it has no room for it.
+    if site.wire.is_shared {
+        Limits { run_slots: slots, ..limits }
+    } else {
+        Limits { worker_slots: slots, ..limits }
     }
 }
 
@@ -111,6 +112,8 @@ fn job(record: &Record) -> Job {
         n_refusals: record.counts.refusals,
         created_ms: record.created.0,
         finished_ms: record.finished.map(|at| at.0),
+        resource: None,
+        result: None,
     }
 }
 

@@ -24,6 +24,7 @@ mod broken;
 mod trace;
 mod wire;
 mod line;
+mod share;
 mod notes;
 mod hands;
 mod client;

@@ -7,7 +7,7 @@ use model::{JobId, Millis, Record, Retry, Timestamp, WorkerId};
 use store::{
     Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Error, Filter, Idempotency, Lead,
     LogChunk, LogPage, Note, NotePage, Noted, Notice, Past, Refusal, Reply, Report, Revived, Run,
-    Session, Setting, Start, Store, Submission, Submitted, Tally, Usage,
+    Session, Setting, Shared, Start, Store, Submission, Submitted, Tally, Usage,
 };
 use tokio::sync::oneshot;
 
@@ -17,7 +17,7 @@ use crate::wire::{Answer, Fate, Life, Order, Wire};
 /// The store, as one life of a scheduler reaches it.
 pub(crate) struct Line {
     wire: Arc<Wire>,
-    from: Life,
+    pub(crate) from: Life,
     /// How much this scheduler's idea of the store's time is off.
     skew: Millis,
 }
@@ -27,7 +27,7 @@ impl Line {
         Self { wire, from, skew }
     }
 
-    fn ask<T: Send + 'static>(
+    pub(crate) fn ask<T: Send + 'static>(
         &self,
         (what, order): (&'static str, Order),
         work: impl FnOnce(&Wire) -> T + Send + 'static,
@@ -75,6 +75,10 @@ impl Store for Line {
         self.wire.memory.now() + self.skew
     }
 
+    fn shared(&self) -> Option<&dyn Shared> {
+        self.wire.is_shared.then_some(self)
+    }
+
     fn number(&self, n_jobs: usize) -> Option<JobId> {
         self.wire.memory.number(n_jobs)
     }
@@ -109,7 +113,7 @@ impl Store for Line {
     fn claim(&self, claims: Vec<Claim>) -> Reply<'_, Vec<Claimed>> {
         let from = self.from;
         self.ask(("claim", Order::Write), move |wire| {
-            let mut answers = at_once(wire.memory.claim(claims.clone()));
+            let mut answers = wire.shares.claim(wire, claims.clone());
             if wire.is_broken(Broken::Guard) {
                 answers = unguarded(&claims, answers);
             }

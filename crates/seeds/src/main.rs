@@ -19,7 +19,8 @@ struct Arguments {
     /// Plays this one alone, and tells all that happens.
     #[arg(long, conflicts_with_all = ["seeds", "from"])]
     seed: Option<u64>,
-    /// Breaks something on purpose, to see it found: guard, token, expiry, key, recovery, overstay.
+    /// Breaks something on purpose, to see it found: guard, token, expiry, key, recovery, overstay,
+    /// limit.
     #[arg(long = "break", value_name = "WHAT", value_parser = broken)]
     broken: Option<Broken>,
 }

@@ -65,9 +65,11 @@ impl Site {
         let options = Options { clock: Some(time.clock()), ..Options::default() };
         let memory = Memory::new(options);
         at_once(memory.set(settings()));
-        let wire = Arc::new(Wire::new(memory, time, broken, trace));
-        // Every other seed has one scheduler at a time.
-        let n_seats = if seed.is_multiple_of(2) { 1 } else { chance.between(2, 3) };
+        let wire = Wire::new(memory, time, broken, trace);
+        // Every other seed has one scheduler at a time, on a store of its own.
+        let (wire, n_seats) =
+            if seed.is_multiple_of(2) { (wire, 1) } else { (wire.shared(), chance.between(2, 3)) };
+        let wire = Arc::new(wire);
         let schedulers = (0..n_seats).map(|_| Seat::Empty).collect();
         let n_workers = chance.between(2, 4);
         let mut workers: Vec<Hands> = (1..=n_workers).map(|n| worker(n, &mut chance)).collect();
@@ -77,11 +79,6 @@ impl Site {
         let clients = vec![Client::new(1, "a"), Client::new(2, "b"), Client::new(3, "a")];
         let (notes, pipes) = (Notes::default(), BTreeMap::new());
         Self { chance, wire, schedulers, workers, clients, notes, pipes, n_lives: 0, n_streams: 0 }
-    }
-
-    /// Whether there is one scheduler at a time.
-    pub(crate) fn is_alone(&self) -> bool {
-        self.schedulers.len() == 1
     }
 
     pub(crate) fn now_ms(&self) -> i64 {

@@ -8,6 +8,7 @@ use store::Memory;
 use store::conformance::Time;
 
 use crate::broken::Broken;
+use crate::share::Shares;
 use crate::trace::Trace;
 
 /// One life of a scheduler: another after every start.
@@ -19,6 +20,9 @@ pub(crate) struct Wire {
     pub(crate) time: Time,
     pub(crate) broken: Option<Broken>,
     pub(crate) trace: Trace,
+    pub(crate) shares: Shares,
+    /// Several schedulers share the store.
+    pub(crate) is_shared: bool,
     calls: Mutex<Calls>,
 }
 
@@ -67,8 +71,15 @@ pub(crate) enum Fate {
 }
 
 impl Wire {
+    /// A store that one scheduler has to itself.
     pub(crate) fn new(memory: Memory, time: Time, broken: Option<Broken>, trace: Trace) -> Self {
-        Self { memory, time, broken, trace, calls: Mutex::default() }
+        let (shares, calls) = (Shares::default(), Mutex::default());
+        Self { memory, time, broken, trace, shares, is_shared: false, calls }
+    }
+
+    /// The same, for several.
+    pub(crate) fn shared(self) -> Self {
+        Self { is_shared: true, ..self }
     }
 
     /// Says something, with the time.

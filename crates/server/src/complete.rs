@@ -6,7 +6,7 @@ use model::{
 };
 use proto::v1;
 use proto::v1::server_message::Message;
-use store::{End, Ended, Report, Start};
+use store::{End, Ended, Provided, Report, Start};
 
 use crate::fleet::words::Completion;
 use crate::scheduler::Scheduler;
@@ -114,7 +114,8 @@ impl Scheduler {
         }
         live.is_started = true;
         live.heard = now;
-        self.timers.unset(live.claimed + self.config.lease, Timer::Unaccepted(job.clone()));
+        self.timers
+            .unset(live.claimed + self.config.accept_within(), Timer::Unaccepted(job.clone()));
         live.silence_at =
             live.silence_timeout.map(|timeout| now + timeout + self.config.stop_grace);
         if let Some(at) = live.silence_at {
@@ -133,10 +134,22 @@ impl Scheduler {
         };
         let at = self.store.now();
         for (start, is_current) in starts.into_iter().zip(answers) {
-            if let Some(live) = self.jobs.live_mut(&start.job).filter(|_| is_current) {
+            if !is_current {
+                self.not_current(&start);
+            } else if let Some(live) = self.jobs.live_mut(&start.job) {
                 live.is_start_told = true;
                 self.changes.push(live.change(&start.job, at, None));
             }
+        }
+    }
+
+    /// Another scheduler gave it up before it was known to run.
+    fn not_current(&mut self, start: &Start) {
+        let live = self.jobs.live(&start.job);
+        if live.is_some_and(|live| live.number == start.attempt && !live.is_ending) {
+            self.stop(&start.job, v1::StopReason::Stale);
+            self.drop_live(&start.job, start.attempt);
+            self.refetch.insert(start.job.clone());
         }
     }
 
@@ -167,6 +180,20 @@ impl Scheduler {
         live.is_ending = true;
         let end = end_of((job, live.number), worker, completion);
         self.outgoing.ends.push(End { has_started: live.is_started, ..end });
+    }
+
+    /// The same, if something is still so when that is written down.
+    pub(crate) fn end_provided(
+        &mut self,
+        job: &JobId,
+        (ending, provided): (Ending, Provided),
+        error: &str,
+    ) {
+        let is_ending = self.jobs.live(job).is_none_or(|live| live.is_ending);
+        self.end_silently(job, ending, error);
+        if let Some(end) = self.outgoing.ends.last_mut().filter(|_| !is_ending) {
+            end.provided = provided;
+        }
     }
 
     /// An attempt ends without a word of its worker.
@@ -221,7 +248,11 @@ impl Scheduler {
                 // The record says what it is now; ours was wrong.
                 Ended::Repeated | Ended::Stale => {
                     self.counters.add("stale_results", usize::from(is_stale));
-                    self.drop_live(&end.job, end.attempt);
+                    if is_stale && end.provided == Provided::Silence && !self.is_shared() {
+                        self.goes_on(&end);
+                    } else {
+                        self.drop_live(&end.job, end.attempt);
+                    }
                     self.refetch.insert(end.job.clone());
                 }
             }
@@ -229,6 +260,14 @@ impl Scheduler {
             if is_accepted || !is_given_up {
                 self.acknowledge(&end.worker, &end.job, end.attempt, is_stale || is_given_up);
             }
+        }
+    }
+
+    /// Its worker was heard in the last moment. Where nobody else could have given it up, it is
+    /// under way as before.
+    fn goes_on(&mut self, end: &End) {
+        if let Some(live) = self.jobs.live_mut(&end.job).filter(|live| live.number == end.attempt) {
+            (live.is_ending, live.is_given_up) = (false, false);
         }
     }
 
@@ -273,7 +312,8 @@ impl Scheduler {
         if let Some(at) = live.silence_at {
             self.timers.unset(at, Timer::Silence(job.clone()));
         }
-        self.timers.unset(live.claimed + self.config.lease, Timer::Unaccepted(job.clone()));
+        self.timers
+            .unset(live.claimed + self.config.accept_within(), Timer::Unaccepted(job.clone()));
         Some(live)
     }
 
@@ -297,9 +337,19 @@ impl Scheduler {
         match self.ok(answer) {
             None => drop(self.refetch.insert(job)),
             Some(None) => self.withdraw(&job),
+            Some(Some(record)) if self.is_over(&record) => {
+                self.drop_live(&job, record.counts.attempts);
+                self.enqueue(&record);
+            }
             Some(Some(record)) if record.current.is_some() => self.adopt_if_here(&record),
             Some(Some(record)) => self.enqueue(&record),
         }
+    }
+
+    /// Whether an attempt that is under way as far as we know has ended.
+    fn is_over(&self, record: &Record) -> bool {
+        let live = self.jobs.live(&record.id).filter(|live| !live.is_ending);
+        record.current.is_none() && live.is_some_and(|live| live.number == record.counts.attempts)
     }
 
     /// The worker may forget the attempt.

@@ -166,6 +166,12 @@ pub struct ConfigError {
 }
 
 impl Config {
+    /// How long a worker has to take what it is offered. One that got the offer late and is not
+    /// heard of since may run it until its lease is over, which is a lease after that at most.
+    pub(crate) const fn accept_within(&self) -> Millis {
+        Millis(self.lease.0 * 2)
+    }
+
     /// Fails with the first setting that may not be so.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.encrypted()?;

@@ -3,6 +3,7 @@
 use futures_util::FutureExt as _;
 use model::{Ending, Event, JobId, Millis, Record, Timestamp, WorkerId};
 use proto::v1;
+use store::Provided;
 
 use crate::scheduler::{Answer, Scheduler};
 use crate::timers::Timer;
@@ -79,10 +80,12 @@ impl Scheduler {
     /// The worker neither took it nor refused it. Others should not wait for that.
     fn unaccepted(&mut self, job: &JobId, now: Timestamp) {
         let Some(live) = self.jobs.live(job) else { return };
-        let is_over = live.claimed + self.config.lease <= now;
+        let is_over = live.claimed + self.config.accept_within() <= now;
         if !live.is_started && !live.is_ending && is_over {
             self.stop(job, v1::StopReason::Stale);
-            self.end_silently(job, Ending::Refused, "the worker did not say that it runs");
+            // It may run all the same, and have told another scheduler.
+            let refused = (Ending::Refused, Provided::NoStart);
+            self.end_provided(job, refused, "the worker did not say that it runs");
         }
     }
 
@@ -154,9 +157,11 @@ impl Scheduler {
             let was_given = live.is_offered || live.is_started;
             self.counters.add("leases_lost", 1);
             if was_given {
-                self.end_silently(&job, Ending::Lost, "the worker gave no sign of life");
+                let lost = (Ending::Lost, Provided::Silence);
+                self.end_provided(&job, lost, "the worker gave no sign of life");
             } else {
-                self.end_silently(&job, Ending::Refused, "the worker was gone before it was told");
+                let refused = (Ending::Refused, Provided::Silence);
+                self.end_provided(&job, refused, "the worker was gone before it was told");
             }
         }
     }

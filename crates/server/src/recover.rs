@@ -4,13 +4,12 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 
 use decide::World;
-use model::{Attempt, Event, JobId, Millis, Name, Preset, Record, State, Worker, WorkerId};
-use store::{Filter, SettingKind, Store};
+use model::{Attempt, Ending, Event, JobId, Millis, Name, Preset, Record, State, Worker, WorkerId};
+use store::{Filter, Provided, SettingKind, Store};
 
 use crate::complete::Live;
 use crate::config::Config;
 use crate::queue::attempt_of;
-use crate::round::offer;
 use crate::scheduler::Scheduler;
 use crate::settings::understand;
 use crate::timers::Timer;
@@ -133,20 +132,18 @@ impl Scheduler {
             self.adopt(record);
         } else if is_here && !self.jobs.is_placed(&record.id) {
             self.adopt(record);
-            self.offer_again(record);
+            self.give_back(record);
         } else {
             self.withdraw(&record.id);
         }
     }
 
-    /// The store was lost in the middle of a claim, and gave the job all the same: its worker was
-    /// never told.
-    fn offer_again(&mut self, record: &Record) {
-        let Some(live) = self.jobs.live(&record.id).filter(|live| !live.is_started) else { return };
-        let (at, stream) = (live.claimed + self.config.lease, self.fleet.stream_of(&live.worker));
-        self.timers.set(at.max(self.store.now()), Timer::Unaccepted(record.id.clone()));
-        if let Some(stream) = stream {
-            self.send(stream, offer(record.clone()));
+    /// The store was lost in the middle of a claim, and gave the job all the same. Its worker may
+    /// have been told by whoever claimed it, and have forgotten since: no token is given twice.
+    fn give_back(&mut self, record: &Record) {
+        if self.jobs.live(&record.id).is_some_and(|live| !live.is_started) {
+            let refused = (Ending::Refused, Provided::NoStart);
+            self.end_provided(&record.id, refused, "nobody knows whether the worker was told");
         }
     }
 

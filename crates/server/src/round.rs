@@ -126,7 +126,7 @@ impl Scheduler {
         if let Some(at) = live.run_deadline(self.config.stop_grace) {
             self.timers.set(at, Timer::RunTimeout(job.clone()));
         }
-        self.timers.set(live.claimed + self.config.lease, Timer::Unaccepted(job.clone()));
+        self.timers.set(live.claimed + self.config.accept_within(), Timer::Unaccepted(job.clone()));
         if let Some(stream) = self.fleet.stream_of(&live.worker) {
             live.is_offered = true;
             self.send(stream, offer(record));

@@ -9,7 +9,7 @@
 use std::time::Instant;
 
 use model::{Ending, JobId, Measured, Name, Spec, TenantId, WorkerId};
-use store::{Claim, End, NewJob, Options, Postgres, Repeat, Start, Store, Submission};
+use store::{Claim, End, NewJob, Options, Postgres, Provided, Repeat, Start, Store, Submission};
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
@@ -79,6 +79,7 @@ async fn live(store: &Postgres, line: usize, spent: &mut [f64; 4]) {
         measured: Measured::default(),
         cost: None,
         fetched: None,
+        provided: Provided::default(),
         has_started: true,
         draw: 0,
     };

@@ -15,6 +15,7 @@
 
 mod error;
 mod request;
+mod end;
 mod kept;
 mod commits;
 mod options;
@@ -40,15 +41,16 @@ use model::{JobId, Millis, Record, Retry, Timestamp, WorkerId};
 
 pub use clock::{Clock, wall_clock};
 pub use commits::{Commits, Histogram};
+pub use end::{End, Ended, Provided};
 pub use error::{Error, Refusal};
 pub use kept::{Checked, Lead, Noted, Notice, Past, Run, Setting, SettingKind, Tally, Usage};
 pub use memory::Memory;
 pub use options::Options;
 pub use postgres::Postgres;
 pub use request::{
-    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, Idempotency, Limit, LogChunk,
-    LogPage, NewJob, Note, NotePage, Repeat, Report, Revived, Session, Spent, Start, Stream,
-    Submission, Submitted,
+    Amend, Amended, Cancelled, Claim, Claimed, Filter, Idempotency, Limit, LogChunk, LogPage,
+    NewJob, Note, NotePage, Repeat, Report, Revived, Session, Spent, Start, Stream, Submission,
+    Submitted,
 };
 pub use shared::{Meeting, News, Peer, Reach, Seen, Shared, Window};
 pub use sqlite::{Backup, Sqlite, backup, check};
@@ -126,7 +128,7 @@ pub trait Store: Send + Sync + 'static {
     fn leave(&self, session: Session) -> Reply<'_, bool>;
 
     /// Claimed and running jobs of workers whose lease has run out, at most `max`. Changes
-    /// nothing: whoever asks ends them as lost, by `complete`.
+    /// nothing: whoever asks ends them as lost, by `complete`, unless they were heard meanwhile.
     fn expired(&self, max: usize) -> Reply<'_, Vec<Record>>;
 
     /// One job, finished or not.

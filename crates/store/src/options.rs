@@ -9,6 +9,9 @@ use crate::clock::{Clock, wall_clock};
 pub struct Options {
     /// Tells the time; `None` means as the store does by itself.
     pub clock: Option<Clock>,
+    /// By how much this machine's clock is taken to be ahead of what it shows, where the store has
+    /// a clock of its own: nothing may depend on it, and those who want to see that say so.
+    pub skew_ms: i64,
     /// Bytes of output that are kept of one attempt.
     pub log_bytes_max: u64,
     /// Unfinished jobs, all tenants together.
@@ -39,6 +42,7 @@ impl Default for Options {
         let jobs_max = maxima::JOBS_MAX as u64;
         Self {
             clock: None,
+            skew_ms: 0,
             log_bytes_max: 1 << 20,
             jobs_max,
             tenant_jobs_max: jobs_max,

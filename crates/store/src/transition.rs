@@ -8,7 +8,7 @@ use model::{
     Timestamp, WorkerId,
 };
 
-use crate::{Amend, Claim, End, Past, Run};
+use crate::{Amend, Claim, End, Past, Provided, Run};
 
 /// A job that was just taken in and waits for `n_blockers` others.
 pub fn submit(id: JobId, spec: Spec, n_blockers: u32, now: Timestamp) -> Record {
@@ -101,6 +101,9 @@ pub(crate) fn end(
     patience: &Patience,
     now: Timestamp,
 ) -> Option<After> {
+    if end.provided == Provided::NoStart && record.state == State::Running {
+        return None;
+    }
     let mut current = record.current.take()?;
     if end.has_started {
         current.started.get_or_insert(now);

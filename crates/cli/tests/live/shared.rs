@@ -6,7 +6,7 @@ use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use cluster::{Cluster, Database};
+use cluster::{Cluster, Database, Sync};
 use serde_json::json;
 
 use crate::site::Site;
@@ -170,4 +170,28 @@ fn pass((mut from, mut to): (TcpStream, TcpStream)) {
         let _ = from.shutdown(Shutdown::Both);
         let _ = to.shutdown(Shutdown::Both);
     });
+}
+
+/// Asks until somebody who watches would be told so.
+fn ready(site: &Site) -> bool {
+    crate::doors::get(site.address(), "/readyz").starts_with("HTTP/1.1 200")
+}
+
+#[test]
+fn a_scheduler_that_loses_its_store_says_so_and_goes_on_when_it_is_back() {
+    let cluster = Cluster::start(Sync::Off).unwrap_or_else(|error| panic!("{error}"));
+    let database = cluster.database().unwrap();
+    let mut site = serve(&database);
+    site.work("w1", &[]);
+    assert_eq!(site.said(&["run", "--", "echo", "before"]), "before\n");
+    assert!(ready(&site));
+    cluster.crash().unwrap();
+    site.until("it says that it is not ready", || (!ready(&site)).then_some(()));
+    let refused = site.maitre(&["submit", "--", "true"]);
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && told.contains("did not answer"), "{told}");
+    cluster.resume().unwrap();
+    // Nobody has to do anything for it.
+    site.until("it is ready again", || ready(&site).then_some(()));
+    assert_eq!(site.said(&["run", "--", "echo", "after"]), "after\n");
 }

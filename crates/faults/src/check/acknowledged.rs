@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Facts, Found};
-use crate::{Op, Outcome, Said};
+use crate::{Key, Op, Outcome, Said};
 
 pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
     let mut by_key: BTreeMap<(&str, &str), Vec<&Said>> = BTreeMap::new();
@@ -12,8 +12,12 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
         by_key.entry((tenant, &said.key)).or_default().push(said);
     }
     exist(facts, found);
+    let mut kept: BTreeMap<(&str, &str), Vec<&Key>> = BTreeMap::new();
+    for key in &facts.history.keys {
+        kept.entry((&key.tenant, &key.key)).or_default().push(key);
+    }
     for ((tenant, key), said) in &by_key {
-        same(facts, (tenant, key), said, found);
+        same(key, kept.get(&(*tenant, *key)).map_or(&[], Vec::as_slice), said, found);
     }
     for said in &facts.history.said {
         if said.op == Op::Conflict && said.outcome == Outcome::Ok {
@@ -37,9 +41,7 @@ fn exist(facts: &Facts<'_>, found: &mut Found) {
 }
 
 /// A key stands for the same jobs whenever it is used, and for none if it was never taken.
-fn same(facts: &Facts<'_>, (tenant, key): (&str, &str), said: &[&Said], found: &mut Found) {
-    let is_this = |kept: &&crate::Key| kept.tenant == tenant && kept.key == key;
-    let kept: Vec<&crate::Key> = facts.history.keys.iter().filter(is_this).collect();
+fn same(key: &str, kept: &[&Key], said: &[&Said], found: &mut Found) {
     if kept.len() > 1 {
         found.add("key-twice", format!("key {key} is kept {} times", kept.len()));
     }

@@ -1,64 +1,148 @@
-//! Nobody has more than they may, at any moment.
+//! Nobody has more than they may, at any moment: not by the store, and not by what really ran.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::runs::{self, SLACK_MS};
 use super::{Facts, Found};
-use crate::{Attempt, Job};
+use crate::{Harm, History, Job};
 
 pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
-    let limits = &facts.history.limits;
-    let slots = |job: &Job| job.slots;
-    let one = |_: &Job| 1;
-    for (tenant, max) in &limits.tenant_slots {
-        let is_own = |_: &Attempt, job: &Job| job.tenant == *tenant;
-        within(facts, *max, is_own, slots, &mut |what| {
-            found.add("quota", format!("tenant {tenant} has {what} slots of at most {max}"));
-        });
-    }
-    for (tenant, max) in &limits.tenant_jobs {
-        let is_own = |_: &Attempt, job: &Job| job.tenant == *tenant;
-        within(facts, *max, is_own, one, &mut |what| {
-            found.add("jobs-max", format!("tenant {tenant} runs {what} jobs of at most {max}"));
-        });
-    }
-    for (worker, max) in &limits.worker_slots {
-        let is_own = |attempt: &Attempt, _: &Job| attempt.worker == *worker;
-        within(facts, *max, is_own, slots, &mut |what| {
-            found.add("worker-slots", format!("worker {worker} has {what} slots of {max}"));
-        });
+    let claimed: Vec<Span<'_>> = facts
+        .history
+        .attempts
+        .iter()
+        .filter_map(|attempt| {
+            let job = facts.jobs.get(&attempt.job)?;
+            let (worker, from_ms) = (attempt.worker.as_str(), attempt.claimed_ms);
+            Some(Span { job, worker, from_ms, to_ms: attempt.ended_ms })
+        })
+        .collect();
+    within(facts, &claimed, &CLAIMED, found);
+    for (worker, max) in &facts.history.limits.worker_slots {
+        let takes = |span: &Span<'_>| (span.worker == worker).then_some(span.job.slots);
+        if let Some(most) = too_many(&claimed, *max, takes) {
+            found.add("worker-slots", format!("worker {worker} has {most} slots of {max}"));
+        }
     }
     dedupe(facts, found);
 }
 
-/// Adds up what attempts take while they are claimed, and tells when it is too much for the
-/// first time.
-fn within(
-    facts: &Facts<'_>,
+/// What really ran, but on workers that were suspended and could not know that their time was up.
+pub(super) fn check_runs(facts: &Facts<'_>, found: &mut Found) {
+    let mut ran = Vec::new();
+    for ((job, _), run) in runs::runs(&facts.history.marks) {
+        let Some(job) = facts.jobs.get(&job) else { continue };
+        if !was_suspended(facts.history, run.worker, (run.first_ms, run.last_ms)) {
+            let to_ms = Some((run.last_ms - SLACK_MS).max(run.first_ms));
+            ran.push(Span { job, worker: run.worker, from_ms: run.first_ms, to_ms });
+        }
+    }
+    within(facts, &ran, &RAN, found);
+    for (worker, max) in &facts.history.limits.run_slots {
+        let takes = |span: &Span<'_>| (span.worker == worker).then_some(span.job.slots);
+        if let Some(most) = too_many(&ran, *max, takes) {
+            found.add("ran-over-slots", format!("worker {worker} ran {most} slots of {max}"));
+        }
+    }
+}
+
+/// Whether a worker was suspended at some time between two moments.
+pub(super) fn was_suspended(history: &History, worker: &str, (from, to): (i64, i64)) -> bool {
+    let mut since = None;
+    for fault in history.faults.iter().filter(|fault| fault.who == worker) {
+        match (fault.harm, since) {
+            (Harm::Stop, None) => since = Some(fault.at_ms),
+            (Harm::Continue | Harm::Kill, Some(since_ms)) => {
+                if since_ms <= to && from <= fault.at_ms + SLACK_MS {
+                    return true;
+                }
+                since = None;
+            }
+            (Harm::Stop, Some(_)) | (Harm::Continue | Harm::Kill, None) => {}
+        }
+    }
+    since.is_some_and(|since_ms| since_ms <= to)
+}
+
+/// For so long an attempt took of what is limited.
+struct Span<'a> {
+    job: &'a Job,
+    worker: &'a str,
+    from_ms: i64,
+    /// `None`: it still does.
+    to_ms: Option<i64>,
+}
+
+/// What a breach is called.
+struct Names {
+    quota: &'static str,
+    jobs_max: &'static str,
+    type_max: &'static str,
+    resource: &'static str,
+}
+
+const CLAIMED: Names = Names {
+    quota: "quota",
+    jobs_max: "jobs-max",
+    type_max: "type-max",
+    resource: "resource-shared",
+};
+const RAN: Names = Names {
+    quota: "ran-over-quota",
+    jobs_max: "ran-over-jobs-max",
+    type_max: "ran-over-type-max",
+    resource: "ran-on-one-resource",
+};
+
+fn within(facts: &Facts<'_>, spans: &[Span<'_>], names: &Names, found: &mut Found) {
+    let limits = &facts.history.limits;
+    for (tenant, max) in &limits.tenant_slots {
+        let takes = |span: &Span<'_>| (span.job.tenant == *tenant).then_some(span.job.slots);
+        if let Some(most) = too_many(spans, *max, takes) {
+            found.add(names.quota, format!("tenant {tenant} has {most} slots of at most {max}"));
+        }
+    }
+    for (tenant, max) in &limits.tenant_jobs {
+        let takes = |span: &Span<'_>| (span.job.tenant == *tenant).then_some(1);
+        if let Some(most) = too_many(spans, *max, takes) {
+            found.add(names.jobs_max, format!("tenant {tenant} runs {most} jobs of at most {max}"));
+        }
+    }
+    for (kind, max) in &limits.type_jobs {
+        let takes = |span: &Span<'_>| (span.job.kind == *kind).then_some(1);
+        if let Some(most) = too_many(spans, *max, takes) {
+            found.add(names.type_max, format!("type {kind} runs {most} jobs of at most {max}"));
+        }
+    }
+    let resources: BTreeSet<&String> =
+        spans.iter().filter_map(|span| span.job.resource.as_ref()).collect();
+    for resource in resources {
+        let takes = |span: &Span<'_>| (span.job.resource.as_ref() == Some(resource)).then_some(1);
+        if let Some(most) = too_many(spans, 1, takes) {
+            found.add(names.resource, format!("resource {resource} is held by {most} jobs"));
+        }
+    }
+}
+
+/// Adds up what attempts take, and tells when it is too much for the first time.
+fn too_many(
+    spans: &[Span<'_>],
     max: u32,
-    is_own: impl Fn(&Attempt, &Job) -> bool,
-    takes: impl Fn(&Job) -> u32,
-    tell: &mut dyn FnMut(String),
-) {
+    takes: impl Fn(&Span<'_>) -> Option<u32>,
+) -> Option<String> {
     // At one moment, what ends comes before what begins.
     let mut changes: Vec<(i64, i64, u64)> = Vec::new();
-    for attempt in &facts.history.attempts {
-        let Some(job) = facts.jobs.get(&attempt.job).filter(|job| is_own(attempt, job)) else {
-            continue;
-        };
-        let slots = i64::from(takes(job));
-        changes.push((attempt.claimed_ms, slots, job.id));
-        if let Some(ended_ms) = attempt.ended_ms {
-            changes.push((ended_ms, -slots, job.id));
-        }
+    for span in spans {
+        let Some(slots) = takes(span).map(i64::from) else { continue };
+        changes.push((span.from_ms, slots, span.job.id));
+        changes.extend(span.to_ms.map(|to_ms| (to_ms.max(span.from_ms), -slots, span.job.id)));
     }
     changes.sort_unstable();
     let mut taken = 0;
-    for (at_ms, change, job) in changes {
+    changes.into_iter().find_map(|(at_ms, change, job)| {
         taken += change;
-        if taken > i64::from(max) {
-            return tell(format!("at {at_ms}, with job {job}, {taken}"));
-        }
-    }
+        (taken > i64::from(max)).then(|| format!("at {at_ms}, with job {job}, {taken}"))
+    })
 }
 
 /// At most one unfinished job of a tenant, type and key.
@@ -69,9 +153,9 @@ fn dedupe(facts: &Facts<'_>, found: &mut Found) {
             by_key.entry((&job.tenant, &job.kind, key)).or_default().push(job);
         }
     }
-    for ((_, _, key), jobs) in by_key {
+    for ((_, _, key), mut jobs) in by_key {
+        jobs.sort_by_key(|job| (job.created_ms, job.id));
         for pair in jobs.windows(2) {
-            // Ids are in the order of time.
             if pair[0].finished_ms.is_none_or(|finished_ms| finished_ms > pair[1].created_ms) {
                 let (one, other) = (pair[0].id, pair[1].id);
                 found.add("dedupe", format!("jobs {one} and {other} have {key} at once"));

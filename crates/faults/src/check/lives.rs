@@ -18,7 +18,7 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
             found.add("not-final", format!("job {} is still {}", job.id, job.state));
         }
         numbers(job, attempts, found);
-        follow(job, attempts, found);
+        follow(job, attempts, facts.history.clocks_ms, found);
         end(job, attempts, found);
         counts(job, attempts, found);
     }
@@ -26,6 +26,23 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
         found.add("stray-attempt", format!("attempts of job {job}, which is not there"));
     }
     ledger(facts, found);
+    told(facts, found);
+}
+
+/// Others can read how each job ended, and nothing is in use once all have.
+fn told(facts: &Facts<'_>, found: &mut Found) {
+    let finals = facts.jobs.values().filter(|job| job.is_final());
+    for (job, told) in
+        finals.filter_map(|job| Some((job, facts.history.completions.as_ref()?.get(&job.id))))
+    {
+        if told != Some(&job.state) {
+            let (id, is, told) = (job.id, &job.state, told.map_or("nothing", String::as_str));
+            found.add("completions", format!("job {id} is {is}, and others read {told}"));
+        }
+    }
+    for (name, held) in facts.history.held.iter().filter(|(_, held)| **held != 0) {
+        found.add("held", format!("{held} of `{name}` is in use, and nothing runs"));
+    }
 }
 
 /// 1, 2, 3, without gaps and none twice.
@@ -39,7 +56,8 @@ fn numbers(job: &Job, attempts: &[&Attempt], found: &mut Found) {
 }
 
 /// One attempt at a time, and not before its backoff is over.
-fn follow(job: &Job, attempts: &[&Attempt], found: &mut Found) {
+fn follow(job: &Job, attempts: &[&Attempt], clocks_ms: i64, found: &mut Found) {
+    let backoff_ms = job.backoff_ms / 2 - clocks_ms;
     for pair in attempts.windows(2) {
         let (before, after) = (pair[0], pair[1]);
         let ended_ms = before.ended_ms.unwrap_or(i64::MAX);
@@ -48,9 +66,9 @@ fn follow(job: &Job, attempts: &[&Attempt], found: &mut Found) {
             let what = format!("attempt {other} of job {id} began before attempt {one} ended");
             found.add("overlap", what);
         } else if matches!(before.ending.as_str(), "transient" | "timeout")
-            && after.claimed_ms < ended_ms + job.backoff_ms / 2
+            && after.claimed_ms < ended_ms + backoff_ms
         {
-            let early_ms = ended_ms + job.backoff_ms / 2 - after.claimed_ms;
+            let early_ms = ended_ms + backoff_ms - after.claimed_ms;
             let what = format!("attempt {other} of job {id} began {early_ms} ms too early");
             found.add("backoff", what);
         }
@@ -75,6 +93,11 @@ fn end(job: &Job, attempts: &[&Attempt], found: &mut Found) {
     }
     if job.state == "succeeded" && succeeded.is_empty() {
         found.add("no-result", format!("job {id} is succeeded, and no attempt of it"));
+    }
+    let token = last.zip(attempts.last()).map(|(n, last)| format!("{id} {n} {}", last.worker));
+    if job.state == "succeeded" && job.result.is_some() && job.result != token {
+        let (is, ought) = (job.result.as_deref(), token.as_deref());
+        found.add("wrong-result", format!("job {id} has the result {is:?} and not {ought:?}"));
     }
     for attempt in attempts.iter().filter(|_| job.is_final()) {
         if attempt.ended_ms.is_none_or(|ended_ms| Some(ended_ms) > job.finished_ms) {

@@ -5,6 +5,7 @@ mod lives;
 mod limits;
 mod order;
 mod runs;
+mod steps;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -42,12 +43,17 @@ pub fn check(history: &History, scope: Scope) -> Vec<Violation> {
     for damage in &history.damage {
         found.add("damage", damage.clone());
     }
+    for seen in &history.seen {
+        found.add("out-of-balance", seen.clone());
+    }
     lives::check(&facts, &mut found);
+    steps::check(&facts, &mut found);
     limits::check(&facts, &mut found);
     if scope == Scope::Everything {
         acknowledged::check(&facts, &mut found);
         order::check(&facts, &mut found);
         runs::check(&facts, &mut found);
+        limits::check_runs(&facts, &mut found);
     }
     found.0
 }

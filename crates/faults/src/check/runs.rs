@@ -1,21 +1,22 @@
 //! What runs wrote down about themselves fits what the store says about them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use super::limits::was_suspended;
 use super::{Facts, Found};
-use crate::{Attempt, Harm, Mark};
+use crate::{Attempt, Mark};
 
 /// Runs read the clock to the hundredth of a second, and on a busy machine a worker that wants to
 /// kill what it may not keep has to wait for the processor.
-const SLACK_MS: i64 = 500;
+pub(super) const SLACK_MS: i64 = 500;
 
 /// One run, as it wrote it down.
 #[derive(Debug)]
-struct Run<'a> {
-    worker: &'a str,
+pub(super) struct Run<'a> {
+    pub(super) worker: &'a str,
     n_starts: usize,
-    first_ms: i64,
-    last_ms: i64,
+    pub(super) first_ms: i64,
+    pub(super) last_ms: i64,
     has_ended: bool,
 }
 
@@ -44,7 +45,7 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
     side_by_side(facts, &runs, found);
 }
 
-fn runs(marks: &[Mark]) -> BTreeMap<(u64, u32), Run<'_>> {
+pub(super) fn runs(marks: &[Mark]) -> BTreeMap<(u64, u32), Run<'_>> {
     let mut runs: BTreeMap<(u64, u32), Run<'_>> = BTreeMap::new();
     for mark in marks {
         let run = runs.entry((mark.job, mark.attempt)).or_insert(Run {
@@ -76,13 +77,11 @@ fn succeeded(facts: &Facts<'_>, runs: &BTreeMap<(u64, u32), Run<'_>>, found: &mu
 /// Two attempts of one job do not run side by side, unless a worker was suspended and could not
 /// know that its time was up.
 fn side_by_side(facts: &Facts<'_>, runs: &BTreeMap<(u64, u32), Run<'_>>, found: &mut Found) {
-    let faults = &facts.history.faults;
-    let stopped = faults.iter().filter(|fault| fault.harm == Harm::Stop);
-    let stopped: BTreeSet<&str> = stopped.map(|fault| fault.who.as_str()).collect();
     let pairs = runs.iter().zip(runs.iter().skip(1));
     for (((job, number), run), ((other_job, other_number), other)) in pairs {
         let is_side_by_side = job == other_job && run.last_ms > other.first_ms + SLACK_MS;
-        if is_side_by_side && !stopped.contains(run.worker) {
+        let during = (run.first_ms, run.last_ms);
+        if is_side_by_side && !was_suspended(facts.history, run.worker, during) {
             let what = format!("attempts {number} and {other_number} of job {job} ran at once");
             found.add("side-by-side", what);
         }

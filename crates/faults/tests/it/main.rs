@@ -1,3 +1,5 @@
 //! The checker is shown histories in which one thing is wrong, and must find that one.
 
+mod sound;
 mod doctored;
+mod several;

@@ -19,10 +19,12 @@ fn whatever_the_order_nothing_is_lost_and_nothing_counts_twice() {
     assert!([lost, stale, crashes, unknown].iter().all(|n| *n > 0), "{counts:?}");
 }
 
-/// A worker that was heard lost its attempt, because its renewal was slow on the way to the store.
+/// A worker that was heard lost its attempt, because its renewal was slow on the way to the store;
+/// one that was heard in the last moment was not counted any more (116); one that had moved was
+/// offered the same attempt again by another scheduler (559).
 #[test]
 fn what_was_found_once_stays_mended() {
-    for seed in [1_050, 1_423] {
+    for seed in [1_050, 1_423, 116, 559] {
         let played = play(seed, None, Reader::Nobody);
         assert!(played.violations.is_empty(), "seed {seed}: {:?}", played.violations);
     }
@@ -39,8 +41,13 @@ fn the_same_seed_is_the_same_play() {
 /// Odd seeds have several schedulers at a time, which is where bugs like these can be met: one
 /// that is alone refuses an old token before it asks the store.
 fn is_found(broken: Broken) {
+    is_found_from(1, broken);
+}
+
+/// Every other seed from this one on.
+fn is_found_from(first: u64, broken: Broken) {
     let seed = (0..FOUND_WITHIN)
-        .map(|n| 2 * n + 1)
+        .map(|n| 2 * n + first)
         .find(|seed| !play(*seed, Some(broken), Reader::Nobody).violations.is_empty());
     assert!(seed.is_some(), "{broken:?} is not found within {FOUND_WITHIN} seeds");
 }
@@ -67,10 +74,16 @@ fn a_submission_that_is_taken_in_twice_is_found() {
 
 #[test]
 fn attempts_that_are_forgotten_at_a_start_are_found() {
-    is_found(Broken::Recovery);
+    // Those that share a store read what a worker has when it comes.
+    is_found_from(0, Broken::Recovery);
 }
 
 #[test]
 fn a_worker_that_outstays_its_lease_is_found() {
     is_found(Broken::Overstay);
+}
+
+#[test]
+fn a_limit_that_nobody_counts_across_schedulers_is_found() {
+    is_found(Broken::Limit);
 }

@@ -6,9 +6,13 @@ use axum::response::{IntoResponse as _, Response};
 use proto::Invalid;
 use serde_json::json;
 use store::{Error, Refusal};
+use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::{Code, Status};
 
 use crate::limits::exceeded;
+
+/// In seconds, for those who are sent away for now. Lost connections are made again sooner.
+pub(crate) const RETRY_AFTER: (&str, &str) = ("retry-after", "1");
 
 pub(crate) fn invalid(invalid: &Invalid) -> Status {
     Status::invalid_argument(invalid.to_string())
@@ -16,15 +20,20 @@ pub(crate) fn invalid(invalid: &Invalid) -> Status {
 
 pub(crate) fn failed(error: &Error) -> Status {
     match error {
-        Error::Unavailable { .. } => Status::unavailable(format!("{error}; nothing was changed")),
-        Error::Unknown { .. } => {
-            Status::unavailable(format!("{error}; ask again with the same idempotency key"))
-        }
+        Error::Unavailable { .. } => later(format!("{error}; nothing was changed")),
+        Error::Unknown { .. } => later(format!("{error}; ask again with the same idempotency key")),
         Error::Full { .. } => {
             Status::resource_exhausted(format!("{error}; nothing was changed; make room"))
         }
         Error::Broken { .. } | Error::Unusable(_) => Status::internal(error.to_string()),
     }
+}
+
+/// Not now; how soon it is worth asking again is said beside it.
+pub(crate) fn later(message: String) -> Status {
+    let mut metadata = MetadataMap::new();
+    metadata.insert(RETRY_AFTER.0, MetadataValue::from_static(RETRY_AFTER.1));
+    Status::with_metadata(Code::Unavailable, message, metadata)
 }
 
 pub(crate) fn refused(refusal: &Refusal) -> Status {

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use tower::ServiceExt as _;
 
+use super::answer::RETRY_AFTER;
 use super::guard::turned_away;
 use crate::health::Health;
 
@@ -52,7 +53,10 @@ impl Front {
 async fn readyz(State(front): State<Front>) -> Response {
     match front.not_ready() {
         None => "ready\n".into_response(),
-        Some(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")).into_response(),
+        Some(why) => {
+            let status = StatusCode::SERVICE_UNAVAILABLE;
+            (status, [RETRY_AFTER], format!("{why}\n")).into_response()
+        }
     }
 }
 

@@ -83,5 +83,5 @@ impl Door {
 }
 
 fn stopping() -> Status {
-    Status::unavailable("the scheduler is stopping; try again")
+    answer::later("the scheduler is stopping; try again".to_owned())
 }

@@ -67,14 +67,15 @@ async fn a_job_that_is_refused_again_and_again_waits_longer_each_time() {
 }
 
 #[tokio::test]
-async fn an_offer_that_nobody_answers_is_taken_back_after_a_lease() {
+async fn an_offer_that_nobody_answers_is_taken_back_after_two_leases() {
     let site = Site::start().await;
     let mut worker = site.worker("w").await;
     let job = site.submit(spec()).await;
     let offer = worker.offer().await;
     // It lives, and says nothing of the job.
     let lease = site.config.lease;
-    for _ in 0..5 {
+    for _ in 0..10 {
+        assert_eq!(site.record(job).await.counts.refusals, 0);
         site.pass(Millis(lease.0 / 5)).await;
         worker.beat(v1::Heartbeat::default()).await;
     }

@@ -138,3 +138,16 @@ async fn a_cycle_of_dependencies_is_refused_and_its_jobs_are_named() {
     let ids = site.submit_all(vec![spec(), after(&[0]), after(&[0]), after(&[1, 2, 0])]).await;
     assert_eq!(ids, [1, 2, 3, 4]);
 }
+
+#[tokio::test]
+async fn whoever_cannot_be_served_now_is_told_how_soon_to_ask_again() {
+    let site = Site::start().await;
+    let error = Error::Unavailable { doing: "take in jobs", cause: "a test".to_owned() };
+    site.store.fail("submit", 1, error);
+    let request = v1::SubmitRequest { jobs: vec![spec()], ..v1::SubmitRequest::default() };
+    let told = site.jobs.clone().submit(request).await.expect_err("the store fails");
+    assert_eq!(told.code(), Code::Unavailable);
+    let after = told.metadata().get("retry-after");
+    assert_eq!(after.map(tonic::metadata::MetadataValue::as_bytes), Some(&b"1"[..]));
+    assert_eq!(site.submit(spec()).await, 1);
+}

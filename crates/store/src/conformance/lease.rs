@@ -1,9 +1,9 @@
 //! Workers come and go, and some vanish.
 
-use model::{Millis, Record};
+use model::{Ending, Millis, Record};
 
-use super::site::{Site, ids, spec, worker};
-use crate::Session;
+use super::site::{Site, accepted, end_of, ids, spec, worker};
+use crate::{End, Ended, Provided, Session};
 
 const LEASE: Millis = Millis(1_000);
 
@@ -91,4 +91,38 @@ pub(super) async fn what_a_worker_that_never_came_was_given_is_expired(site: Sit
     assert_eq!(expired(&site).await, [claimed]);
     let session = join(&site, "nobody").await;
     assert!(session.generation > 0 && expired(&site).await.is_empty());
+}
+
+pub(super) async fn a_worker_that_was_heard_in_time_loses_nothing(site: Site) {
+    let session = join(&site, "w").await;
+    let running = site.run(&site.plain().await, "w").await;
+    let lost = End { provided: Provided::Silence, ..end_of(&running, Ending::Lost) };
+    let end = async |lost: &End| {
+        let mut ended = site.store.complete(vec![lost.clone()]).await.expect("the store answers");
+        ended.pop().expect("an answer for each")
+    };
+    site.time.pass(LEASE);
+    assert_eq!(expired(&site).await, [running.clone()]);
+    // It is heard after somebody saw that its lease is over, and before that is written down.
+    assert!(renew(&site, &session).await);
+    assert_eq!(end(&lost).await, Ended::Stale);
+    assert_eq!(site.get(&running).await, running);
+    // Once that is written down, the lease cannot be renewed any more.
+    site.time.pass(LEASE);
+    assert_eq!(accepted(end(&lost).await).record.counts.losses, 1);
+    assert!(!renew(&site, &session).await);
+    assert!(renew(&site, &join(&site, "w").await).await);
+}
+
+pub(super) async fn what_runs_is_not_given_up_by_those_who_did_not_hear_of_it(site: Site) {
+    let claimed = site.claim(&site.plain().await, "w").await;
+    let refused = End { provided: Provided::NoStart, ..end_of(&claimed, Ending::Refused) };
+    site.start(&claimed).await;
+    assert_eq!(site.try_end(refused.clone()).await, Ended::Stale);
+    let claimed = site.claim(&site.plain().await, "w").await;
+    let (job, attempt) = (claimed.id.clone(), claimed.counts.attempts);
+    assert_eq!(
+        accepted(site.try_end(End { job, attempt, ..refused }).await).record.counts.refusals,
+        1
+    );
 }

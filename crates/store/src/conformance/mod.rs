@@ -80,6 +80,8 @@ pub fn cases() -> Vec<Case> {
         control::what_is_too_late_is_given_up,
         lease::generations_go_up_and_the_newest_counts,
         lease::attempts_of_a_silent_worker_are_expired,
+        lease::a_worker_that_was_heard_in_time_loses_nothing,
+        lease::what_runs_is_not_given_up_by_those_who_did_not_hear_of_it,
         lease::a_worker_that_left_has_no_lease,
         lease::after_a_silence_all_that_work_get_a_fresh_lease,
         lease::what_a_worker_that_never_came_was_given_is_expired,

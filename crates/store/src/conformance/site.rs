@@ -50,6 +50,7 @@ impl Default for Time {
 pub fn options(time: &Time) -> Options {
     Options {
         clock: Some(time.clock()),
+        skew_ms: 0,
         log_bytes_max: 100,
         jobs_max: 40,
         tenant_jobs_max: 30,

@@ -6,7 +6,7 @@ use model::{Cause, Ending, IfFailed, JobId, Record, State, Timestamp};
 
 use super::World;
 use crate::transition::{self, After, Off};
-use crate::{Cancelled, End, Ended, Revived, minute};
+use crate::{Cancelled, End, Ended, Provided, Revived, minute};
 
 /// What else changed when a job came to its end, each list by id.
 #[derive(Default)]
@@ -30,11 +30,17 @@ impl World {
                 Some(_) | None => Ended::Stale,
             };
         }
+        if end.provided == Provided::Silence && !self.is_silent(&end.worker, now) {
+            return Ended::Stale;
+        }
         let record = self.known(number);
         let Some(after) = transition::end(record, end, &patience, now) else {
             return Ended::Stale;
         };
         let record = record.clone();
+        if end.provided == Provided::Silence {
+            self.close(&end.worker);
+        }
         self.pasts.insert((number, end.attempt), after.past);
         self.runs.extend(after.run.as_deref().cloned());
         let key = (minute::of(now), record.spec.tenant.clone());

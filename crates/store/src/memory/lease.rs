@@ -48,6 +48,18 @@ impl World {
         records.filter(is_expired).take(max).cloned().collect()
     }
 
+    /// Whether a worker's lease is over.
+    pub(super) fn is_silent(&self, worker: &WorkerId, now: Timestamp) -> bool {
+        self.sessions.get(worker).is_none_or(|lease| lease.until <= now)
+    }
+
+    /// A worker's session is over with its lease.
+    pub(super) fn close(&mut self, worker: &WorkerId) {
+        if let Some(lease) = self.sessions.get_mut(worker) {
+            lease.has_left = true;
+        }
+    }
+
     /// Workers that have something.
     pub(super) fn busy(&self) -> BTreeSet<WorkerId> {
         let records = self.unfinished.iter().map(|number| &self.jobs[number]);

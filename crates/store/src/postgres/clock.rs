@@ -20,8 +20,11 @@ pub(super) struct Offset {
 const NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 impl Offset {
-    pub(super) fn new() -> Self {
-        Self { own: wall_clock(), ahead_ms: Arc::new(AtomicI64::new(0)) }
+    /// This machine's clock is off by `skew_ms`, beside what it is off anyway.
+    pub(super) fn new(skew_ms: i64) -> Self {
+        let shown = wall_clock();
+        let own: Clock = Arc::new(move || Timestamp(shown().0.saturating_add(skew_ms)));
+        Self { own, ahead_ms: Arc::new(AtomicI64::new(0)) }
     }
 
     /// The database's clock.

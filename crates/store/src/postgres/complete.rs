@@ -1,6 +1,6 @@
 //! Attempts end: the attempt goes to the past, and its job waits again or is done with.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use model::{Ending, WorkerId};
 
@@ -8,11 +8,12 @@ use super::desk::{Sheet, Stage};
 use super::draft::{Draft, Hold};
 use super::fault::Fault;
 use super::history;
+use super::lease;
 use super::row;
 use super::settle::{Edges, Settled, settle};
 use crate::sums::{Sums, charge, newest};
 use crate::transition::{self, After};
-use crate::{End, Ended, number};
+use crate::{End, Ended, Provided, number};
 
 /// Ends of attempts.
 pub(super) struct Completing {
@@ -29,11 +30,21 @@ impl Stage for Completing {
         let mut sums = Sums::new();
         let mut answers = Vec::with_capacity(self.ends.len());
         let past = self.pasts(sheet, &draft).await?;
+        let silent = self.ends.iter().filter(|end| end.provided == Provided::Silence);
+        let heard =
+            lease::heard(sheet, &silent.map(|end| end.worker.to_string()).collect()).await?;
+        let mut over: BTreeSet<String> = BTreeSet::new();
         for end in &self.ends {
-            let answer = one(sheet, &mut draft, end, &past).await?;
+            let is_heard =
+                end.provided == Provided::Silence && heard.contains(&end.worker.to_string());
+            let answer = one(sheet, &mut draft, (end, is_heard), &past).await?;
+            if end.provided == Provided::Silence && matches!(answer, Ended::Accepted { .. }) {
+                over.insert(end.worker.to_string());
+            }
             charge(&mut sums, end, &answer);
             answers.push(answer);
         }
+        lease::close(sheet, &over).await?;
         let runs = newest(&answers, sheet.desk.options.runs_max);
         tokio::try_join!(
             draft.write(sheet),
@@ -78,7 +89,7 @@ impl Completing {
 async fn one(
     sheet: &Sheet<'_>,
     draft: &mut Draft,
-    end: &End,
+    (end, is_heard): (&End, bool),
     pasts: &Pasts,
 ) -> Result<Ended, Fault> {
     let Some(id) = number::of(&end.job) else {
@@ -89,6 +100,9 @@ async fn one(
     let Some(record) = current else {
         return Ok(ended_before(draft, (id, end), pasts));
     };
+    if is_heard {
+        return Ok(Ended::Stale);
+    }
     let edges = Edges::of(record);
     let patience = &sheet.desk.options.patience;
     let Some(After { past, charged, run }) = transition::end(record, end, patience, sheet.now)

@@ -4,8 +4,10 @@ use std::str::FromStr as _;
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
-use tokio_postgres::{Config, NoTls};
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode};
 
+use super::seal::{Seal, Sealed};
 use crate::Error;
 
 /// Connections at most. A stage holds one at a time and waits for nothing else meanwhile, so that
@@ -22,8 +24,9 @@ const SESSION: &str = "-c search_path=maitre -c statement_timeout=30s -c lock_ti
     -c enable_mergejoin=off -c default_transaction_isolation=read\\ committed -c jit=off";
 
 /// What a URL says, with what we add to it.
-pub(super) fn config(url: &str) -> Result<Config, Error> {
-    let mut config = Config::from_str(url).map_err(|error| {
+pub(super) fn config(url: &str) -> Result<(Config, Seal), Error> {
+    let Sealed { url, mode, seal } = Sealed::read(url)?;
+    let mut config = Config::from_str(&url).map_err(|error| {
         let cause =
             std::error::Error::source(&error).map_or(error.to_string(), ToString::to_string);
         Error::Unusable(format!(
@@ -35,13 +38,18 @@ pub(super) fn config(url: &str) -> Result<Config, Error> {
     config.options(options.unwrap_or_else(|| SESSION.to_owned()));
     config.application_name("maitre").connect_timeout(CONNECT_TIMEOUT);
     config.keepalives_idle(Duration::from_secs(10));
-    Ok(config)
+    // What goes through a socket of this machine needs no seal, and none is asked for.
+    let is_socket = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
+    let is_plain = is_socket && mode == SslMode::Prefer;
+    config.ssl_mode(if is_plain { SslMode::Disable } else { mode });
+    Ok((config, seal))
 }
 
 /// Connections that are made when they are needed.
 pub(super) fn pool(url: &str) -> Result<Pool, Error> {
     let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-    let manager = Manager::from_config(config(url)?, NoTls, recycling);
+    let (config, seal) = config(url)?;
+    let manager = Manager::from_config(config, seal, recycling);
     Pool::builder(manager)
         .max_size(CONNECTIONS_MAX)
         .runtime(Runtime::Tokio1)

@@ -86,7 +86,7 @@ impl Desk {
         options: Options,
         teller: mpsc::Sender<Told>,
     ) -> Result<Self, Error> {
-        let offset = Offset::new();
+        let offset = Offset::new(options.skew_ms);
         let clock = options.clock.clone().unwrap_or_else(|| offset.clock());
         let desk = Self {
             pool,
@@ -116,6 +116,12 @@ impl Desk {
 
     pub(super) async fn connection(&self) -> Result<Object, Fault> {
         Ok(self.pool.get().await?)
+    }
+
+    /// How many wait for a connection.
+    #[cfg(test)]
+    pub(super) fn n_waiting(&self) -> usize {
+        self.pool.status().waiting
     }
 
     /// What workers say takes its turn.

@@ -3,12 +3,12 @@
 //! **Invariant:** leases are judged by the database's clock, in the database: no scheduler's clock
 //! can end one.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use model::{Millis, Record, WorkerId};
 use tokio_postgres::types::ToSql;
 
-use super::desk::Desk;
+use super::desk::{Desk, Sheet};
 use super::fault::Fault;
 use super::row::{self, jobs_columns};
 use crate::{Session, number};
@@ -101,6 +101,42 @@ pub(super) async fn leave(desk: &Desk, session: &Session) -> Result<bool, Fault>
     let values: [&(dyn ToSql + Sync); 3] =
         [&session.worker.to_string(), &generation, &desk.told_time()];
     Ok(connection.execute(&statement, &values).await? == 1)
+}
+
+/// In the order of names, so that nobody waits in a circle; nobody renews meanwhile.
+const HEARD: &str = concat!(
+    "WITH known AS MATERIALIZED (SELECT s.worker, s.lease_until > ",
+    now!("$2"),
+    " AS is_heard FROM sessions s WHERE s.worker = ANY($1) ORDER BY s.worker FOR UPDATE) \
+     SELECT worker FROM known WHERE is_heard"
+);
+
+/// Those of these workers who were heard within their lease. The others are not until the commit.
+pub(super) async fn heard(
+    sheet: &Sheet<'_>,
+    workers: &BTreeSet<String>,
+) -> Result<HashSet<String>, Fault> {
+    if workers.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let workers: Vec<&String> = workers.iter().collect();
+    let statement = sheet.transaction.prepare_cached(HEARD).await?;
+    let values: [&(dyn ToSql + Sync); 2] = [&workers, &sheet.desk.told_time()];
+    let rows = sheet.transaction.query(&statement, &values).await?;
+    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+}
+
+const CLOSE: &str = "UPDATE sessions SET has_left = true WHERE worker = ANY($1)";
+
+/// The sessions of these workers are over with their leases: whoever renews one is told so.
+pub(super) async fn close(sheet: &Sheet<'_>, workers: &BTreeSet<String>) -> Result<(), Fault> {
+    if workers.is_empty() {
+        return Ok(());
+    }
+    let workers: Vec<&String> = workers.iter().collect();
+    let statement = sheet.transaction.prepare_cached(CLOSE).await?;
+    sheet.transaction.execute(&statement, &[&workers]).await?;
+    Ok(())
 }
 
 /// Few leases have run out, and each worker has few jobs.

@@ -7,13 +7,13 @@ use super::fault::{Doubt, Fault};
 use crate::Error;
 use crate::checksum;
 
-struct Step {
-    name: &'static str,
-    sql: &'static str,
+pub(super) struct Step {
+    pub(super) name: &'static str,
+    pub(super) sql: &'static str,
 }
 
 /// In order; the place in the list is the number of the schema.
-const STEPS: &[Step] = &[
+pub(super) const STEPS: &[Step] = &[
     Step { name: "0001_jobs", sql: include_str!("../../migrations/postgres/0001_jobs.sql") },
     Step { name: "0002_sql", sql: include_str!("../../migrations/postgres/0002_sql.sql") },
     Step { name: "0003_leads", sql: include_str!("../../migrations/postgres/0003_leads.sql") },

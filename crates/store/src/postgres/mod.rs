@@ -5,6 +5,7 @@
 //! statements, however long its list.
 
 mod connect;
+mod seal;
 mod migrate;
 mod fault;
 mod clock;

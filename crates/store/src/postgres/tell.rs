@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio_postgres::{AsyncMessage, NoTls};
+use tokio_postgres::AsyncMessage;
 
 use super::connect;
 use super::desk::Desk;
@@ -144,8 +144,8 @@ async fn hear(
     desk: &Weak<Desk>,
     sender: &mpsc::Sender<News>,
 ) -> Result<(), tokio_postgres::Error> {
-    let Ok(config) = connect::config(url) else { return Ok(()) };
-    let (client, mut connection) = config.connect(NoTls).await?;
+    let Ok((config, seal)) = connect::config(url) else { return Ok(()) };
+    let (client, mut connection) = config.connect(seal).await?;
     let (heard, mut messages) = mpsc::channel(WAITING_MAX);
     let pump = tokio::spawn(async move {
         while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {

@@ -1,5 +1,6 @@
 //! What only Postgres can be asked: how it finds work, and what several that share it do.
 
+mod hurt;
 mod sql;
 
 use std::time::Duration;
@@ -303,6 +304,7 @@ fn end(job: &JobId, worker: &str) -> crate::End {
         cost: None,
         fetched: None,
         has_started: true,
+        provided: crate::Provided::default(),
         draw: 0,
     }
 }

@@ -4,13 +4,14 @@ use model::{Ending, Fixed, Patience, Record, TenantId, Timestamp, WorkerId};
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Result, params};
 
 use super::history;
+use super::lease;
 use super::recent::Recent;
 use super::row;
 use super::settle::{Before, Finish, Settled};
 use super::writer::Desk;
 use crate::sums::{Sums, charge, newest};
 use crate::transition::After;
-use crate::{End, Ended, Past, number, transition};
+use crate::{End, Ended, Past, Provided, number, transition};
 
 pub(super) fn complete(desk: &mut Desk, ends: &[End]) -> Result<Vec<Ended>> {
     let now = desk.now();
@@ -82,6 +83,11 @@ impl Stage<'_> {
         end: &End,
         all_finished: &mut Vec<TenantId>,
     ) -> Result<Option<Ended>> {
+        if end.provided == Provided::Silence
+            && !lease::is_silent(self.connection, &end.worker, self.now)?
+        {
+            return Ok(Some(Ended::Stale));
+        }
         let before = Before::of(&record);
         let Some(after) = transition::end(&mut record, end, &self.patience, self.now) else {
             return Ok(Some(Ended::Stale));
@@ -92,6 +98,9 @@ impl Stage<'_> {
             requeue(self.connection, (id, before.fence), &record)?.then(Settled::default)
         };
         let Some(settled) = settled else { return Ok(None) };
+        if end.provided == Provided::Silence {
+            lease::close(self.connection, &end.worker)?;
+        }
         insert_past(&mut self.insert_past, id, &after.past)?;
         let Settled { released, cancelled, changed, finished } = settled;
         all_finished.extend(finished);

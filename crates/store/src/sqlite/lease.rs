@@ -1,7 +1,7 @@
 //! Workers come, give signs of life, and go; what they had is found when they do not.
 
 use model::{Millis, Record, Timestamp, WorkerId};
-use rusqlite::{Connection, Result, params};
+use rusqlite::{Connection, OptionalExtension as _, Result, params};
 
 use super::row::{self, jobs_columns};
 use super::writer::Desk;
@@ -53,6 +53,27 @@ pub(super) fn leave(desk: &mut Desk, session: &Session) -> Result<bool> {
     let generation = row::count(session.generation);
     let values = params![session.worker.to_string(), generation, now.0];
     Ok(desk.connection.prepare_cached(LEAVE)?.execute(values)? == 1)
+}
+
+const IS_SILENT: &str = "SELECT lease_until <= ?2 FROM sessions WHERE worker = ?1";
+
+/// Whether a worker's lease is over.
+pub(super) fn is_silent(
+    connection: &Connection,
+    worker: &WorkerId,
+    now: Timestamp,
+) -> Result<bool> {
+    let mut statement = connection.prepare_cached(IS_SILENT)?;
+    let is_silent = statement.query_row(params![worker.to_string(), now.0], |row| row.get(0));
+    Ok(is_silent.optional()?.unwrap_or(true))
+}
+
+const CLOSE: &str = "UPDATE sessions SET has_left = 1 WHERE worker = ?1";
+
+/// A worker's session is over with its lease.
+pub(super) fn close(connection: &Connection, worker: &WorkerId) -> Result<()> {
+    connection.prepare_cached(CLOSE)?.execute([worker.to_string()])?;
+    Ok(())
 }
 
 /// A cross join keeps the order: few leases have run out, and each worker has few jobs.

@@ -13,5 +13,6 @@ mod killed;
 mod torn;
 mod moved;
 mod postgres;
+mod sealed;
 mod place;
 mod submit;

@@ -42,6 +42,7 @@ fn end(job: &JobId, ending: Ending) -> End {
         cost: None,
         fetched: Some((1, 2)),
         has_started: true,
+        provided: store::Provided::default(),
         draw: 5,
     }
 }

@@ -304,6 +304,11 @@ fn end() -> impl Strategy<Value = End> {
     (start(), ending, cost, any::<(bool, u64)>()).prop_map(
         |(start, ending, cost, (has_started, draw))| End {
             has_started,
+            provided: [
+                store::Provided::Nothing,
+                store::Provided::Silence,
+                store::Provided::NoStart,
+            ][usize::try_from(draw % 3).unwrap()],
             job: start.job,
             attempt: start.attempt,
             worker: start.worker,

@@ -1,0 +1,251 @@
+//! Clients that submit and call off jobs through any scheduler, and write down what they are told.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use faults::{Asked, Chance, Op, Outcome, Said};
+use proto::v1;
+use proto::v1::admin_client::AdminClient;
+use proto::v1::jobs_client::JobsClient;
+use tokio::time::{Instant, sleep};
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Status};
+
+use crate::Error;
+use crate::clock::now_ms;
+use crate::load::{asked, request};
+
+/// How long a client waits for an answer before it gives up on it.
+const TIMEOUT: Duration = Duration::from_secs(4);
+/// How often it makes sure that somebody is at the other end, and how long that may take.
+const ALIVE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(2));
+/// How long it waits before it asks the same again.
+const AGAIN_MS: (u64, u64) = (20, 300);
+/// How long it insists on an answer.
+const INSIST: Duration = Duration::from_mins(3);
+/// How long somebody may take to take a setting.
+const SET: Duration = Duration::from_secs(20);
+/// Jobs that it remembers, to call them off or to wait for them.
+const KNOWN_MAX: usize = 60;
+
+/// A connection that is made when it is needed, again and again.
+pub(crate) fn channel(port: u16) -> Channel {
+    let endpoint = Endpoint::from_shared(format!("http://127.0.0.1:{port}"));
+    let endpoint = endpoint.expect("an address with a port is an address");
+    let endpoint = endpoint.connect_timeout(TIMEOUT).timeout(TIMEOUT).tcp_nodelay(true);
+    let endpoint = endpoint.http2_keep_alive_interval(ALIVE.0).keep_alive_timeout(ALIVE.1);
+    endpoint.keep_alive_while_idle(true).connect_lazy()
+}
+
+/// Sets something, as soon as somebody takes it.
+pub(crate) async fn set(
+    port: u16,
+    (kind, name, json): (v1::SettingKind, &str, &str),
+) -> Result<(), Error> {
+    let setting = v1::Setting { kind: kind.into(), name: name.to_owned(), json: json.to_owned() };
+    let request = v1::SetRequest { setting: Some(setting) };
+    crate::clock::until("a setting is taken", SET, async || {
+        AdminClient::new(channel(port)).set(request.clone()).await.ok()
+    })
+    .await?;
+    Ok(())
+}
+
+/// One that submits.
+pub(crate) struct Client {
+    number: u32,
+    jobs: JobsClient<Channel>,
+    chance: Chance,
+    log: File,
+    /// Jobs that it was told of, newest last, and whose they are.
+    known: Vec<(String, u64)>,
+    prefix: String,
+    n_keys: u32,
+    n_jobs: usize,
+}
+
+/// What was answered.
+struct Answer {
+    outcome: Outcome,
+    ids: Vec<u64>,
+    changed: bool,
+    note: String,
+}
+
+impl Client {
+    pub(crate) fn new(
+        number: u32,
+        port: u16,
+        log: &Path,
+        mut chance: Chance,
+    ) -> Result<Self, Error> {
+        let log = File::options().create(true).append(true).open(log);
+        Ok(Self {
+            number,
+            jobs: JobsClient::new(channel(port)),
+            log: log.map_err(Error::system("open a log"))?,
+            known: Vec::new(),
+            prefix: format!("{number}-{:08x}", chance.draw() >> 32),
+            chance,
+            n_keys: 0,
+            n_jobs: 0,
+        })
+    }
+
+    /// Submits so many jobs, evenly over so long.
+    pub(crate) async fn work(mut self, jobs_max: usize, within: Duration) -> Result<(), Error> {
+        let start = Instant::now();
+        while self.n_jobs < jobs_max {
+            self.act().await?;
+            let due = within.mul_f64(part(self.n_jobs, jobs_max));
+            sleep(due.saturating_sub(start.elapsed())).await;
+        }
+        Ok(())
+    }
+
+    /// Does one thing.
+    async fn act(&mut self) -> Result<(), Error> {
+        if !self.known.is_empty() && self.chance.is_one_in(6) {
+            return self.cancel().await;
+        }
+        self.n_keys += 1;
+        let key = format!("{}-{}", self.prefix, self.n_keys);
+        let own = self.known.iter().filter(|(tenant, _)| tenant == "a");
+        let own: Vec<u64> = own.map(|(_, id)| *id).collect();
+        let request = request(&mut self.chance, key, &own);
+        let ids = self.insist(Op::Submit, &request).await?;
+        self.n_jobs += ids.len();
+        let tenant = request.jobs[0].tenant.clone();
+        self.known.extend(ids.into_iter().map(|id| (tenant.clone(), id)));
+        let n_old = self.known.len().saturating_sub(KNOWN_MAX);
+        self.known.drain(..n_old);
+        if self.chance.is_one_in(8) {
+            // As somebody does who did not hear the answer.
+            self.insist(Op::Submit, &request).await?;
+        }
+        if self.chance.is_one_in(12) {
+            let mut other = request.clone();
+            other.jobs[0].priority += 1;
+            self.insist(Op::Conflict, &other).await?;
+        }
+        Ok(())
+    }
+
+    /// Asks until it knows what became of it, and writes down every answer.
+    async fn insist(&mut self, op: Op, request: &v1::SubmitRequest) -> Result<Vec<u64>, Error> {
+        let asked: Vec<Asked> = request.jobs.iter().map(asked).collect();
+        let start = Instant::now();
+        loop {
+            let sent_ms = now_ms();
+            let answer = self.jobs.submit(request.clone()).await.map(|response| {
+                let jobs = response.into_inner().jobs;
+                let ids = jobs.into_iter().map(|job| job.id).collect();
+                Answer { outcome: Outcome::Ok, ids, changed: true, note: String::new() }
+            });
+            let (answer, is_final) = settle(answer);
+            let ids = answer.ids.clone();
+            self.write((op, &request.idempotency_key, sent_ms), answer, asked.clone())?;
+            if is_final {
+                return Ok(ids);
+            }
+            self.again(start).await?;
+        }
+    }
+
+    async fn cancel(&mut self) -> Result<(), Error> {
+        let Some(id) = self.chance.pick(&self.known).map(|(_, id)| *id) else { return Ok(()) };
+        let start = Instant::now();
+        loop {
+            let sent_ms = now_ms();
+            let answer = self.jobs.cancel(v1::CancelRequest { ids: vec![id] }).await;
+            let answer = answer.map(|response| {
+                let change = response.into_inner().changes.into_iter().next().unwrap_or_default();
+                let (ids, changed, note) = (vec![id], change.changed, final_state(&change));
+                Answer { outcome: Outcome::Ok, ids, changed, note }
+            });
+            let (answer, is_final) = settle(answer);
+            self.write((Op::Cancel, "", sent_ms), answer, Vec::new())?;
+            if is_final {
+                return Ok(());
+            }
+            self.again(start).await?;
+        }
+    }
+
+    fn write(
+        &mut self,
+        (op, key, sent_ms): (Op, &str, i64),
+        answer: Answer,
+        asked: Vec<Asked>,
+    ) -> Result<(), Error> {
+        let said = Said {
+            client: self.number,
+            op,
+            key: key.to_owned(),
+            sent_ms,
+            at_ms: now_ms(),
+            outcome: answer.outcome,
+            ids: answer.ids,
+            changed: answer.changed,
+            asked,
+            note: answer.note,
+        };
+        let line = serde_json::to_string(&said).expect("plain data becomes JSON");
+        writeln!(self.log, "{line}").map_err(Error::system("write a client's log"))
+    }
+
+    /// Waits a little before the same is asked again, unless it was asked for too long.
+    async fn again(&mut self, start: Instant) -> Result<(), Error> {
+        if start.elapsed() > INSIST {
+            let what = "a client is answered".to_owned();
+            return Err(Error::Late { what, within: INSIST });
+        }
+        sleep(Duration::from_millis(self.chance.between(AGAIN_MS.0, AGAIN_MS.1))).await;
+        Ok(())
+    }
+}
+
+#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "it is about a pause")]
+fn part(n: usize, of: usize) -> f64 {
+    n as f64 / of.max(1) as f64
+}
+
+/// The state of a job that calling off did not change, if nothing more will happen to it.
+fn final_state(change: &v1::Change) -> String {
+    use v1::State::{Cancelled, Failed, Succeeded};
+    let state = change.state();
+    if change.changed || ![Succeeded, Failed, Cancelled].contains(&state) {
+        return String::new();
+    }
+    state.as_str_name().trim_start_matches("STATE_").to_lowercase()
+}
+
+/// What an answer says, and whether there is no point in asking again.
+fn settle(answer: Result<Answer, Status>) -> (Answer, bool) {
+    let status = match answer {
+        Ok(answer) => return (answer, true),
+        Err(status) => status,
+    };
+    let (outcome, is_final) = match status.code() {
+        Code::InvalidArgument | Code::NotFound | Code::AlreadyExists => (Outcome::Fail, true),
+        // It says itself that nothing was changed; later there may be room.
+        Code::ResourceExhausted => (Outcome::Fail, false),
+        Code::Ok
+        | Code::Cancelled
+        | Code::Unknown
+        | Code::DeadlineExceeded
+        | Code::PermissionDenied
+        | Code::FailedPrecondition
+        | Code::Aborted
+        | Code::OutOfRange
+        | Code::Unimplemented
+        | Code::Internal
+        | Code::Unavailable
+        | Code::DataLoss
+        | Code::Unauthenticated => (Outcome::Unknown, false),
+    };
+    let note = format!("{:?}: {}", status.code(), status.message());
+    (Answer { outcome, ids: Vec::new(), changed: false, note }, is_final)
+}

@@ -1,0 +1,124 @@
+//! A worker in a process of its own: it does what jobs say, and writes down what it does.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use worker::{Attempt, Done, Failure, Outcome, Worker};
+
+use crate::Error;
+use crate::clock::now_ms;
+use crate::load::{End, Manner, TYPES};
+
+/// Who works, and where.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Hand {
+    /// Where a scheduler is.
+    #[arg(long)]
+    server: String,
+    /// What it is called.
+    #[arg(long)]
+    name: String,
+    /// Slots that it has.
+    #[arg(long)]
+    slots: u32,
+    /// Where it writes down what it does.
+    #[arg(long)]
+    log: PathBuf,
+}
+
+/// Works until it is told to stop.
+pub fn work(hand: &Hand) -> Result<(), Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(Error::system("start a runtime"))?.block_on(async {
+        let log = File::options().create(true).append(true).open(&hand.log);
+        let log = Arc::new(log.map_err(Error::system("open a log"))?);
+        let mut builder = Worker::builder(&hand.server)
+            .name(&hand.name)
+            .slots(hand.slots)
+            .leave_grace(Duration::from_secs(1))
+            .stop_grace(Duration::from_millis(100));
+        for kind in TYPES {
+            let (log, name) = (Arc::clone(&log), hand.name.clone());
+            builder = builder.type_(kind, 0, move |attempt: Attempt| {
+                run(attempt, Arc::clone(&log), name.clone())
+            });
+        }
+        let shutdown = CancellationToken::new();
+        let mut asked = signal(SignalKind::terminate()).map_err(Error::system("hear signals"))?;
+        let stop = shutdown.clone();
+        tokio::spawn(async move {
+            asked.recv().await;
+            stop.cancel();
+        });
+        Ok(builder.build()?.run(shutdown).await?)
+    })
+}
+
+/// One run of a job. Should it be dropped before it ends, that is written down too.
+struct Run {
+    log: Arc<File>,
+    token: String,
+    is_over: bool,
+}
+
+impl Run {
+    fn begin(log: Arc<File>, token: String) -> Self {
+        let run = Self { log, token, is_over: false };
+        run.mark("start");
+        run
+    }
+
+    fn end(&mut self, what: &str) {
+        self.mark(what);
+        self.is_over = true;
+    }
+
+    /// In one go, so that a line is there or not.
+    fn mark(&self, what: &str) {
+        let line = format!("{what} {} {}\n", self.token, now_ms());
+        // Nobody hears of it, and the checker finds a run that is missing.
+        let _ = (&*self.log).write_all(line.as_bytes());
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.mark("stop");
+        }
+    }
+}
+
+async fn run(attempt: Attempt, log: Arc<File>, worker: String) -> Outcome {
+    let token = format!("{} {} {worker}", attempt.job(), attempt.number());
+    let mut run = Run::begin(log, token.clone());
+    let manner: Manner = serde_json::from_slice(attempt.payload())
+        .map_err(|error| Failure::permanent(error.to_string()))?;
+    tokio::select! {
+        () = tokio::time::sleep(Duration::from_millis(manner.ms)) => {}
+        () = attempt.stop_token().cancelled() => {
+            run.end("stop");
+            return Err(Failure::transient("stopped"));
+        }
+    }
+    let is_failing = match manner.end {
+        End::Done => false,
+        End::Flaky => attempt.failures() == 0,
+        End::Failing => true,
+        End::Wrong => {
+            run.end("fail");
+            return Err(Failure::permanent("this will not pass"));
+        }
+    };
+    if is_failing {
+        run.end("fail");
+        return Err(Failure::transient("this may pass"));
+    }
+    run.end("end");
+    Ok(Done::with_result(token))
+}

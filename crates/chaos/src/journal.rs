@@ -1,0 +1,105 @@
+//! What the database itself writes down, and somebody who looks now and then whether what is
+//! counted is what is there.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio_postgres::{Client, Config, NoTls};
+
+use crate::Error;
+use crate::load::BUDGET;
+
+/// How often it is looked.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(5);
+/// Findings that are kept.
+const FINDINGS_MAX: usize = 20;
+
+/// A connection of our own, past all ways that are hurt.
+pub(crate) async fn connect(url: &str) -> Result<Client, Error> {
+    let mut config: Config = url.parse()?;
+    config.application_name("chaos").connect_timeout(CONNECT);
+    let (client, connection) = config.connect(NoTls).await?;
+    tokio::spawn(connection);
+    Ok(client)
+}
+
+/// From now on, every change of a job is written down.
+pub(crate) async fn install(url: &str) -> Result<(), Error> {
+    let client = connect(url).await?;
+    Ok(client.batch_execute(include_str!("journal.sql")).await?)
+}
+
+/// In one snapshot: what is in use of each limit by its own row, and by what is under way.
+const BALANCE: &str = "SELECT coalesce(h.name, u.name), coalesce(h.held, 0)::bigint, \
+    coalesce(u.used, 0)::bigint FROM maitre.holdings h FULL JOIN ( \
+    SELECT e ->> 0 AS name, sum((e ->> 1)::bigint) AS used FROM maitre.jobs, \
+    jsonb_array_elements(charges::jsonb) e WHERE charges IS NOT NULL GROUP BY 1) u \
+    ON u.name = h.name WHERE coalesce(h.held, 0) <> coalesce(u.used, 0)";
+/// In one snapshot: what a tenant was charged, and what is reserved for what it has under way.
+const SPENT: &str = "SELECT ((SELECT coalesce(sum(cost), 0) FROM maitre.usage \
+    WHERE tenant = $1) + (SELECT coalesce(sum(held), 0) FROM maitre.holdings \
+    WHERE name = 'budget' || chr(31) || $1))::bigint";
+
+/// Looks until it is stopped, whatever becomes of the database meanwhile.
+pub(crate) struct Auditor {
+    seen: Arc<Mutex<Seen>>,
+    task: JoinHandle<()>,
+}
+
+/// What was seen.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) n_looks: usize,
+    pub(crate) findings: Vec<String>,
+}
+
+impl Seen {
+    fn add(&mut self, findings: Vec<String>) {
+        self.n_looks += 1;
+        let room = FINDINGS_MAX.saturating_sub(self.findings.len());
+        self.findings.extend(findings.into_iter().take(room));
+    }
+}
+
+impl Auditor {
+    pub(crate) fn start(url: String) -> Self {
+        let seen: Arc<Mutex<Seen>> = Arc::default();
+        let note = Arc::clone(&seen);
+        let task = tokio::spawn(async move {
+            loop {
+                // It goes with the database, and comes again.
+                let _ = look(&url, &note).await;
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        });
+        Self { seen, task }
+    }
+
+    pub(crate) fn stop(self) -> Seen {
+        self.task.abort();
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+async fn look(url: &str, seen: &Mutex<Seen>) -> Result<(), Error> {
+    let client = connect(url).await?;
+    loop {
+        let mut findings = Vec::new();
+        for row in client.query(BALANCE, &[]).await? {
+            let (name, held, used): (String, i64, i64) =
+                (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+            let name = name.replace('\u{1f}', " ");
+            findings.push(format!("{held} of `{name}` is counted, and {used} is in use"));
+        }
+        let spent: i64 = client.query_one(SPENT, &[&BUDGET.0]).await?.try_get(0)?;
+        if spent > BUDGET.1 * 1_000 {
+            let (tenant, max) = BUDGET;
+            findings.push(format!("tenant {tenant} has {spent} thousandths of a budget of {max}"));
+        }
+        seen.lock().unwrap_or_else(PoisonError::into_inner).add(findings);
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}

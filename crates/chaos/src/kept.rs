@@ -1,0 +1,211 @@
+//! Reading what is left: the tables, the database's own journal, and the logs of clients and
+//! workers.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use faults::{Attempt, History, Job, Key, Mark, Said, Step};
+use serde::Deserialize;
+use tokio_postgres::{Client, Row};
+
+use crate::Error;
+use crate::stage::Stage;
+
+/// By how much the clocks of schedulers may differ: each follows the database's, over a way that
+/// may be slow.
+const CLOCKS_MS: i64 = 300;
+/// How often a job is tried if it does not say.
+const ATTEMPTS_MAX: u32 = 3;
+
+/// Everything that is known about a run.
+pub(crate) async fn history(client: &Client, stage: &Stage) -> Result<History, Error> {
+    let mut history = History {
+        jobs: list(client, JOBS, job).await?,
+        attempts: list(client, ATTEMPTS, attempt).await?,
+        keys: list(client, "SELECT tenant, key, jobs FROM maitre.keys ORDER BY id", key).await?,
+        steps: list(client, STEPS, step).await?,
+        faults: stage.faults.clone(),
+        limits: stage.limits(),
+        clocks_ms: CLOCKS_MS,
+        damage: stage.panics(),
+        ..History::default()
+    };
+    let completed = "SELECT coalesce(sum(completed), 0)::bigint FROM maitre.usage";
+    history.n_completed =
+        client.query_one(completed, &[]).await?.try_get::<_, i64>(0)?.unsigned_abs();
+    let completions = "SELECT id, state FROM maitre.completions";
+    let completions = list(client, completions, |row| Ok((number(row, 0)?, row.try_get(1)?)));
+    history.completions = Some(completions.await?.into_iter().collect());
+    let held = "SELECT name, held FROM maitre.holdings";
+    let held = list(client, held, |row| Ok((row.try_get(0)?, row.try_get(1)?))).await?;
+    history.held = held.into_iter().collect();
+    for path in stage.client_logs() {
+        history.said.extend(said(&path)?);
+    }
+    for path in stage.run_logs() {
+        history.marks.extend(marks(&path)?);
+    }
+    keep_time(&mut history);
+    Ok(history)
+}
+
+const JOBS: &str = "SELECT id, tenant, kind, state, NULL, dedupe_key, attempts, failures, \
+    losses, refusals, created, NULL, document, NULL FROM maitre.jobs \
+    UNION ALL SELECT id, tenant, kind, state, cause, dedupe_key, attempts, failures, \
+    losses, refusals, created, finished, document, result FROM maitre.finished ORDER BY 1";
+
+const ATTEMPTS: &str = "SELECT job, number, worker, claimed, ended, ending, error \
+    FROM maitre.attempts UNION ALL SELECT id, attempts, worker, claimed, NULL, '', NULL \
+    FROM maitre.jobs WHERE worker IS NOT NULL ORDER BY 1, 2";
+
+const STEPS: &str = "SELECT job, at, state, fence, attempt, worker FROM journal.steps ORDER BY seq";
+
+async fn list<T>(
+    client: &Client,
+    sql: &str,
+    read: impl Fn(&Row) -> Result<T, tokio_postgres::Error>,
+) -> Result<Vec<T>, Error> {
+    let rows = client.query(sql, &[]).await?;
+    Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
+}
+
+/// What documents say, as far as it is checked.
+#[derive(Default, Deserialize)]
+struct Document {
+    slots: Option<u32>,
+    retry: Option<Retry>,
+    resource: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Retry {
+    attempts_max: u32,
+    backoff_ms: i64,
+}
+
+fn job(row: &Row) -> Result<Job, tokio_postgres::Error> {
+    let document: String = row.try_get(12)?;
+    let document: Document = serde_json::from_str(&document).unwrap_or_default();
+    let retry = document.retry.unwrap_or(Retry { attempts_max: ATTEMPTS_MAX, backoff_ms: 0 });
+    let result: Option<Vec<u8>> = row.try_get(13)?;
+    Ok(Job {
+        id: number(row, 0)?,
+        tenant: row.try_get(1)?,
+        kind: row.try_get(2)?,
+        state: row.try_get(3)?,
+        cause: row.try_get(4)?,
+        dedupe: row.try_get(5)?,
+        slots: document.slots.unwrap_or(1),
+        attempts_max: retry.attempts_max,
+        backoff_ms: retry.backoff_ms,
+        n_attempts: small(row, 6)?,
+        n_failures: small(row, 7)?,
+        n_losses: small(row, 8)?,
+        n_refusals: small(row, 9)?,
+        created_ms: row.try_get(10)?,
+        finished_ms: row.try_get(11)?,
+        resource: document.resource,
+        result: result.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+    })
+}
+
+fn attempt(row: &Row) -> Result<Attempt, tokio_postgres::Error> {
+    Ok(Attempt {
+        job: number(row, 0)?,
+        number: small(row, 1)?,
+        worker: row.try_get(2)?,
+        claimed_ms: row.try_get(3)?,
+        ended_ms: row.try_get(4)?,
+        ending: row.try_get(5)?,
+        error: row.try_get::<_, Option<String>>(6)?.unwrap_or_default(),
+    })
+}
+
+fn key(row: &Row) -> Result<Key, tokio_postgres::Error> {
+    let ids: Vec<i64> = row.try_get(2)?;
+    let ids = ids.into_iter().map(i64::unsigned_abs).collect();
+    Ok(Key { tenant: row.try_get(0)?, key: row.try_get(1)?, ids })
+}
+
+fn step(row: &Row) -> Result<Step, tokio_postgres::Error> {
+    Ok(Step {
+        job: number(row, 0)?,
+        at_ms: row.try_get(1)?,
+        state: row.try_get(2)?,
+        fence: number(row, 3)?,
+        attempt: small(row, 4)?,
+        worker: row.try_get(5)?,
+    })
+}
+
+fn number(row: &Row, column: usize) -> Result<u64, tokio_postgres::Error> {
+    Ok(row.try_get::<_, i64>(column)?.unsigned_abs())
+}
+
+fn small(row: &Row, column: usize) -> Result<u32, tokio_postgres::Error> {
+    Ok(u32::try_from(row.try_get::<_, i64>(column)?).unwrap_or(u32::MAX))
+}
+
+/// Moments by one clock: what the journal says in place of what each scheduler thought.
+fn keep_time(history: &mut History) {
+    let mut claimed: BTreeMap<(u64, u32), i64> = BTreeMap::new();
+    let mut ended: BTreeMap<(u64, u32), i64> = BTreeMap::new();
+    let (mut begun, mut gone) = (BTreeMap::new(), BTreeMap::new());
+    for step in &history.steps {
+        begun.entry(step.job).or_insert(step.at_ms);
+        let attempt = (step.job, step.attempt);
+        match step.state.as_deref() {
+            Some("claimed") => drop(claimed.insert(attempt, step.at_ms)),
+            Some("running") => {}
+            Some(_) => drop(ended.entry(attempt).or_insert(step.at_ms)),
+            None => {
+                ended.entry(attempt).or_insert(step.at_ms);
+                gone.insert(step.job, step.at_ms);
+            }
+        }
+    }
+    for attempt in &mut history.attempts {
+        let token = (attempt.job, attempt.number);
+        attempt.claimed_ms = claimed.get(&token).copied().unwrap_or(attempt.claimed_ms);
+        let at_ms = ended.get(&token).copied();
+        attempt.ended_ms = attempt.ended_ms.map(|ended_ms| at_ms.unwrap_or(ended_ms));
+    }
+    for job in &mut history.jobs {
+        job.created_ms = begun.get(&job.id).copied().unwrap_or(job.created_ms);
+        let at_ms = gone.get(&job.id).copied();
+        job.finished_ms = job.finished_ms.map(|finished_ms| at_ms.unwrap_or(finished_ms));
+    }
+}
+
+/// What one client wrote down.
+fn said(path: &Path) -> Result<Vec<Said>, Error> {
+    let line =
+        |line: &str| serde_json::from_str(line).map_err(|_| Error::Line { line: line.to_owned() });
+    text(path)?.lines().map(line).collect()
+}
+
+/// What one worker wrote down: `start 17 2 w1 1700000000000`.
+fn marks(path: &Path) -> Result<Vec<Mark>, Error> {
+    let mark = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [what, job, attempt, worker, at_ms] = words[..] else { return None };
+        Some(Mark {
+            what: what.to_owned(),
+            job: job.parse().ok()?,
+            attempt: attempt.parse().ok()?,
+            worker: worker.to_owned(),
+            at_ms: at_ms.parse().ok()?,
+        })
+    };
+    let read = |line: &str| mark(line).ok_or_else(|| Error::Line { line: line.to_owned() });
+    text(path)?.lines().map(read).collect()
+}
+
+/// A file that nobody has written to yet says nothing.
+fn text(path: &Path) -> Result<String, Error> {
+    match fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        read => read.map_err(Error::system(format!("read `{}`", path.display()))),
+    }
+}

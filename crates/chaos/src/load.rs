@@ -1,0 +1,139 @@
+//! What clients ask for: jobs of every kind that has something to get wrong.
+
+use faults::{Asked, Chance};
+use proto::v1;
+use serde::{Deserialize, Serialize};
+
+/// Jobs that anybody may run, and jobs of which few run at once.
+pub(crate) const TYPES: [&str; 2] = ["free", RARE.0];
+/// The type of which few run at once.
+pub(crate) const RARE: (&str, u32) = ("rare", 3);
+/// The tenant with a quota of slots.
+pub(crate) const CAPPED: (&str, u32) = ("capped", 4);
+/// The tenant that runs few jobs at once.
+pub(crate) const NARROW: (&str, u32) = ("narrow", 2);
+/// The tenant with a budget; each of its jobs costs 1.
+pub(crate) const BUDGET: (&str, i64) = ("thrifty", 60);
+/// Things that one job at a time may hold.
+const RESOURCES: [&str; 3] = ["r1", "r2", "r3"];
+/// Jobs in a submission of many.
+const MANY: (u64, u64) = (20, 70);
+const RETRY: v1::Retry = v1::Retry { attempts_max: 3, backoff_ms: 1_000, backoff_ms_max: 2_000 };
+
+/// How a job behaves, as its payload says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Manner {
+    /// For how long it runs.
+    pub(crate) ms: u64,
+    pub(crate) end: End,
+}
+
+/// How a job ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum End {
+    /// It is done.
+    Done,
+    /// It fails the first time.
+    Flaky,
+    /// It always fails, in a way that may pass.
+    Failing,
+    /// It fails in a way that will not pass.
+    Wrong,
+}
+
+/// A submission that a client makes up; `known` are jobs of tenant `a` from before.
+pub(crate) fn request(chance: &mut Chance, key: String, known: &[u64]) -> v1::SubmitRequest {
+    let one = |chance: &mut Chance, tenant: &str| vec![job(chance, tenant)];
+    let (mut jobs, mut array) = match chance.between(0, 99) {
+        0..=7 => (chain(chance, known), 0),
+        8..=13 => (deduped(chance), 0),
+        14..=18 => (one(chance, "b"), u32::try_from(chance.between(3, 12)).unwrap_or(3)),
+        19..=25 => (few(chance, CAPPED.0), 0),
+        26..=30 => (few(chance, NARROW.0), 0),
+        31..=33 => (few(chance, BUDGET.0), 0),
+        34..=38 => (rare(chance), 0),
+        39..=42 => (holding(chance), 0),
+        _ => {
+            let tenant = if chance.is_one_in(2) { "a" } else { "b" };
+            let n = chance.between(MANY.0, MANY.1);
+            ((0..n).map(|_| job(chance, tenant)).collect(), 0)
+        }
+    };
+    if jobs.len() > 1 {
+        array = 0;
+    }
+    for job in &mut jobs {
+        job.labels.insert("key".to_owned(), key.clone());
+    }
+    v1::SubmitRequest { jobs, idempotency_key: key, array }
+}
+
+/// What the checker is to know about a job.
+pub(crate) fn asked(spec: &v1::Spec) -> Asked {
+    let places = spec.after_indexes.iter().filter_map(|at| usize::try_from(*at).ok());
+    Asked {
+        tenant: spec.tenant.clone(),
+        after: spec.after.clone(),
+        after_indexes: places.collect(),
+        run_if_failed: spec.run_if_failed,
+    }
+}
+
+fn job(chance: &mut Chance, tenant: &str) -> v1::Spec {
+    let (ms, end) = match chance.between(0, 99) {
+        0..=2 => (chance.between(300, 5_000), End::Done),
+        3..=5 => (chance.between(0, 30), End::Flaky),
+        6 => (0, End::Failing),
+        7 => (0, End::Wrong),
+        _ => (chance.between(0, 10), End::Done),
+    };
+    let payload = serde_json::to_vec(&Manner { ms, end }).unwrap_or_default();
+    let priority = i32::try_from(chance.between(0, 5)).unwrap_or(0);
+    // Some of the slow ones take longer than they may.
+    let run_timeout_ms = (ms > 4_700).then_some(1_000);
+    v1::Spec {
+        tenant: tenant.to_owned(),
+        r#type: TYPES[0].to_owned(),
+        payload,
+        priority,
+        retry: Some(RETRY),
+        run_timeout_ms,
+        ..v1::Spec::default()
+    }
+}
+
+/// A few jobs of somebody who may not have more at once.
+fn few(chance: &mut Chance, tenant: &str) -> Vec<v1::Spec> {
+    let n = chance.between(1, 6);
+    let slots = |chance: &mut Chance| if tenant == CAPPED.0 && chance.is_one_in(3) { 2 } else { 1 };
+    (0..n).map(|_| v1::Spec { slots: slots(chance), ..job(chance, tenant) }).collect()
+}
+
+fn rare(chance: &mut Chance) -> Vec<v1::Spec> {
+    let n = chance.between(1, 6);
+    (0..n).map(|_| v1::Spec { r#type: RARE.0.to_owned(), ..job(chance, "b") }).collect()
+}
+
+fn holding(chance: &mut Chance) -> Vec<v1::Spec> {
+    let n = chance.between(1, 4);
+    let hold = |chance: &mut Chance| {
+        let resource = chance.pick(&RESOURCES).copied().unwrap_or_default().to_owned();
+        v1::Spec { resource, ..job(chance, "a") }
+    };
+    (0..n).map(|_| hold(chance)).collect()
+}
+
+fn deduped(chance: &mut Chance) -> Vec<v1::Spec> {
+    let dedupe_key = format!("d{}", chance.between(0, 3));
+    vec![v1::Spec { dedupe_key, ..job(chance, "a") }]
+}
+
+/// Three jobs: one waits for the first, and one for both, and perhaps for one from before.
+fn chain(chance: &mut Chance, known: &[u64]) -> Vec<v1::Spec> {
+    let first = job(chance, "a");
+    let run_if_failed = chance.is_one_in(2);
+    let second = v1::Spec { after_indexes: vec![0], run_if_failed, ..job(chance, "a") };
+    let after = chance.pick(known).copied().into_iter().collect();
+    let third = v1::Spec { after_indexes: vec![0, 1], after, ..job(chance, "a") };
+    vec![first, second, third]
+}

@@ -1,0 +1,81 @@
+//! `cargo xtask chaos`: several schedulers on one Postgres, hurt as a seed draws it.
+
+#![expect(clippy::print_stdout, reason = "it is a report for people")]
+#![expect(clippy::print_stderr, reason = "what went wrong is told there")]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use chaos::{Hand, Plan, run, work};
+use clap::{Parser, Subcommand};
+use faults::Chance;
+
+/// Hurts schedulers, workers, Postgres and the ways between them, and judges what is left.
+#[derive(Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    role: Option<Role>,
+    /// For how long jobs are submitted and things go wrong.
+    #[arg(long, default_value_t = 1.0)]
+    minutes: f64,
+    /// How often something goes wrong.
+    #[arg(long, default_value_t = 30)]
+    faults: usize,
+    /// Jobs in all.
+    #[arg(long, default_value_t = 5_000)]
+    jobs: usize,
+    /// What is drawn depends on it; otherwise nobody chooses.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// The `maitre` that is hurt; otherwise the one beside this program.
+    #[arg(long)]
+    program: Option<PathBuf>,
+    /// Where everybody writes down what they do; otherwise a directory beside this program.
+    #[arg(long)]
+    dir: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum Role {
+    /// One of the workers.
+    #[command(hide = true)]
+    Worker(Hand),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match &arguments.role {
+        Some(Role::Worker(hand)) => work(hand).map(|()| ExitCode::SUCCESS),
+        None => plan(&arguments).and_then(|plan| {
+            println!("seed {}", plan.seed);
+            let report = run(&plan)?;
+            println!("{report}");
+            let is_well = report.violations.is_empty();
+            Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }),
+    };
+    outcome.unwrap_or_else(|error| {
+        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+        eprintln!("Error: {error}{}", cause.unwrap_or_default());
+        ExitCode::FAILURE
+    })
+}
+
+fn plan(arguments: &Arguments) -> Result<Plan, chaos::Error> {
+    let doing = "find this program".to_owned();
+    let hand = std::env::current_exe().map_err(|source| chaos::Error::System { doing, source })?;
+    let beside = |name: &str| hand.with_file_name(name);
+    Ok(Plan {
+        program: arguments.program.clone().unwrap_or_else(|| beside("maitre")),
+        dir: arguments.dir.clone().unwrap_or_else(|| beside("chaos-run")),
+        seed: arguments.seed.unwrap_or_else(Chance::seed),
+        length: Duration::from_secs_f64(arguments.minutes * 60.0),
+        faults: arguments.faults,
+        jobs: arguments.jobs,
+        schedulers: 3,
+        workers: 6,
+        clients: 4,
+        hand,
+    })
+}

@@ -1,0 +1,79 @@
+//! A process that is started, suspended, ended and killed.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::Error;
+
+/// A process that may run or not.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) name: String,
+    log: PathBuf,
+    child: Option<Child>,
+    pub(crate) is_suspended: bool,
+}
+
+impl Process {
+    pub(crate) fn new(name: String, log: PathBuf) -> Self {
+        Self { name, log, child: None, is_suspended: false }
+    }
+
+    /// Whether it runs. One that ended by itself does not.
+    pub(crate) fn is_running(&mut self) -> bool {
+        let Some(child) = &mut self.child else { return false };
+        if matches!(child.try_wait(), Ok(None)) {
+            return true;
+        }
+        (self.child, self.is_suspended) = (None, false);
+        false
+    }
+
+    pub(crate) fn start(&mut self, mut command: Command) -> Result<(), Error> {
+        let log = File::options().create(true).append(true).open(&self.log);
+        let log = log.map_err(Error::system("open a log"))?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let child = command.spawn().map_err(Error::system(format!("start {}", self.name)))?;
+        self.child = Some(child);
+        Ok(())
+    }
+
+    /// Suspends it, lets it go on, or asks it to end.
+    pub(crate) fn signal(&mut self, signal: Signal) {
+        let pid = self.child.as_ref().and_then(|child| i32::try_from(child.id()).ok());
+        if let Some(pid) = pid.and_then(Pid::from_raw) {
+            // It may have ended just now.
+            let _ = kill_process(pid, signal);
+            match signal {
+                Signal::STOP => self.is_suspended = true,
+                Signal::CONT => self.is_suspended = false,
+                _ => {}
+            }
+        }
+    }
+
+    /// Kills it, and waits for the end of it.
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        self.is_suspended = false;
+    }
+
+    /// What it said last, and whether it panicked.
+    pub(crate) fn panics(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let lines = text.lines().filter(|line| line.contains("panicked at"));
+        lines.map(|line| format!("{}: {line}", self.name)).collect()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

@@ -1,0 +1,91 @@
+//! What a run came to, for people.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use faults::{History, Outcome, Violation};
+
+/// Violations that are listed.
+const LISTED_MAX: usize = 30;
+
+/// What a run came to.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// What to say after `--seed` to draw the same again.
+    pub seed: u64,
+    /// How long everything took.
+    pub took: Duration,
+    /// What was done, how often.
+    pub faults: BTreeMap<&'static str, usize>,
+    /// Jobs in the store.
+    pub n_jobs: usize,
+    /// Of these, in each state.
+    pub states: BTreeMap<String, usize>,
+    /// How attempts ended.
+    pub endings: BTreeMap<String, usize>,
+    /// What clients knew after they asked: done, refused, unknown at first.
+    pub answers: [usize; 3],
+    /// Runs that workers wrote down.
+    pub n_runs: usize,
+    /// How often what is counted was compared with what is there, while things went wrong.
+    pub n_looks: usize,
+    /// Changes of jobs that the database wrote down.
+    pub n_steps: usize,
+    /// How long it took until the last job was final, from when all was well again.
+    pub rest: Duration,
+    /// What must not be.
+    pub violations: Vec<Violation>,
+}
+
+impl Report {
+    /// How often something was done.
+    pub fn n_faults(&self) -> usize {
+        self.faults.values().sum()
+    }
+
+    pub(crate) fn add(&mut self, history: &History) {
+        let n = |outcome| history.said.iter().filter(|said| said.outcome == outcome).count();
+        self.answers = [Outcome::Ok, Outcome::Fail, Outcome::Unknown].map(n);
+        self.n_jobs = history.jobs.len();
+        for job in &history.jobs {
+            *self.states.entry(job.state.clone()).or_default() += 1;
+        }
+        for attempt in &history.attempts {
+            *self.endings.entry(attempt.ending.clone()).or_default() += 1;
+        }
+        self.n_runs = history.marks.iter().filter(|mark| mark.what == "start").count();
+        self.n_steps = history.steps.len();
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |counts: &BTreeMap<String, usize>| {
+            let each = counts.iter().map(|(name, n)| format!("{n} {name}"));
+            each.collect::<Vec<String>>().join(", ")
+        };
+        let [done, refused, unknown] = self.answers;
+        let rows = [
+            ("jobs", format!("{}: {}", self.n_jobs, list(&self.states))),
+            ("attempts", list(&self.endings)),
+            ("runs that workers wrote down", self.n_runs.to_string()),
+            ("changes that the database wrote down", self.n_steps.to_string()),
+            ("answers", format!("{done} done, {refused} refused, {unknown} unknown at first")),
+            ("looks at what is counted", self.n_looks.to_string()),
+            ("all jobs final after the last fault in", format!("{:.1} s", self.rest.as_secs_f64())),
+            ("faults", self.n_faults().to_string()),
+        ];
+        writeln!(f, "seed {}, {:.0} s\n\n| | |", self.seed, self.took.as_secs_f64())?;
+        writeln!(f, "| --- | ---: |")?;
+        for (name, value) in rows {
+            writeln!(f, "| {name} | {value} |")?;
+        }
+        for (name, n) in &self.faults {
+            writeln!(f, "| – {name} | {n} |")?;
+        }
+        write!(f, "| violations | {} |", self.violations.len())?;
+        let listed = self.violations.iter().take(LISTED_MAX);
+        listed.into_iter().try_for_each(|violation| write!(f, "\n  {violation}"))
+    }
+}

@@ -1,0 +1,131 @@
+//! One run: everything is started, loaded and hurt; then it comes to rest and is judged.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use faults::{Chance, Scope, Violation, check};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::client::Client;
+use crate::harm::Nemesis;
+use crate::journal::{self, Auditor};
+use crate::report::Report;
+use crate::stage::Stage;
+use crate::{Error, kept};
+
+/// Once all is well, some job comes to its end within this, however busy the machine is.
+const REST: Duration = Duration::from_mins(1);
+/// How often it is looked whether they have.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// Jobs of those that do not come to their end that are named.
+const STUCK_MAX: i64 = 5;
+
+/// What is to be done.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The `maitre` that is hurt.
+    pub program: PathBuf,
+    /// The program that works, with `worker` for its first word.
+    pub hand: PathBuf,
+    /// Where everybody writes down what they do.
+    pub dir: PathBuf,
+    /// What is drawn depends on it.
+    pub seed: u64,
+    /// How long jobs are submitted and things go wrong.
+    pub length: Duration,
+    /// How often something goes wrong.
+    pub faults: usize,
+    /// Jobs in all.
+    pub jobs: usize,
+    /// Schedulers at once.
+    pub schedulers: usize,
+    /// Workers at once.
+    pub workers: usize,
+    /// Clients at once.
+    pub clients: u32,
+}
+
+/// Plays a plan, and judges what is left of it.
+pub fn run(plan: &Plan) -> Result<Report, Error> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.map_err(Error::system("start a runtime"))?.block_on(play(plan))
+}
+
+async fn play(plan: &Plan) -> Result<Report, Error> {
+    let (start, mut chance) = (Instant::now(), Chance::new(plan.seed));
+    let mut report = Report { seed: plan.seed, ..Report::default() };
+    let mut stage = Stage::build(plan, &mut chance).await?;
+    stage.open(&mut chance).await?;
+    let auditor = Auditor::start(stage.database.url().to_owned());
+    let mut clients = clients(plan, &stage, &mut chance)?;
+    let mut nemesis = Nemesis::new(chance.branch());
+    nemesis.rage(&mut stage, (plan.faults, plan.length)).await?;
+    report.faults.clone_from(nemesis.tally());
+    while !(clients.is_empty() && nemesis.is_done()) {
+        nemesis.nurse(&mut stage).await?;
+        if let Ok(Some(ended)) = timeout(LOOK_EVERY, clients.join_next()).await {
+            ended??;
+        }
+    }
+    let seen = auditor.stop();
+    report.n_looks = seen.n_looks;
+    let well = Instant::now();
+    report.violations.extend(rest(&mut stage, &mut nemesis).await?);
+    report.rest = well.elapsed();
+    let client = journal::connect(stage.database.url()).await?;
+    let mut history = kept::history(&client, &stage).await?;
+    history.seen = seen.findings;
+    report.add(&history);
+    report.violations.extend(check(&history, Scope::Everything));
+    report.took = start.elapsed();
+    Ok(report)
+}
+
+/// Clients at work, a share of the jobs each.
+fn clients(
+    plan: &Plan,
+    stage: &Stage,
+    chance: &mut Chance,
+) -> Result<JoinSet<Result<(), Error>>, Error> {
+    let mut clients = JoinSet::new();
+    let logs = stage.client_logs();
+    let share = plan.jobs / logs.len().max(1);
+    for (number, log) in (0..).zip(logs) {
+        let client = Client::new(number, stage.front.port, &log, chance.branch())?;
+        clients.spawn(client.work(share, plan.length));
+    }
+    Ok(clients)
+}
+
+const N_LEFT: &str = "SELECT count(*) FROM maitre.jobs";
+const LEFT: &str = "SELECT id, state, coalesce(worker, '-'), attempts FROM maitre.jobs \
+    ORDER BY id LIMIT $1";
+
+/// Waits until every job is final. Whoever ends by itself meanwhile is started again; jobs that do
+/// not come to their end are violations.
+async fn rest(stage: &mut Stage, nemesis: &mut Nemesis) -> Result<Vec<Violation>, Error> {
+    let client = journal::connect(stage.database.url()).await?;
+    let (mut since, mut n_before) = (Instant::now(), i64::MAX);
+    let mut is_lifted = false;
+    while since.elapsed() < REST {
+        nemesis.nurse(stage).await?;
+        is_lifted = is_lifted || stage.lift_budget().await.is_ok();
+        let n_left: i64 = client.query_one(N_LEFT, &[]).await?.try_get(0)?;
+        if n_left == 0 {
+            return Ok(Vec::new());
+        }
+        if n_left < n_before {
+            (since, n_before) = (Instant::now(), n_left);
+        }
+        sleep(LOOK_EVERY).await;
+    }
+    let mut stuck = Vec::new();
+    for row in client.query(LEFT, &[&STUCK_MAX]).await? {
+        let (id, state, worker, attempts): (i64, String, String, i64) =
+            (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
+        let what = format!("job {id} is {state} on {worker} after {attempts} attempts");
+        stuck.push(Violation { rule: "stuck", what });
+    }
+    Ok(stuck)
+}

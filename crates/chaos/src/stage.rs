@@ -1,0 +1,241 @@
+//! Postgres, schedulers, workers, and the ways between them.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cluster::{Cluster, Database, Sync};
+use faults::{Chance, Fault, Harm, Limits};
+use proto::v1;
+use proto::v1::admin_client::AdminClient;
+use rustix::process::Signal;
+
+use crate::client::{channel, set};
+use crate::clock::{now_ms, until};
+use crate::load::{BUDGET, CAPPED, NARROW, RARE};
+use crate::process::Process;
+use crate::weather::{Target, Way};
+use crate::{Error, Plan, journal};
+
+/// How long a worker may be silent before its attempts are lost.
+pub(crate) const LEASE_MS: u64 = 3_000;
+/// Losses after which a job is parked.
+const LOSSES_MAX: u32 = 20;
+/// Slots of each worker.
+const SLOTS: u32 = 8;
+/// How long a scheduler may take to answer after its start, on a busy machine.
+const START: Duration = Duration::from_mins(1);
+/// Ports that the system gives to nobody who does not ask for them.
+const PORTS: (u64, u64) = (20_000, 32_000);
+/// A scheduler's clock may be off by as much, either way.
+const SKEW_MS_MAX: u64 = 3_600_000;
+/// Says by how much a scheduler's own clock is off.
+const SKEW: &str = "MAITRE_FAULT_CLOCK_SKEW_MS";
+
+/// Everything that runs.
+pub(crate) struct Stage {
+    plan: Plan,
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) database: Database,
+    /// From workers and clients to any scheduler.
+    pub(crate) front: Way,
+    /// From each scheduler to Postgres.
+    pub(crate) ways: Vec<Way>,
+    ports: Vec<u16>,
+    pub(crate) schedulers: Vec<Process>,
+    pub(crate) workers: Vec<Process>,
+    skews_ms: Vec<i64>,
+    /// What was done to workers and schedulers.
+    pub(crate) faults: Vec<Fault>,
+    name: String,
+}
+
+impl Stage {
+    /// A new Postgres and an empty directory; nothing runs yet.
+    pub(crate) async fn build(plan: &Plan, chance: &mut Chance) -> Result<Self, Error> {
+        let _ = fs::remove_dir_all(&plan.dir);
+        fs::create_dir_all(&plan.dir).map_err(Error::system("make a directory"))?;
+        let settings = format!(
+            "heartbeat = \"{}ms\"\nlease = \"{LEASE_MS}ms\"\nexpire_every = \"200ms\"\n\
+             stop_grace = \"100ms\"\nshutdown_grace = \"500ms\"\nlosses_max = {LOSSES_MAX}\n\
+             reconnect = \"50ms\"\nreconnect_max = \"300ms\"\n",
+            LEASE_MS / 10
+        );
+        let path = plan.dir.join("maitre.toml");
+        fs::write(path, settings).map_err(Error::system("write settings"))?;
+        let cluster = tokio::task::spawn_blocking(|| Cluster::start(Sync::Off)).await??;
+        let database = cluster.database()?;
+        let name = database.url().rsplit('/').next().unwrap_or_default().to_owned();
+        let socket = cluster.socket()?;
+        let ports = free_ports(plan.schedulers, chance)?;
+        let mut ways = Vec::new();
+        for _ in &ports {
+            ways.push(Way::to(vec![Target::Socket(socket.clone())], chance.branch()).await?);
+        }
+        let doors = ports.iter().copied().map(Target::Port).collect();
+        let front = Way::to(doors, chance.branch()).await?;
+        let process = |kind: &str, n: usize| {
+            let name = format!("{kind}{n}");
+            Process::new(name.clone(), plan.dir.join(format!("{name}.log")))
+        };
+        Ok(Self {
+            schedulers: (1..=plan.schedulers).map(|n| process("s", n)).collect(),
+            workers: (1..=plan.workers).map(|n| process("w", n)).collect(),
+            skews_ms: vec![0; ports.len()],
+            plan: plan.clone(),
+            cluster: Arc::new(cluster),
+            database,
+            front,
+            ways,
+            ports,
+            faults: Vec::new(),
+            name,
+        })
+    }
+
+    /// Starts everything, sets what tenants may have, and has every change written down.
+    pub(crate) async fn open(&mut self, chance: &mut Chance) -> Result<(), Error> {
+        for scheduler in 0..self.schedulers.len() {
+            self.reset_clock(scheduler, chance);
+            self.start_scheduler(scheduler)?;
+        }
+        self.until_answers().await?;
+        journal::install(self.database.url()).await?;
+        let port = self.front.port;
+        let quota = format!("{{\"quotas\":[{{\"pool\":\"default\",\"max\":{}}}]}}", CAPPED.1);
+        let tenant = v1::SettingKind::Tenant;
+        set(port, (tenant, CAPPED.0, &quota)).await?;
+        set(port, (tenant, NARROW.0, &format!("{{\"jobs_max\":{}}}", NARROW.1))).await?;
+        set(port, (tenant, BUDGET.0, &format!("{{\"budget\":{}}}", BUDGET.1))).await?;
+        let rare = format!("{{\"jobs_max\":{}}}", RARE.1);
+        set(port, (v1::SettingKind::Type, RARE.0, &rare)).await?;
+        // Whoever takes in a job that is under a limit knows of it: settings are heard of by all.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        for worker in 0..self.workers.len() {
+            self.start_worker(worker)?;
+        }
+        Ok(())
+    }
+
+    /// The tenant with a budget gets as much as it needs, so that all its jobs come to their end.
+    pub(crate) async fn lift_budget(&self) -> Result<(), Error> {
+        let lifted = (v1::SettingKind::Tenant, BUDGET.0, "{\"budget\":1000000000}");
+        set(self.front.port, lifted).await
+    }
+
+    /// Waits until every scheduler answers. One that could not start tries again.
+    async fn until_answers(&mut self) -> Result<(), Error> {
+        for scheduler in 0..self.ports.len() {
+            let port = self.ports[scheduler];
+            until("every scheduler answers", START, async || {
+                if !self.schedulers[scheduler].is_running() {
+                    self.start_scheduler(scheduler).ok()?;
+                }
+                let mut admin = AdminClient::new(channel(port));
+                admin.status(v1::StatusRequest {}).await.ok()
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    /// From its next start on, a scheduler's clock is off by something else.
+    pub(crate) fn reset_clock(&mut self, scheduler: usize, chance: &mut Chance) {
+        let off_ms = i64::try_from(chance.between(0, SKEW_MS_MAX)).unwrap_or(0);
+        self.skews_ms[scheduler] = match chance.between(0, 2) {
+            0 => 0,
+            1 => off_ms,
+            _ => -off_ms,
+        };
+    }
+
+    pub(crate) fn start_scheduler(&mut self, scheduler: usize) -> Result<(), Error> {
+        let store = self.ways[scheduler].port;
+        let store = format!("postgres://maitre@127.0.0.1:{store}/{}", self.name);
+        let mut command = Command::new(&self.plan.program);
+        command.current_dir(&self.plan.dir).args(["serve", "--config", "maitre.toml"]);
+        command.arg("--listen").arg(format!("127.0.0.1:{}", self.ports[scheduler]));
+        command.arg("--store").arg(store).env(SKEW, self.skews_ms[scheduler].to_string());
+        self.schedulers[scheduler].start(command)
+    }
+
+    pub(crate) fn start_worker(&mut self, worker: usize) -> Result<(), Error> {
+        let process = &mut self.workers[worker];
+        let mut command = Command::new(&self.plan.hand);
+        command.args(["worker", "--name", &process.name, "--slots", &SLOTS.to_string()]);
+        command.arg("--server").arg(format!("127.0.0.1:{}", self.front.port));
+        command.arg("--log").arg(self.plan.dir.join(format!("{}.runs", process.name)));
+        process.start(command)
+    }
+
+    /// Suspends a worker, or lets it go on, or kills it, and takes note.
+    pub(crate) fn hurt_worker(&mut self, worker: usize, harm: Harm) {
+        let process = &mut self.workers[worker];
+        hurt(process, harm);
+        let who = process.name.clone();
+        self.faults.push(Fault { at_ms: now_ms(), harm, who });
+    }
+
+    /// The same for a scheduler.
+    pub(crate) fn hurt_scheduler(&mut self, scheduler: usize, harm: Harm) {
+        let process = &mut self.schedulers[scheduler];
+        hurt(process, harm);
+        let who = process.name.clone();
+        self.faults.push(Fault { at_ms: now_ms(), harm, who });
+    }
+
+    /// What may not be exceeded.
+    pub(crate) fn limits(&self) -> Limits {
+        let of = |(name, max): (&str, u32)| [(name.to_owned(), max)].into();
+        Limits {
+            tenant_slots: of(CAPPED),
+            tenant_jobs: of(NARROW),
+            type_jobs: of(RARE),
+            run_slots: self.workers.iter().map(|one| (one.name.clone(), SLOTS)).collect(),
+            losses_max: LOSSES_MAX,
+            ..Limits::default()
+        }
+    }
+
+    /// Where clients write down what they are told.
+    pub(crate) fn client_logs(&self) -> Vec<PathBuf> {
+        (0..self.plan.clients).map(|n| self.plan.dir.join(format!("client-{n}.jsonl"))).collect()
+    }
+
+    /// Where workers write down what they do.
+    pub(crate) fn run_logs(&self) -> Vec<PathBuf> {
+        let log = |one: &Process| self.plan.dir.join(format!("{}.runs", one.name));
+        self.workers.iter().map(log).collect()
+    }
+
+    /// What no process may ever say.
+    pub(crate) fn panics(&self) -> Vec<String> {
+        self.schedulers.iter().chain(&self.workers).flat_map(Process::panics).collect()
+    }
+}
+
+fn hurt(process: &mut Process, harm: Harm) {
+    match harm {
+        Harm::Kill => process.kill(),
+        Harm::Stop => process.signal(Signal::STOP),
+        Harm::Continue => process.signal(Signal::CONT),
+    }
+}
+
+fn free_ports(n: usize, chance: &mut Chance) -> Result<Vec<u16>, Error> {
+    let mut free: Vec<u16> = Vec::new();
+    for _ in 0..1_000 {
+        let port = u16::try_from(chance.between(PORTS.0, PORTS.1)).unwrap_or(0);
+        if !free.contains(&port) && TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            free.push(port);
+        }
+        if free.len() == n {
+            return Ok(free);
+        }
+    }
+    let none = std::io::Error::other("every port that was tried is taken");
+    Err(Error::system("find ports")(none))
+}

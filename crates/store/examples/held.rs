@@ -1,0 +1,97 @@
+//! What a transaction that somebody else holds open does to looking for work and to claims: rows
+//! that are gone cannot be swept up for as long as it is open.
+//!
+//! `cargo run --release -p store --example held -- 60`: so many seconds without it, as many with.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "an example"
+)]
+
+use std::time::Instant;
+
+use model::{Ending, JobId, Name, Spec, TenantId, WorkerId};
+use store::{
+    Claim, End, NewJob, Options, Postgres, Reach, Repeat, Start, Store, Submission, Window,
+};
+use tokio_postgres::NoTls;
+
+/// Jobs in a batch.
+const BATCH: usize = 500;
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() {
+    let seconds: f64 = std::env::args().nth(1).map_or(30.0, |text| text.parse().unwrap());
+    let cluster = cluster::Cluster::start(cluster::Sync::On).unwrap();
+    let database = cluster.database().unwrap();
+    let store = Postgres::connect(database.url(), Options::default()).await.unwrap();
+    let before = lives(&store, seconds, "nobody holds anything").await;
+    let (client, connection) = tokio_postgres::connect(database.url(), NoTls).await.unwrap();
+    let connection = tokio::spawn(connection);
+    let hold = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM maitre.jobs";
+    client.batch_execute(hold).await.unwrap();
+    let with = lives(&store, seconds, "a transaction is held open").await;
+    let dead = "SELECT coalesce(sum(n_dead_tup), 0)::bigint FROM pg_stat_all_tables \
+        WHERE schemaname = 'maitre'";
+    let dead: i64 = client.query_one(dead, &[]).await.unwrap().get(0);
+    println!("{dead} rows that are gone and cannot be swept up");
+    for (name, before, with) in [("look", before.0, with.0), ("claim", before.1, with.1)] {
+        println!("{name}: {:.2} times as long in the last quarter", with / before);
+    }
+    connection.abort();
+}
+
+/// Lets jobs live; how long a look and a claim took in the last quarter of the time, in ms.
+async fn lives(store: &Postgres, seconds: f64, what: &str) -> (f64, f64) {
+    let start = Instant::now();
+    let (mut n, mut spent) = (0, Vec::new());
+    while start.elapsed().as_secs_f64() < seconds {
+        let part = live(store).await;
+        if start.elapsed().as_secs_f64() > seconds * 0.75 {
+            spent.push(part);
+        }
+        n += BATCH;
+    }
+    let rate = f64::from(u32::try_from(n).unwrap()) / start.elapsed().as_secs_f64();
+    let middle = |mut all: Vec<f64>| {
+        all.sort_by(f64::total_cmp);
+        all[all.len() / 2] * 1e3
+    };
+    let look = middle(spent.iter().map(|(look, _)| *look).collect());
+    let claim = middle(spent.iter().map(|(_, claim)| *claim).collect());
+    println!("{what}: {rate:.0} lives/s; a look {look:.2} ms, a claim of {BATCH} {claim:.2} ms");
+    (look, claim)
+}
+
+async fn live(store: &Postgres) -> (f64, f64) {
+    let tenant = TenantId::new("default");
+    let spec = Spec { payload: vec![7; 100], ..Spec::new(tenant.clone(), Name::new("noop")) };
+    let job = NewJob { spec, after_indexes: Vec::new(), repeat: Repeat::Join, on_hold: false };
+    let submission = Submission { tenant, idempotency: None, jobs: vec![job; BATCH], first: None };
+    store.submit(submission).await.unwrap().unwrap();
+    let at = Instant::now();
+    let ask = Window { stripe: (0, 1), jobs_max: BATCH, reach: Reach::News };
+    let seen = store.shared().unwrap().window(ask).await.unwrap();
+    let look = at.elapsed().as_secs_f64();
+    let worker = WorkerId::new("w");
+    let claim = |job: &JobId| Claim {
+        job: job.clone(),
+        fence: 1,
+        worker: worker.clone(),
+        pool: Name::new("default"),
+        limits: Vec::new(),
+        holds: None,
+        why: "score 100, headroom 100".to_owned(),
+    };
+    let jobs: Vec<JobId> = seen.own.into_iter().map(|record| record.id).collect();
+    assert_eq!(jobs.len(), BATCH, "what was submitted is found");
+    let at = Instant::now();
+    store.claim(jobs.iter().map(claim).collect()).await.unwrap();
+    let claimed = at.elapsed().as_secs_f64();
+    let start = |job: &JobId| Start { job: job.clone(), attempt: 1, worker: worker.clone() };
+    store.start(jobs.iter().map(start).collect()).await.unwrap();
+    let end = |job: &JobId| End::new(job.clone(), 1, worker.clone(), Ending::Succeeded);
+    store.complete(jobs.iter().map(end).collect()).await.unwrap();
+    (look, claimed)
+}

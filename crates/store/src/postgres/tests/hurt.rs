@@ -1,0 +1,122 @@
+//! A database that does not answer in time, connections that are all taken, and schemas of two
+//! versions at once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+
+use super::*;
+use crate::Error;
+
+/// As many as would need every connection many times over.
+const CROWD: usize = 200;
+
+/// Holds all jobs locked until it is dropped.
+struct Locked {
+    connection: deadpool_postgres::Object,
+}
+
+async fn lock(store: &Postgres) -> Locked {
+    let connection = store.desk.connection().await.unwrap();
+    connection.batch_execute("BEGIN; LOCK TABLE jobs IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    Locked { connection }
+}
+
+impl Locked {
+    async fn end(self) {
+        self.connection.batch_execute("COMMIT").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_statement_that_takes_too_long_is_given_up_and_the_next_one_works() {
+    let (database, time) = (database(), Time::new());
+    let other = open(&database, &time).await;
+    let url = format!("{}?options=-c%20statement_timeout%3D200ms", database.url());
+    let store = Postgres::connect(&url, options(&time)).await.unwrap();
+    let locked = lock(&other).await;
+    let refused = store.submit(submission("a", "kind", 1)).await;
+    assert!(matches!(&refused, Err(Error::Unavailable { .. })), "{refused:?}");
+    assert!(refused.unwrap_err().to_string().contains("timeout"));
+    locked.end().await;
+    submit(&store, submission("a", "kind", 1)).await;
+    assert_eq!(store.look(None, 9).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn whoever_waits_for_aconnection_gets_one_however_many_do() {
+    let (database, time) = (database(), Time::new());
+    let store = Arc::new(open(&database, &time).await);
+    submit(&store, submission("a", "kind", 1)).await;
+    let other = open(&database, &time).await;
+    let locked = lock(&other).await;
+    let mut crowd = JoinSet::new();
+    for n in 0..CROWD {
+        let store = Arc::clone(&store);
+        crowd.spawn(async move {
+            match n % 3 {
+                0 => store.job(JobId::number(1)).await.map(drop),
+                1 => store.submit(submission("a", "kind", 1)).await.map(drop),
+                _ => store.claim(vec![claim(&JobId::number(1), "w")]).await.map(drop),
+            }
+        });
+    }
+    // All connections are taken, and wait for one that is not theirs.
+    while store.desk.n_waiting() == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    locked.end().await;
+    while let Some(answered) = crowd.join_next().await {
+        answered.unwrap().unwrap();
+    }
+}
+
+/// What a version may rely on: columns, by table, with their types and whether a row may leave
+/// them out.
+async fn shape(store: &deadpool_postgres::Object) -> BTreeMap<(String, String), (String, bool)> {
+    let sql = "SELECT table_name::text, column_name::text, data_type::text, \
+        is_nullable = 'YES' OR column_default IS NOT NULL OR is_identity = 'YES' \
+        FROM information_schema.columns WHERE table_schema = 'maitre'";
+    let rows = store.query(sql, &[]).await.unwrap();
+    rows.iter().map(|row| ((row.get(0), row.get(1)), (row.get(2), row.get(3)))).collect()
+}
+
+/// Checks and keys, by table.
+async fn rules(store: &deadpool_postgres::Object) -> BTreeMap<(String, String), String> {
+    let sql = "SELECT conrelid::regclass::text, conname::text, pg_get_constraintdef(oid) \
+        FROM pg_constraint WHERE connamespace = 'maitre'::regnamespace AND conrelid <> 0";
+    let rows = store.query(sql, &[]).await.unwrap();
+    rows.iter().map(|row| ((row.get(0), row.get(1)), row.get(2))).collect()
+}
+
+/// The version before works on with the schema of this one, until it is replaced: whatever it
+/// writes and reads is still there, and nothing more is asked of it.
+#[tokio::test]
+async fn each_step_of_the_schema_leaves_room_for_the_version_before_it() {
+    let database = database();
+    let pool = connect::pool(database.url()).unwrap();
+    let connection = pool.get().await.unwrap();
+    connection.batch_execute("CREATE SCHEMA maitre").await.unwrap();
+    let mut before = (BTreeMap::new(), BTreeMap::new());
+    for step in migrate::STEPS {
+        connection.batch_execute(step.sql).await.unwrap();
+        let after = (shape(&connection).await, rules(&connection).await);
+        let tables: Vec<&String> = before.0.keys().map(|(table, _): &(String, _)| table).collect();
+        for (column, (kind, _)) in &before.0 {
+            let now = after.0.get(column).map(|(kind, _)| kind);
+            assert_eq!(now, Some(kind), "{} changes {column:?}", step.name);
+        }
+        for (column, (_, may_be_left_out)) in &after.0 {
+            let is_new = !before.0.contains_key(column) && tables.contains(&&column.0);
+            assert!(!is_new || *may_be_left_out, "{} demands {column:?}", step.name);
+        }
+        for (rule, text) in &after.1 {
+            let is_old_table = tables.iter().any(|table| rule.0.ends_with(table.as_str()));
+            let is_new = is_old_table && before.1.get(rule) != Some(text);
+            assert!(!is_new, "{} adds the rule {rule:?}: {text}", step.name);
+        }
+        before = after;
+    }
+    assert!(!before.0.is_empty() && !before.1.is_empty());
+}
