@@ -59,7 +59,8 @@ fn a_claim_without_a_guard_is_found() {
 
 #[test]
 fn a_token_that_nobody_looks_at_is_found() {
-    is_found(Broken::Token);
+    // Rare, so the search begins nearer to where it is met: see docs/seeds.md.
+    is_found_from(1_001, Broken::Token);
 }
 
 #[test]
