@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use proto::v1;
 use serde::Deserialize;
 
+use crate::meant::unknown_field;
 use crate::settings::Length;
 use crate::spec::{Call, EXEC, unsigned};
 
@@ -78,12 +79,10 @@ impl Line {
         serde_json::from_str(text).map_err(|error| {
             let text = error.to_string();
             let what = text.split_once(" at line ").map_or(text.as_str(), |(what, _)| what);
-            let unknown =
-                what.strip_prefix("unknown field ").and_then(|rest| rest.split_once(", "));
-            let Some((field, known)) = unknown else { return (what.to_owned(), None) };
-            let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
-            let hint = snapshot::did_you_mean(field.trim_matches('`'), &known);
-            (format!("{field} is unknown"), Some(hint))
+            match unknown_field(what) {
+                Some((field, hint)) => (format!("{field} is unknown"), Some(hint)),
+                None => (what.to_owned(), None),
+            }
         })
     }
 

@@ -10,6 +10,7 @@ mod work;
 mod client;
 mod spec;
 mod lines;
+mod meant;
 mod bulk;
 mod foresee;
 mod submit;

@@ -71,7 +71,7 @@ async fn live(store: &Postgres) -> (f64, f64) {
     let submission = Submission { tenant, idempotency: None, jobs: vec![job; BATCH], first: None };
     store.submit(submission).await.unwrap().unwrap();
     let at = Instant::now();
-    let ask = Window { stripe: (0, 1), jobs_max: BATCH, reach: Reach::News };
+    let ask = Window { stripe: (0, 1), jobs_max: BATCH, reach: Reach::More };
     let seen = store.shared().unwrap().window(ask).await.unwrap();
     let look = at.elapsed().as_secs_f64();
     let worker = WorkerId::new("w");

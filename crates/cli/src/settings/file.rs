@@ -8,6 +8,7 @@ use serde::Deserialize;
 use toml::de::{DeTable, DeValue};
 
 use super::{Said, Source};
+use crate::meant::unknown_field;
 use crate::print::Failure;
 use crate::work::Section;
 
@@ -71,13 +72,8 @@ fn line(text: &str, span: &Range<usize>) -> usize {
 fn wrong(path: &str, text: &str, error: &toml::de::Error) -> Failure {
     let line = error.span().map_or(1, |span| line(text, &span));
     let message = error.message();
-    let unknown = message.strip_prefix("unknown field ").and_then(|rest| rest.split_once(", "));
-    let (problem, hint) = match unknown {
-        Some((field, known)) => {
-            let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
-            let hint = snapshot::did_you_mean(field.trim_matches('`'), &known);
-            (format!("{field} is not a setting of a worker"), hint)
-        }
+    let (problem, hint) = match unknown_field(message) {
+        Some((field, hint)) => (format!("{field} is not a setting of a worker"), hint),
         None => (message.to_owned(), "docs/operating.md lists every setting".to_owned()),
     };
     Failure::Input { error: format!("{path}:{line}: {problem}"), hint: Some(hint) }
