@@ -5,11 +5,12 @@
 use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use cluster::{Cluster, Database, Sync};
 use serde_json::json;
 
-use crate::site::Site;
+use crate::site::{PATIENCE, Site};
 
 pub(crate) fn database() -> Database {
     let cluster = Cluster::shared().unwrap_or_else(|error| panic!("{error}"));
@@ -194,4 +195,51 @@ fn a_scheduler_that_loses_its_store_says_so_and_goes_on_when_it_is_back() {
     // Nobody has to do anything for it.
     site.until("it is ready again", || ready(&site).then_some(()));
     assert_eq!(site.said(&["run", "--", "echo", "after"]), "after\n");
+}
+
+#[test]
+fn a_store_that_is_away_at_the_start_is_waited_for() {
+    let cluster = Cluster::start(Sync::Off).unwrap_or_else(|error| panic!("{error}"));
+    let database = cluster.database().unwrap();
+    let mut site = serve(&database);
+    let waiting = site.submit(&["--", "true"]);
+    let address = site.address().to_owned();
+    site.kill_scheduler();
+    cluster.crash().unwrap();
+    std::thread::scope(|scope| {
+        let started = scope.spawn(|| site.launch(&["serve", "--store", database.url()]));
+        // It listens long before it knows anything.
+        let begun = Instant::now();
+        while TcpStream::connect(&address).is_err() {
+            assert!(begun.elapsed() < PATIENCE, "it does not listen");
+        }
+        let told = crate::doors::get(&address, "/readyz");
+        assert!(told.starts_with("HTTP/1.1 503") && told.contains("cannot be reached"), "{told}");
+        assert!(crate::doors::get(&address, "/healthz").ends_with("ok\n"));
+        cluster.resume().unwrap();
+        started.join().unwrap();
+    });
+    site.until("it is ready", || ready(&site).then_some(()));
+    site.work("w1", &[]);
+    site.wait(&waiting, "state", "succeeded");
+}
+
+#[test]
+fn a_store_that_will_not_be_had_by_waiting_is_refused_at_once() {
+    let database = database();
+    let (base, rest) = database.url().rsplit_once('/').unwrap();
+    let (name, question) = rest.split_once('?').map_or((rest, ""), |(name, rest)| (name, rest));
+    let (scheme, host) = base.split_once("://").unwrap();
+    let host = host.split_once('@').map_or(host, |(_, host)| host);
+    for (url, told) in [
+        (format!("{base}/nothing_of_this_name?{question}"), "does not exist"),
+        (format!("{scheme}://nobody_of_this_name@{host}/{name}?{question}"), "does not exist"),
+    ] {
+        let mut maitre = Site::program(env!("CARGO_BIN_EXE_maitre"));
+        maitre.args(["serve", "--listen", "127.0.0.1:0", "--store", &url]);
+        let refused = maitre.output().unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success() && said.contains(told), "{url}: {said}");
+        assert!(said.contains("will not be used like this"), "{said}");
+    }
 }
