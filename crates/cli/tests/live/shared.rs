@@ -243,3 +243,89 @@ fn a_store_that_will_not_be_had_by_waiting_is_refused_at_once() {
         assert!(said.contains("will not be used like this"), "{said}");
     }
 }
+
+/// What the next version may do to the schema: a table and columns of its own, and nothing that this
+/// version would trip over.
+const NEXT: &str = "SET search_path = maitre; \
+    CREATE TABLE novelties (job bigint PRIMARY KEY, what text NOT NULL); \
+    ALTER TABLE jobs ADD COLUMN novelty text; \
+    ALTER TABLE finished ADD COLUMN novelty text DEFAULT 'none'; \
+    CREATE INDEX ON jobs (novelty) WHERE novelty IS NOT NULL; \
+    INSERT INTO migrations (number, name, checksum) \
+        SELECT count(*) + 1, 'next', 'unknown here' FROM migrations";
+
+#[test]
+fn a_version_works_on_with_the_schema_of_the_next_one() {
+    let database = database();
+    let (mut one, mut two) = (serve(&database), serve(&database));
+    one.work_named("w1", &["--exec", "--slots", "2"]);
+    two.work_named("w2", &["--exec", "--slots", "2"]);
+    let gate = one.path("gate");
+    let held: Vec<String> =
+        (0..4).map(|_| one.submit(&["--", "sh", "-c", &until_there(&gate)])).collect();
+    for job in &held {
+        one.wait(job, "state", "running");
+    }
+    let waiting = two.submit(&["--", "true"]);
+    database.say(NEXT).unwrap();
+    // What is under way ends, what waits starts, and what comes is taken in.
+    std::fs::write(&gate, "").unwrap();
+    for job in held.iter().chain([&waiting]) {
+        assert_eq!(two.wait(job, "state", "succeeded")["attempts"], 1);
+    }
+    for site in [&one, &two] {
+        let first = site.submit(&["--", "true"]);
+        let after = site.submit(&["--after", &first, "--", "true"]);
+        site.wait(&after, "state", "succeeded");
+    }
+    // One that has to be started again meanwhile works too; the version after the next does not.
+    two.kill_scheduler();
+    two.launch(&["serve", "--store", database.url()]);
+    assert_eq!(two.said(&["run", "--", "echo", "again"]), "again\n");
+    one.said(&["store", "check", "--store", database.url()]);
+    database
+        .say(&NEXT[NEXT.find("INSERT").unwrap()..].replace(" migrations", " maitre.migrations"))
+        .unwrap();
+    let mut maitre = Site::program(env!("CARGO_BIN_EXE_maitre"));
+    maitre.args(["serve", "--listen", "127.0.0.1:0", "--store", database.url()]);
+    let refused = maitre.output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && said.contains("newer version"), "{said}");
+}
+
+#[test]
+fn any_scheduler_says_what_becomes_of_a_job_of_another_and_why_it_waits() {
+    let database = database();
+    let (one, mut two) = (serve(&database), serve(&database));
+    two.work("w2", &["--has", "gpu=a100"]);
+    let gate = two.path("gate");
+    let held = two.submit(&["--need", "gpu=a100", "--", "sh", "-c", &until_there(&gate)]);
+    one.wait(&held, "state", "running");
+    assert_eq!(one.json(&["why", &held])["state"], "running");
+    // Who has no worker at all knows of those of others, and of what none of them can do.
+    let waits = one.submit(&["--need", "gpu=a100", "--", "true"]);
+    let never = one.submit(&["--need", "gpu=h100", "--", "true"]);
+    for site in [&one, &two] {
+        site.until("it is full there", || {
+            (site.json(&["why", &waits])["reason"] == "workers-full").then_some(())
+        });
+        site.until("nobody can", || {
+            (site.json(&["why", &never])["reason"] == "no-worker-ever").then_some(())
+        });
+    }
+    one.said(&["set", "tenant", "default", r#"{"active": false}"#]);
+    two.until("it is paused", || {
+        (two.json(&["why", &waits])["reason"] == "tenant-paused").then_some(())
+    });
+    one.said(&["set", "tenant", "default", r#"{"active": true}"#]);
+    let watched = std::thread::scope(|scope| {
+        let watch = scope.spawn(|| one.said(&["watch", &held, &waits]));
+        std::fs::write(&gate, "").unwrap();
+        watch.join().unwrap()
+    });
+    let lines: Vec<&str> = watched.lines().collect();
+    for job in [&held, &waits] {
+        let end = format!("job {job} succeeded");
+        assert!(lines.iter().any(|line| line.starts_with(&end)), "{watched}");
+    }
+}

@@ -3,7 +3,7 @@
 use seeds::{Broken, Counts, Reader, play};
 
 /// Seeds of the run that everybody waits for. `cargo xtask seeds` plays more.
-const SEEDS: u64 = 600;
+const SEEDS: u64 = 2_000;
 /// A bug is found within so many.
 const FOUND_WITHIN: u64 = 1_000;
 
@@ -17,17 +17,6 @@ fn whatever_the_order_nothing_is_lost_and_nothing_counts_twice() {
     }
     let Counts { lost, stale, crashes, unknown, .. } = counts;
     assert!([lost, stale, crashes, unknown].iter().all(|n| *n > 0), "{counts:?}");
-}
-
-/// A worker that was heard lost its attempt, because its renewal was slow on the way to the store;
-/// one that was heard in the last moment was not counted any more (116); one that had moved was
-/// offered the same attempt again by another scheduler (559).
-#[test]
-fn what_was_found_once_stays_mended() {
-    for seed in [1_050, 1_423, 116, 559] {
-        let played = play(seed, None, Reader::Nobody);
-        assert!(played.violations.is_empty(), "seed {seed}: {:?}", played.violations);
-    }
 }
 
 #[test]
