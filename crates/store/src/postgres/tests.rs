@@ -40,7 +40,7 @@ fn all(place: usize, n: usize) -> Window {
     Window { stripe: (place, n), jobs_max: 10_000, reach: Reach::All }
 }
 
-fn ids(records: &[model::Record]) -> Vec<u64> {
+fn ids(records: &[Arc<model::Record>]) -> Vec<u64> {
     records.iter().filter_map(|record| record.id.as_number()).collect()
 }
 
