@@ -22,7 +22,7 @@ function add(node, children) {
   return node;
 }
 
-/** Makes `old` look like `fresh`, and leaves alone what is as it was and what somebody writes in. */
+/** Makes `old` look like `fresh`; what is as it was is left alone, and what somebody writes. */
 export function morph(old, fresh) {
   if (old.isSending) return;
   for (const { name } of [...old.attributes]) {
@@ -72,9 +72,24 @@ export function table(heads, rows, empty) {
     return cell;
   };
   const body = rows.map(({ key, cells }) => h("tr", { key }, cells.map(td).map(label)));
-  return h("div", { class: "wide", key: "table" }, h("table", {},
-    h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))),
-    h("tbody", {}, body)));
+  return h(
+    "div",
+    { class: "wide", key: "table" },
+    h(
+      "table",
+      {},
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          heads.map((head) => h("th", { scope: "col" }, head)),
+        ),
+      ),
+      h("tbody", {}, body),
+    ),
+  );
 }
 
 const td = (cell) => (cell instanceof HTMLTableCellElement ? cell : h("td", {}, cell));

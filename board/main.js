@@ -22,7 +22,7 @@ const state = { page: overview, name: "", turn: 0, timer: 0, me: null };
 function route() {
   const [, first = "", ...rest] = location.hash.split("/");
   state.name = decodeURIComponent(rest.join("/"));
-  const page = first === "types" && state.name ? type : PAGES[first] ?? overview;
+  const page = first === "types" && state.name ? type : (PAGES[first] ?? overview);
   if (page !== state.page) root.replaceChildren();
   state.page = page;
   document.title = `Maitre: ${state.name || page.title}`;
@@ -43,7 +43,7 @@ async function turn() {
     const seen = await state.page.load(state.name);
     if (mine !== state.turn) return;
     draw(state.page.view(seen, { mayChange: state.me.may_change }));
-    tell("live", `live, ${new Date().toLocaleTimeString()}`);
+    tell("on", `live, ${new Date().toLocaleTimeString()}`);
   } catch (error) {
     if (mine !== state.turn) return;
     fail(error);
@@ -60,7 +60,7 @@ function fail(error) {
     tell("off", "not logged in");
     draw(login(error));
   } else if (error.status === 403 || error.status === 404) {
-    tell("live", "live");
+    tell("on", "live");
     draw([h("h1", {}, "Not here"), h("p", { class: "empty" }, error.message)]);
   } else {
     tell("off", `${error.message}; trying again`);
@@ -69,15 +69,30 @@ function fail(error) {
 }
 
 function login(error) {
-  const why = token() ? error.message : "This scheduler wants a token: `maitre token new` makes one.";
+  const why = token()
+    ? error.message
+    : "This scheduler wants a token: `maitre token new` makes one.";
   return [
     h("h1", {}, "Log in"),
-    h("form", { class: "form", "data-do": "login", key: "login" },
+    h(
+      "form",
+      { class: "form", "data-do": "login", key: "login" },
       h("p", { class: "soft" }, why),
-      h("label", {}, "Token", h("input", { name: "token", type: "password", required: true,
-        autocomplete: "off", placeholder: "maitre_…" })),
+      h(
+        "label",
+        {},
+        "Token",
+        h("input", {
+          name: "token",
+          type: "password",
+          required: true,
+          autocomplete: "off",
+          placeholder: "maitre_…",
+        }),
+      ),
       h("button", { type: "submit" }, "Log in"),
-      h("p", { class: "soft" }, "It is kept for this tab alone, and gone when you close it.")),
+      h("p", { class: "soft" }, "It is kept for this tab alone, and gone when you close it."),
+    ),
   ];
 }
 

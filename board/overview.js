@@ -5,6 +5,7 @@ import { bar, chip, h, line, number, section, table, time } from "/board/draw.js
 import { count, fine, length, percent } from "/board/words.js";
 
 const JOBS = 30;
+const NO_JOBS = "No jobs yet. `maitre submit -- echo hello` submits one.";
 
 export const title = "Overview";
 
@@ -20,7 +21,7 @@ export function view({ site, list }) {
     cards(site),
     section("Waiting longest, and why", waiting(site)),
     section("Workers", workers(site, now)),
-    section("Newest jobs", jobs(list.jobs, now)),
+    section("Newest jobs", jobs(list.jobs, now, NO_JOBS)),
   ];
 }
 
@@ -30,19 +31,48 @@ function cards(site) {
   const there = site.workers.filter((worker) => worker.state !== "gone").length;
   const depth = site.minutes.map((minute) => minute.queued ?? 0);
   const waits = site.waits;
-  return h("div", { class: "cards" },
-    card("waiting", site.queued, depth.length > 1 ? line(depth, "waiting jobs in the last hour") : ""),
+  return h(
+    "div",
+    { class: "cards" },
+    card(
+      "waiting",
+      site.queued,
+      depth.length > 1 ? line(depth, "waiting jobs in the last hour") : "",
+    ),
     card("running", site.running, h("small", {}, `policy ${site.policy}`)),
     card("slots in use", `${used} of ${slots}`, bar(used, slots, "slots in use")),
-    card("workers", there, h("small", {}, site.pools.map((pool) =>
-      `${pool.pool}: ${pool.slots_used}/${pool.slots}`).join(" · ") || "none has come yet")),
-    card("wait until started", waits.n ? fine(waits.p50_ms) : "–", h("small", {}, waits.n
-      ? `half of ${count(waits.n, "job")} of the last 5 minutes; 9 of 10 within ${fine(waits.p90_ms)}`
-      : "nothing ended in the last 5 minutes")));
+    card(
+      "workers",
+      there,
+      h(
+        "small",
+        {},
+        site.pools.map((pool) => `${pool.pool}: ${pool.slots_used}/${pool.slots}`).join(" · ") ||
+          "none has come yet",
+      ),
+    ),
+    card(
+      "wait until started",
+      waits.n ? fine(waits.p50_ms) : "–",
+      h(
+        "small",
+        {},
+        waits.n
+          ? `half of ${count(waits.n, "job")} in 5 minutes; 9 of 10 within ${fine(waits.p90_ms)}`
+          : "nothing ended in the last 5 minutes",
+      ),
+    ),
+  );
 }
 
 const card = (name, value, more) =>
-  h("div", { class: "card", key: name }, h("span", { class: "name" }, name), h("strong", {}, value), more);
+  h(
+    "div",
+    { class: "card", key: name },
+    h("span", { class: "name" }, name),
+    h("strong", {}, value),
+    more,
+  );
 
 function waiting(site) {
   const rows = site.slowest.map((one) => ({
@@ -56,8 +86,11 @@ function waiting(site) {
       number(one.alike ? `+${one.alike}` : ""),
     ],
   }));
-  return table(["job", "type", "tenant", "waits", "why", "like it"], rows,
-    "Nothing waits. `maitre submit -- echo hello` submits a job.");
+  return table(
+    ["job", "type", "tenant", "waits", "why", "like it"],
+    rows,
+    "Nothing waits. `maitre submit -- echo hello` submits a job.",
+  );
 }
 
 function workers(site, now) {
@@ -66,8 +99,13 @@ function workers(site, now) {
     cells: [
       h("strong", {}, worker.worker),
       chip(worker.state),
-      h("td", {}, bar(worker.slots_used, worker.slots, `slots of ${worker.worker}`), " ",
-        `${worker.slots_used}/${worker.slots}`),
+      h(
+        "td",
+        {},
+        bar(worker.slots_used, worker.slots, `slots of ${worker.worker}`),
+        " ",
+        `${worker.slots_used}/${worker.slots}`,
+      ),
       worker.pool,
       worker.types.join(", ") || "any",
       worker.software,
@@ -75,12 +113,15 @@ function workers(site, now) {
       time(worker.heard_ms, now),
     ],
   }));
-  return table(["worker", "state", "slots", "pool", "types", "software", "cpu", "heard"], rows,
-    "No worker is here. `maitre work --exec --name w1` starts one that runs commands.");
+  return table(
+    ["worker", "state", "slots", "pool", "types", "software", "cpu", "heard"],
+    rows,
+    "No worker is here. `maitre work --exec --name w1` starts one that runs commands.",
+  );
 }
 
 /** Jobs with what they are doing. */
-export function jobs(all, now) {
+export function jobs(all, now, empty) {
   const rows = all.map((job) => ({
     key: job.id,
     cells: [
@@ -94,8 +135,11 @@ export function jobs(all, now) {
       time(job.created_ms, now),
     ],
   }));
-  return table(["job", "type", "tenant", "state", "progress", "worker", "tries", "submitted"], rows,
-    "No jobs yet. `maitre submit -- echo hello` submits one.");
+  return table(
+    ["job", "type", "tenant", "state", "progress", "worker", "tries", "submitted"],
+    rows,
+    empty,
+  );
 }
 
 /** How far a job is, and with what. */

@@ -25,30 +25,66 @@ export function view({ schedules, now_ms: now }, { mayChange }) {
   }));
   return [
     h("h1", {}, "Schedules"),
-    h("p", { class: "lead" }, "Jobs that recur. No moment runs twice, however many schedulers there are."),
-    table(["schedule", "when", "zone", "next", "last", "job", "type", ""], rows,
-      "Nothing recurs yet. Add a schedule below, or by `maitre schedule add`."),
+    h(
+      "p",
+      { class: "lead" },
+      "Jobs that recur. No moment runs twice, however many schedulers there are.",
+    ),
+    table(
+      ["schedule", "when", "zone", "next", "last", "job", "type", ""],
+      rows,
+      "Nothing recurs yet. Add a schedule below, or by `maitre schedule add`.",
+    ),
     mayChange && section("Add a schedule, or change one", form()),
   ];
 }
 
 function acting({ schedule, paused }) {
-  const one = (text, act, more) => button(text, act, { class: "quiet small", "data-name": schedule,
-    "aria-label": `${text} ${schedule}`, ...more });
-  return h("td", { class: "acts" }, one("Run now", "run"),
-    paused ? one("Resume", "resume") : one("Pause", "pause"), one("Remove", "remove"));
+  const one = (text, act, more) =>
+    button(text, act, {
+      class: "quiet small",
+      "data-name": schedule,
+      "aria-label": `${text} ${schedule}`,
+      ...more,
+    });
+  return h(
+    "td",
+    { class: "acts" },
+    one("Run now", "run"),
+    paused ? one("Resume", "resume") : one("Pause", "pause"),
+    one("Remove", "remove"),
+  );
 }
 
 function form() {
-  const input = (name, label, hint, more) => h("label", {}, label,
-    h("input", { name, type: "text", autocomplete: "off", spellcheck: "false", placeholder: hint, ...more }));
-  return h("form", { class: "form", "data-do": "add", key: "form" },
+  const input = (name, label, hint, more) =>
+    h(
+      "label",
+      {},
+      label,
+      h("input", {
+        name,
+        type: "text",
+        autocomplete: "off",
+        spellcheck: "false",
+        placeholder: hint,
+        ...more,
+      }),
+    );
+  return h(
+    "form",
+    { class: "form", "data-do": "add", key: "form" },
     input("name", "Name", "nightly", { required: true }),
-    input("when", "When: an interval, or a cron expression", "30s, or 0 3 * * *", { required: true }),
+    input("when", "When: an interval, or a cron expression", "30s, or 0 3 * * *", {
+      required: true,
+    }),
     input("time_zone", "Time zone", "UTC"),
     input("type", "Type", "exec"),
-    input("payload", "Command, or the payload of another type", "./backup.sh --all", { class: "long" }),
-    h("button", { type: "submit" }, "Set the schedule"));
+    input("payload", "Command, or the payload of another type", "./backup.sh --all", {
+      class: "long",
+    }),
+    h("button", { type: "submit" }, "Set the schedule"),
+  );
 }
 
 /** What a form says, in the words of the scheduler. */

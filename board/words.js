@@ -1,6 +1,11 @@
 // Times and numbers as people say them.
 
-const UNITS = [["d", 86400], ["h", 3600], ["m", 60], ["s", 1]];
+const UNITS = [
+  ["d", 86400],
+  ["h", 3600],
+  ["m", 60],
+  ["s", 1],
+];
 
 /** A length of time in its two largest units: `1h 30m`. */
 export function length(ms) {

@@ -148,17 +148,15 @@ impl Browser {
         let mut stream = TcpStream::connect(&self.address).expect("the driver listens");
         let head = format!(
             "{method} {path} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\
-             content-length: {}\r\nconnection: close\r\n\r\n",
+             content-length: {}\r\n\r\n",
             self.address,
             body.len()
         );
         stream.write_all(head.as_bytes()).expect("it listens");
         stream.write_all(body.as_bytes()).expect("it listens");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("it answers");
-        let (head, body) = answer.split_once("\r\n\r\n").expect("it has a head");
-        assert!(head.starts_with("HTTP/1.1 200"), "{method} {path}: {body}");
-        let mut answer: Value = serde_json::from_str(body).expect("it is JSON");
+        let (is_well, body) = answer(BufReader::new(stream));
+        assert!(is_well, "{method} {path}: {body}");
+        let mut answer: Value = serde_json::from_str(&body).expect("it is JSON");
         answer["value"].take()
     }
 }
@@ -172,4 +170,24 @@ impl Drop for Browser {
         let _ = self.driver.kill();
         let _ = self.driver.wait();
     }
+}
+
+/// Whether all went well, and what was said. The driver keeps connections open, whatever it is told.
+fn answer(mut stream: BufReader<TcpStream>) -> (bool, String) {
+    let (mut is_well, mut n_bytes) = (false, 0);
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line).expect("it answers");
+        let line = line.trim_end().to_ascii_lowercase();
+        is_well |= line.starts_with("http/1.1 200");
+        if let Some(length) = line.strip_prefix("content-length:") {
+            n_bytes = length.trim().parse().expect("it is a length");
+        }
+        if line.is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; n_bytes];
+    stream.read_exact(&mut body).expect("it answers");
+    (is_well, String::from_utf8(body).expect("it is text"))
 }
