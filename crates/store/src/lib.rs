@@ -14,6 +14,7 @@
 //! **Invariant:** a store knows nothing of decisions. It keeps records, and says what changed.
 
 mod error;
+mod recent;
 mod request;
 mod end;
 mod kept;

@@ -82,6 +82,12 @@ impl Draft {
         Ok(())
     }
 
+    /// An unfinished job as it was lately. If it is not so any more, writing it down fails.
+    pub(super) fn recall(&mut self, id: i64, record: Record, charges: Option<String>) {
+        self.charges.extend(charges.map(|charges| (id, charges)));
+        self.entries.insert(id, (From::Unfinished(record.fence), record));
+    }
+
     /// Reads finished jobs that are not here yet.
     pub(super) async fn load_finished(
         &mut self,

@@ -71,10 +71,14 @@ impl Store for Postgres {
     fn claim(&self, claims: Vec<Claim>) -> Reply<'_, Vec<Claimed>> {
         let doing = "claim jobs";
         Box::pin(async move {
-            if claims.iter().any(|claim| !claim.limits.is_empty()) {
-                return self.desk.run(doing, &Claiming { claims }).await;
-            }
-            writing(doing, || claim::claim(&self.desk, &claims)).await
+            let stage = Claiming { claims };
+            let answers = if stage.claims.iter().any(|claim| !claim.limits.is_empty()) {
+                self.desk.run(doing, &stage).await?
+            } else {
+                writing(doing, || claim::claim(&self.desk, &stage.claims)).await?
+            };
+            claim::keep(&self.desk, &stage.claims, &answers);
+            Ok(answers)
         })
     }
 

@@ -105,7 +105,18 @@ pub(super) async fn window(desk: &Desk, ask: Window) -> Result<Seen, Fault> {
         desk.marks.move_on(&after, &found);
     }
     let is_more = desk.marks.is_more();
+    keep(desk, &own);
     Ok(Seen { is_whole, is_more, next_due, ..seen(own, others) })
+}
+
+/// Keeps what was seen for those who claim it.
+fn keep(desk: &Desk, own: &[Row]) {
+    let mut recent = desk.recent();
+    for Row { record, .. } in own {
+        if let Some(id) = number::of(&record.id) {
+            recent.keep(id, record, None);
+        }
+    }
 }
 
 struct Look<'a> {

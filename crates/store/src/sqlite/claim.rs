@@ -6,9 +6,9 @@ use model::{Ask, Record, Timestamp, WorkerId};
 use rusqlite::{CachedStatement, Result, params};
 
 use super::fault::unreadable;
-use super::recent::Recent;
 use super::row;
 use super::writer::Desk;
+use crate::recent::Recent;
 use crate::{Claim, Claimed, document, number, transition};
 
 pub(super) fn claim(desk: &mut Desk, claims: Vec<Claim>) -> Result<Vec<Claimed>> {
@@ -28,7 +28,7 @@ pub(super) fn claim(desk: &mut Desk, claims: Vec<Claim>) -> Result<Vec<Claimed>>
 /// What every claim needs, prepared once.
 struct Stage<'d> {
     now: Timestamp,
-    recent: &'d mut Recent,
+    recent: &'d mut Recent<()>,
     finder: CachedStatement<'d>,
     update: CachedStatement<'d>,
     greet: CachedStatement<'d>,
@@ -40,7 +40,7 @@ impl Stage<'_> {
         let Some(id) = number::of(&claim.job) else {
             return Ok(Claimed::Lost(None));
         };
-        if let Some(mut record) = self.recent.take(id)
+        if let Some((mut record, ())) = self.recent.take(id)
             && transition::claim(&mut record, claim, self.now)
             && self.write((id, &record), claim)?
         {
@@ -71,7 +71,7 @@ impl Stage<'_> {
             self.greet.execute(params![claim.worker.to_string(), self.now.0])?;
             self.greeted.insert(claim.worker.clone());
         }
-        self.recent.keep(id, &record);
+        self.recent.keep(id, &record, ());
         Ok(Claimed::Won(Box::new(record)))
     }
 }

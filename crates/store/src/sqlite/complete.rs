@@ -5,10 +5,10 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Result, para
 
 use super::history;
 use super::lease;
-use super::recent::Recent;
 use super::row;
 use super::settle::{Before, Finish, Settled};
 use super::writer::Desk;
+use crate::recent::Recent;
 use crate::sums::{Sums, charge, newest};
 use crate::transition::After;
 use crate::{End, Ended, Past, Provided, number, transition};
@@ -47,7 +47,7 @@ pub(super) fn complete(desk: &mut Desk, ends: &[End]) -> Result<Vec<Ended>> {
 /// What every end needs, prepared once.
 struct Stage<'c> {
     connection: &'c Connection,
-    recent: &'c mut Recent,
+    recent: &'c mut Recent<()>,
     patience: Patience,
     now: Timestamp,
     finder: CachedStatement<'c>,
@@ -62,7 +62,7 @@ impl Stage<'_> {
             return Ok(Ended::Stale);
         };
         let is_current = |record: &Record| transition::is_current(record, end.attempt, &end.worker);
-        if let Some(record) = self.recent.take(id).filter(is_current)
+        if let Some((record, ())) = self.recent.take(id).filter(|(record, ())| is_current(record))
             && let Some(answer) = self.accept((id, record), end, finished)?
         {
             return Ok(answer);

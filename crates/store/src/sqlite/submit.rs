@@ -190,7 +190,7 @@ fn insert(desk: &mut Desk, draft: &Draft, places: &[Place]) -> Result<()> {
     for (id, record) in inserted {
         desk.add_job(&record.spec.tenant);
         if places.len() <= SOON_MAX {
-            desk.recent.keep(id, record);
+            desk.recent.keep(id, record, ());
         }
     }
     let sql = "INSERT INTO waits (blocker, waiter) VALUES (?1, ?2)";
