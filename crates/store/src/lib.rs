@@ -150,6 +150,10 @@ pub trait Store: Send + Sync + 'static {
     /// Sets or removes settings, all at once.
     fn set(&self, settings: Vec<Setting>) -> Reply<'_, ()>;
 
+    /// Sets or removes a setting that still is what somebody saw; `was` is `None` if there was
+    /// none. `false`: it is another by now, and nothing is changed.
+    fn replace(&self, was: Option<String>, setting: Setting) -> Reply<'_, bool>;
+
     /// All settings, by kind and name.
     fn settings(&self) -> Reply<'_, Vec<Setting>>;
 

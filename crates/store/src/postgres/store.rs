@@ -16,7 +16,7 @@ use super::log::Logging;
 use super::note::Noting;
 use super::notice::Telling;
 use super::revive::Reviving;
-use super::settings::Changing;
+use super::settings::{Changing, Replacing};
 use super::{
     Postgres, claim, history, lead, lease, list, log, meet, note, notice, read, settings, start,
     tell, window,
@@ -181,6 +181,12 @@ impl Store for Postgres {
 
     fn set(&self, settings: Vec<Setting>) -> Reply<'_, ()> {
         Box::pin(async move { self.desk.run("change settings", &Changing { settings }).await })
+    }
+
+    fn replace(&self, was: Option<String>, setting: Setting) -> Reply<'_, bool> {
+        Box::pin(
+            async move { self.desk.run("change a setting", &Replacing { was, setting }).await },
+        )
     }
 
     fn settings(&self) -> Reply<'_, Vec<Setting>> {

@@ -33,18 +33,34 @@ impl Site {
     /// `rest` is the end of the head, an empty line and a body; or nothing.
     pub(super) async fn http(
         &self,
-        (method, path): (&str, &str),
+        line: (&str, &str),
         token: Option<&str>,
         rest: &str,
     ) -> (u16, String) {
-        let authority = self.url().split("://").last().expect("it is a URL").to_owned();
-        let mut stream = TcpStream::connect(&authority).await.expect("it listens");
         let token = token.map(|token| format!("authorization: Bearer {token}\r\n"));
-        let token = token.unwrap_or_default();
         let rest = if rest.is_empty() { "\r\n" } else { rest };
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nhost: {authority}\r\n{token}connection: close\r\n{rest}"
-        );
+        let own = format!("host: {}\r\n{}", self.authority(), token.unwrap_or_default());
+        let (status, _, body) = self.send(line, &format!("{own}{rest}")).await;
+        (status, body)
+    }
+
+    /// The status, the head and the body that a path is answered with.
+    pub(super) async fn whole(&self, line: (&str, &str), headers: &str) -> (u16, String, String) {
+        self.send(line, &format!("host: {}\r\n{headers}\r\n", self.authority())).await
+    }
+
+    /// What somebody is told who calls it by another name.
+    pub(super) async fn called(&self, line: (&str, &str), host: &str) -> u16 {
+        self.send(line, &format!("{host}\r\n")).await.0
+    }
+
+    fn authority(&self) -> String {
+        self.url().split("://").last().expect("it is a URL").to_owned()
+    }
+
+    async fn send(&self, (method, path): (&str, &str), rest: &str) -> (u16, String, String) {
+        let mut stream = TcpStream::connect(self.authority()).await.expect("it listens");
+        let request = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n{rest}");
         stream.write_all(request.as_bytes()).await.expect("it listens");
         let mut text = Vec::new();
         let read = stream.read_to_end(&mut text);
@@ -55,7 +71,7 @@ impl Site {
         let text = String::from_utf8_lossy(&text).into_owned();
         let (head, body) = text.split_once("\r\n\r\n").expect("it has a head");
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-        (status.expect("it has a status"), unchunked(head, body))
+        (status.expect("it has a status"), head.to_owned(), unchunked(head, body))
     }
 
     async fn metrics(&self) -> BTreeMap<String, f64> {
