@@ -22,6 +22,7 @@ mod secret;
 mod tokens;
 mod settings;
 mod set;
+mod revise;
 mod submit;
 mod ahead;
 mod whereabouts;

@@ -200,6 +200,7 @@ pub(crate) async fn build(
         tokens: tokens.clone(),
         watches: Arc::new(Semaphore::new(watches_max)),
         tolls: tolls.clone(),
+        turn: Arc::default(),
     };
     Ok(Built { scheduler, messages, door, tolls })
 }

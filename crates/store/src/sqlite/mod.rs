@@ -10,7 +10,6 @@ mod fault;
 mod disk;
 mod writer;
 mod reader;
-mod recent;
 mod row;
 mod submit;
 mod known;

@@ -16,8 +16,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::disk::{Disk, What};
 use super::forget::History;
-use super::recent::Recent;
 use crate::clock::{self, Steady};
+use crate::recent::Recent;
 use crate::{Commits, Error, Options};
 
 /// Calls that may wait; further callers wait for a place.
@@ -62,7 +62,7 @@ pub(super) struct Desk {
     /// Their sum.
     pub(super) n_jobs_total: u64,
     /// What was written lately. Forgotten after a rollback.
-    pub(super) recent: Recent,
+    pub(super) recent: Recent<()>,
     /// Where the search for histories with too many runs goes on.
     pub(super) trimmed: Option<History>,
 }

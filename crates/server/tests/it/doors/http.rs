@@ -38,8 +38,29 @@ impl Site {
         token: Option<&str>,
         rest: &str,
     ) -> (u16, String) {
-        let authority = self.url().split("://").last().expect("it is a URL");
-        ask(authority, line, token, rest).await
+        let token = token.map(|token| format!("authorization: Bearer {token}\r\n"));
+        let rest = if rest.is_empty() { "\r\n" } else { rest };
+        let own = format!("host: {}\r\n{}", self.authority(), token.unwrap_or_default());
+        let (status, _, body) = self.send(line, &format!("{own}{rest}")).await;
+        (status, body)
+    }
+
+    /// The status, the head and the body that a path is answered with.
+    pub(super) async fn whole(&self, line: (&str, &str), headers: &str) -> (u16, String, String) {
+        self.send(line, &format!("host: {}\r\n{headers}\r\n", self.authority())).await
+    }
+
+    /// What somebody is told who calls it by another name.
+    pub(super) async fn called(&self, line: (&str, &str), host: &str) -> u16 {
+        self.send(line, &format!("{host}\r\n")).await.0
+    }
+
+    fn authority(&self) -> String {
+        self.url().split("://").last().expect("it is a URL").to_owned()
+    }
+
+    async fn send(&self, line: (&str, &str), rest: &str) -> (u16, String, String) {
+        send(&self.authority(), line, rest).await
     }
 
     async fn metrics(&self) -> BTreeMap<String, f64> {
@@ -54,21 +75,10 @@ impl Site {
     }
 }
 
-/// Asks whoever listens there; the status and the body. `rest` is the end of the head, an empty line
-/// and a body; or nothing.
-async fn ask(
-    authority: &str,
-    (method, path): (&str, &str),
-    token: Option<&str>,
-    rest: &str,
-) -> (u16, String) {
+/// The status, the head and the body that whoever listens there answers with.
+async fn send(authority: &str, (method, path): (&str, &str), rest: &str) -> (u16, String, String) {
     let mut stream = TcpStream::connect(authority).await.expect("it listens");
-    let token = token.map(|token| format!("authorization: Bearer {token}\r\n"));
-    let token = token.unwrap_or_default();
-    let rest = if rest.is_empty() { "\r\n" } else { rest };
-    let request = format!(
-        "{method} {path} HTTP/1.1\r\nhost: {authority}\r\n{token}connection: close\r\n{rest}"
-    );
+    let request = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n{rest}");
     stream.write_all(request.as_bytes()).await.expect("it listens");
     let mut text = Vec::new();
     let read = stream.read_to_end(&mut text);
@@ -76,7 +86,13 @@ async fn ask(
     let text = String::from_utf8_lossy(&text).into_owned();
     let (head, body) = text.split_once("\r\n\r\n").expect("it has a head");
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-    (status.expect("it has a status"), unchunked(head, body))
+    (status.expect("it has a status"), head.to_owned(), unchunked(head, body))
+}
+
+/// The status and the body that a path is answered with there.
+async fn get(authority: &str, path: &str) -> (u16, String) {
+    let (status, _, body) = send(authority, ("GET", path), "host: localhost\r\n\r\n").await;
+    (status, body)
 }
 
 fn unchunked(head: &str, body: &str) -> String {
@@ -195,7 +211,7 @@ async fn it_is_alive_and_not_ready_before_the_store_is_there_and_while_it_is_rea
     let store = Arc::new(site.store.again());
     let doors = server::open(site.config.clone()).await.expect("it listens");
     let address = doors.address.to_string();
-    let get = async |path: &str| ask(&address, ("GET", path), None, "").await;
+    let get = async |path: &str| get(&address, path).await;
     assert_eq!(get("/healthz").await.0, 200);
     assert_eq!(get("/readyz").await, (503, "the store cannot be reached yet\n".to_owned()));
     assert_eq!(get("/v1/demand").await.0, 503, "nobody waits for a store");
@@ -211,7 +227,7 @@ async fn it_is_alive_and_not_ready_before_the_store_is_there_and_while_it_is_rea
     .await;
     let waits = tokio::spawn({
         let address = address.clone();
-        async move { ask(&address, ("GET", "/v1/demand"), None, "").await }
+        async move { self::get(&address, "/v1/demand").await }
     });
     assert_eq!(get("/healthz").await.0, 200);
     store.let_go("look");
