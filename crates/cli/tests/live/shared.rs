@@ -329,3 +329,33 @@ fn any_scheduler_says_what_becomes_of_a_job_of_another_and_why_it_waits() {
         assert!(lines.iter().any(|line| line.starts_with(&end)), "{watched}");
     }
 }
+
+#[test]
+fn a_tenant_below_its_minimum_gets_its_slot_whichever_scheduler_has_it() {
+    let database = database();
+    let (mut one, mut two) = (serve(&database), serve(&database));
+    one.said(&[
+        "policy",
+        r#"{"preset": "cohort", "preemption": {"enabled": true, "delay_ms": 0}}"#,
+    ]);
+    one.said(&["quota", "below", "gpu", "--min", "1", "--max", "1"]);
+    // The one that takes the job in has workers too, none of which can run it.
+    one.work_named("w1", &["--exec", "--slots", "1", "--pool", "other"]);
+    two.work_named("w2", &["--exec", "--slots", "2", "--pool", "gpu"]);
+    let over = |n: usize| {
+        let site = if n == 0 { &one } else { &two };
+        site.submit(&["--tenant", "over", "--pool", "gpu", "--", "sleep", "60"])
+    };
+    let victims: Vec<String> = (0..2).map(over).collect();
+    for victim in &victims {
+        one.wait(victim, "state", "running");
+    }
+    // Whoever's stripe each of them is in.
+    for _ in 0..2 {
+        let job = one.submit(&["--tenant", "below", "--pool", "gpu", "--", "true"]);
+        assert_eq!(one.wait(&job, "state", "succeeded")["worker"], "w2");
+    }
+    let endings: Vec<serde_json::Value> =
+        victims.iter().map(|job| one.job(job)["past_attempts"][0]["ending"].clone()).collect();
+    assert!(endings.contains(&json!("preempted")), "{endings:?}");
+}

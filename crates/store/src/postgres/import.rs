@@ -214,7 +214,7 @@ impl Postgres {
             connection.batch_execute("RESET statement_timeout").await?;
             Ok(n_jobs)
         };
-        import.await.map_err(|fault| fault.tell(DOING, Doubt::None))
+        import.await.map_err(|fault: Fault| fault.tell(DOING, Doubt::None))
     }
 
     /// Goes on where another try stopped, or begins if there is nothing yet.
