@@ -313,11 +313,6 @@ fn any_scheduler_says_what_becomes_of_a_job_of_another_and_why_it_waits() {
             (site.json(&["why", &never])["reason"] == "no-worker-ever").then_some(())
         });
     }
-    one.said(&["set", "tenant", "default", r#"{"active": false}"#]);
-    two.until("it is paused", || {
-        (two.json(&["why", &waits])["reason"] == "tenant-paused").then_some(())
-    });
-    one.said(&["set", "tenant", "default", r#"{"active": true}"#]);
     let watched = std::thread::scope(|scope| {
         let watch = scope.spawn(|| one.said(&["watch", &held, &waits]));
         std::fs::write(&gate, "").unwrap();
@@ -352,7 +347,8 @@ fn a_tenant_below_its_minimum_gets_its_slot_whichever_scheduler_has_it() {
     }
     // Whoever's stripe each of them is in.
     for _ in 0..2 {
-        let job = one.submit(&["--tenant", "below", "--pool", "gpu", "--", "true"]);
+        let job =
+            one.submit(&["--tenant", "below", "--priority", "1", "--pool", "gpu", "--", "true"]);
         assert_eq!(one.wait(&job, "state", "succeeded")["worker"], "w2");
     }
     let endings: Vec<serde_json::Value> =
