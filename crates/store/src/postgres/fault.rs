@@ -84,16 +84,16 @@ impl Fault {
 /// What to tell whoever connects. What may pass is `Unavailable`; a password, a name or a right that
 /// is wrong stays so until somebody does something about it.
 pub(super) fn unreachable(fault: Fault) -> Error {
-    match fault {
-        Fault::Database(error) if !may_pass(&error) => {
-            let cause = cause(&error);
-            Error::Unusable(format!(
-                "the store will not be used like this: {cause}; look at its address, its user's \
-                 password and rights, and at whether the database exists"
-            ))
-        }
-        fault => fault.tell("connect to the store", Doubt::None),
+    if let Fault::Database(error) = &fault
+        && !may_pass(error)
+    {
+        let cause = cause(error);
+        return Error::Unusable(format!(
+            "the store will not be used like this: {cause}; look at its address, its user's \
+             password and rights, and at whether the database exists"
+        ));
     }
+    fault.tell("connect to the store", Doubt::None)
 }
 
 /// Whether it may go away by itself: nobody answers, it starts, it stops, it has too much to do.
