@@ -5,6 +5,7 @@
 
 use std::net::IpAddr;
 
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Method, Uri, header};
 use tonic::Status;
 
@@ -52,7 +53,7 @@ pub(crate) fn check_name(uri: &Uri, headers: &HeaderMap) -> Result<(), Status> {
 }
 
 fn host<'r>(uri: &'r Uri, headers: &'r HeaderMap) -> Option<&'r str> {
-    let of_uri = uri.authority().map(|authority| authority.as_str());
+    let of_uri = uri.authority().map(Authority::as_str);
     of_uri.or_else(|| headers.get(header::HOST)?.to_str().ok())
 }
 
