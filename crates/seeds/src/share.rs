@@ -2,7 +2,7 @@
 //! of limits that hold across them.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::{JobId, Millis, Record, State, WorkerId};
 use store::{
@@ -136,11 +136,11 @@ fn window(memory: &Memory, ask: Window) -> Seen {
         let due = record.backoff_until.max(record.spec.not_before).filter(|due| *due > now);
         match due {
             Some(due) => seen.next_due = Some(seen.next_due.map_or(due, |next| next.min(due))),
-            None if is_own(&record.id) => seen.own.push(record),
-            None => seen.spare.push(record),
+            None if is_own(&record.id) => seen.own.push(Arc::new(record)),
+            None => seen.spare.push(Arc::new(record)),
         }
     }
-    let order = |record: &Record| (-record.priority, record.ready, record.id.clone());
+    let order = |record: &Arc<Record>| (-record.priority, record.ready, record.id.clone());
     seen.own.sort_by_key(order);
     seen.spare.sort_by_key(order);
     seen

@@ -84,7 +84,7 @@ async fn live(store: &Postgres) -> (f64, f64) {
         holds: None,
         why: "score 100, headroom 100".to_owned(),
     };
-    let jobs: Vec<JobId> = seen.own.into_iter().map(|record| record.id).collect();
+    let jobs: Vec<JobId> = seen.own.iter().map(|record| record.id.clone()).collect();
     assert_eq!(jobs.len(), BATCH, "what was submitted is found");
     let at = Instant::now();
     store.claim(jobs.iter().map(claim).collect()).await.unwrap();

@@ -6,6 +6,7 @@
 //! behind it.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use model::Record;
 
@@ -16,8 +17,8 @@ const PAYLOAD_BYTES_MAX: usize = 1_024;
 
 /// Unfinished jobs by number, each with what else its row says.
 pub(crate) struct Recent<T> {
-    young: HashMap<i64, (Record, T)>,
-    old: HashMap<i64, (Record, T)>,
+    young: HashMap<i64, (Arc<Record>, T)>,
+    old: HashMap<i64, (Arc<Record>, T)>,
 }
 
 impl<T> Default for Recent<T> {
@@ -27,26 +28,27 @@ impl<T> Default for Recent<T> {
 }
 
 impl<T> Recent<T> {
-    pub(crate) fn keep(&mut self, id: i64, record: &Record, more: T) {
+    pub(crate) fn keep(&mut self, id: i64, record: Arc<Record>, more: T) {
         if record.spec.payload.len() > PAYLOAD_BYTES_MAX {
             return;
         }
         if self.young.len() >= RECORDS_MAX {
             self.old = std::mem::take(&mut self.young);
         }
-        self.young.insert(id, (record.clone(), more));
+        self.young.insert(id, (record, more));
     }
 
     /// The record, which is not kept any longer.
-    pub(crate) fn take(&mut self, id: i64) -> Option<(Record, T)> {
+    pub(crate) fn take(&mut self, id: i64) -> Option<(Box<Record>, T)> {
         // Both: what is young is newer than what is old.
         let old = self.old.remove(&id);
-        self.young.remove(&id).or(old)
+        let (record, more) = self.young.remove(&id).or(old)?;
+        Some((Box::new(Arc::unwrap_or_clone(record)), more))
     }
 
     pub(crate) fn get_mut(&mut self, id: i64) -> Option<&mut Record> {
         let kept = self.young.get_mut(&id).or_else(|| self.old.get_mut(&id));
-        kept.map(|(record, _)| record)
+        kept.map(|(record, _)| Arc::make_mut(record))
     }
 
     pub(crate) fn clear(&mut self) {

@@ -1,6 +1,7 @@
 //! Jobs are taken out of the queue, each for one worker: one guarded statement for all of them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use deadpool_postgres::GenericClient;
 use model::{Record, Timestamp};
@@ -79,7 +80,7 @@ async fn once(
         }
     }
     let answer = |id: i64| match won.remove(&id) {
-        Some(record) => Claimed::Won(Box::new(record)),
+        Some(record) => Claimed::Won(record),
         None => Claimed::Lost(others.remove(&id).map(Box::new)),
     };
     Ok(ids.into_iter().map(answer).collect())
@@ -89,7 +90,7 @@ async fn write(
     (desk, now): (&Desk, Timestamp),
     connection: &impl GenericClient,
     claims: &[&Claim],
-) -> Result<HashMap<i64, Record>, Fault> {
+) -> Result<HashMap<i64, Box<Record>>, Fault> {
     // In the order of ids, so that no two schedulers wait for each other.
     let mut sorted: Vec<(i64, &Claim)> =
         claims.iter().filter_map(|claim| Some((number::of(&claim.job)?, *claim))).collect();
@@ -113,7 +114,7 @@ async fn write(
     let rows = connection.query(&statement, &values).await?;
     let Some(mut known) = known else {
         for row in rows {
-            won.insert(row.try_get(0)?, row::read(&row)?);
+            won.insert(row.try_get(0)?, Box::new(row::read(&row)?));
         }
         return Ok(won);
     };
@@ -125,7 +126,11 @@ async fn write(
 }
 
 /// What they will be once they are claimed, if all of them were seen lately.
-fn known(desk: &Desk, claims: &[(i64, &Claim)], now: Timestamp) -> Option<HashMap<i64, Record>> {
+fn known(
+    desk: &Desk,
+    claims: &[(i64, &Claim)],
+    now: Timestamp,
+) -> Option<HashMap<i64, Box<Record>>> {
     let mut recent = desk.recent();
     let known = claims.iter().map(|(id, claim)| {
         let (mut record, _) = recent.take(*id)?;
@@ -141,7 +146,7 @@ pub(super) fn keep(desk: &Desk, claims: &[Claim], answers: &[Claimed]) {
         if let (Some(id), Claimed::Won(record)) = (number::of(&claim.job), answer)
             && let Ok(charges) = limits::charges(&claim.limits)
         {
-            recent.keep(id, record, charges);
+            recent.keep(id, Arc::new(Record::clone(record)), charges);
         }
     }
 }

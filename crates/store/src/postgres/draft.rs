@@ -27,7 +27,7 @@ pub(super) enum From {
 /// Records by number, with what becomes of them.
 #[derive(Default)]
 pub(super) struct Draft {
-    entries: BTreeMap<i64, (From, Record)>,
+    entries: BTreeMap<i64, (From, Box<Record>)>,
     /// What current attempts use of limits that hold across schedulers.
     charges: BTreeMap<i64, String>,
     /// Attempts that ended.
@@ -72,7 +72,7 @@ impl Draft {
         };
         let statement = sheet.transaction.prepare_cached(sql).await?;
         for row in sheet.transaction.query(&statement, &[&missing]).await? {
-            let record = row::read(&row)?;
+            let record = Box::new(row::read(&row)?);
             let from = From::Unfinished(record.fence);
             let id = row.try_get(0)?;
             self.charges
@@ -83,7 +83,7 @@ impl Draft {
     }
 
     /// An unfinished job as it was lately. If it is not so any more, writing it down fails.
-    pub(super) fn recall(&mut self, id: i64, record: Record, charges: Option<String>) {
+    pub(super) fn recall(&mut self, id: i64, record: Box<Record>, charges: Option<String>) {
         self.charges.extend(charges.map(|charges| (id, charges)));
         self.entries.insert(id, (From::Unfinished(record.fence), record));
     }
@@ -101,7 +101,7 @@ impl Draft {
         }
         let statement = sheet.transaction.prepare_cached(FINISHED).await?;
         for row in sheet.transaction.query(&statement, &[&missing]).await? {
-            let record = row::read(&row)?;
+            let record = Box::new(row::read(&row)?);
             let from = From::Finished(record.fence);
             self.entries.insert(row.try_get(0)?, (from, record));
         }
@@ -110,23 +110,23 @@ impl Draft {
 
     /// A job that is new.
     pub(super) fn insert(&mut self, id: i64, record: Record) {
-        self.entries.insert(id, (From::New, record));
+        self.entries.insert(id, (From::New, Box::new(record)));
     }
 
     /// The job of this number, finished or not, if it was read.
     pub(super) fn get(&self, id: i64) -> Option<&Record> {
-        self.entries.get(&id).map(|(_, record)| record)
+        self.entries.get(&id).map(|(_, record)| &**record)
     }
 
     pub(super) fn get_mut(&mut self, id: i64) -> Option<&mut Record> {
-        self.entries.get_mut(&id).map(|(_, record)| record)
+        self.entries.get_mut(&id).map(|(_, record)| &mut **record)
     }
 
     /// Jobs that were there before, and that are changed.
     pub(super) fn changed(&self) -> impl Iterator<Item = (i64, &Record)> {
         self.entries.iter().filter_map(|(id, (from, record))| match from {
             From::Unfinished(fence) | From::Finished(fence) => {
-                (*fence != record.fence).then_some((*id, record))
+                (*fence != record.fence).then_some((*id, &**record))
             }
             From::New => None,
         })
@@ -134,7 +134,7 @@ impl Draft {
 
     /// By how many jobs each tenant has more or fewer: one entry a job.
     fn balance(&self) -> Vec<(model::TenantId, i64)> {
-        let change = |(from, record): &(From, Record)| {
+        let change = |(from, record): &(From, Box<Record>)| {
             let was = matches!(from, From::Unfinished(_));
             let is = !record.state.is_terminal();
             let by = i64::from(is) - i64::from(was);
@@ -182,7 +182,7 @@ impl Draft {
         let ended = self.entries.iter().filter(|(_, (from, record))| {
             record.state.is_terminal() && !matches!(from, From::Finished(_))
         });
-        notice::note(sheet, ended.map(|(id, (_, record))| (*id, record))).await?;
+        notice::note(sheet, ended.map(|(id, (_, record))| (*id, &**record))).await?;
         let mut outcome = sheet.outcome();
         outcome.balance.extend(self.balance());
         outcome.told.work.extend(new.standing().chain(changes.standing()).chain(back.standing()));

@@ -1,6 +1,7 @@
 //! Jobs are taken out of the queue, each for one worker.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use model::{Ask, Record, Timestamp, WorkerId};
 use rusqlite::{CachedStatement, Result, params};
@@ -46,11 +47,11 @@ impl Stage<'_> {
         {
             return self.won((id, record), claim);
         }
-        let Some(mut record) = row::found(&mut self.finder, id)? else {
+        let Some(mut record) = row::found(&mut self.finder, id)?.map(Box::new) else {
             return Ok(Claimed::Lost(None));
         };
         if !transition::claim(&mut record, claim, self.now) {
-            return Ok(Claimed::Lost(Some(Box::new(record))));
+            return Ok(Claimed::Lost(Some(record)));
         }
         row::one(usize::from(self.write((id, &record), claim)?))?;
         self.won((id, record), claim)
@@ -66,13 +67,13 @@ impl Stage<'_> {
         Ok(self.update.execute(values)? == 1)
     }
 
-    fn won(&mut self, (id, record): (i64, Record), claim: &Claim) -> Result<Claimed> {
+    fn won(&mut self, (id, record): (i64, Box<Record>), claim: &Claim) -> Result<Claimed> {
         if !self.greeted.contains(&claim.worker) {
             self.greet.execute(params![claim.worker.to_string(), self.now.0])?;
             self.greeted.insert(claim.worker.clone());
         }
-        self.recent.keep(id, &record, ());
-        Ok(Claimed::Won(Box::new(record)))
+        self.recent.keep(id, Arc::new(Record::clone(&record)), ());
+        Ok(Claimed::Won(record))
     }
 }
 

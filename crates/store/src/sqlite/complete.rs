@@ -69,7 +69,7 @@ impl Stage<'_> {
         }
         match row::found(&mut self.finder, id)?.filter(is_current) {
             Some(record) => {
-                let answer = self.accept((id, record), end, finished)?;
+                let answer = self.accept((id, Box::new(record)), end, finished)?;
                 answer.ok_or(rusqlite::Error::StatementChangedRows(0))
             }
             None => ended_before(self.connection, id, end),
@@ -79,7 +79,7 @@ impl Stage<'_> {
     /// `None`: the row is not as the record says, and nothing was done.
     fn accept(
         &mut self,
-        (id, mut record): (i64, Record),
+        (id, mut record): (i64, Box<Record>),
         end: &End,
         all_finished: &mut Vec<TenantId>,
     ) -> Result<Option<Ended>> {
@@ -104,7 +104,6 @@ impl Stage<'_> {
         insert_past(&mut self.insert_past, id, &after.past)?;
         let Settled { released, cancelled, changed, finished } = settled;
         all_finished.extend(finished);
-        let record = Box::new(record);
         let After { charged, run, .. } = after;
         Ok(Some(Ended::Accepted { record, charged, run, released, cancelled, changed }))
     }
