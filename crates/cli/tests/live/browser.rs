@@ -173,7 +173,7 @@ impl Drop for Browser {
     }
 }
 
-/// Whether all went well, and what was said. The driver keeps connections open, whatever it is told.
+/// Whether all went well, and what was said. The driver keeps connections open.
 fn answer(mut stream: BufReader<TcpStream>) -> (bool, String) {
     let (mut is_well, mut n_bytes) = (false, 0);
     loop {

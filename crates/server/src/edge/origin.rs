@@ -1,7 +1,7 @@
 //! What a browser sends on behalf of somebody else's page is turned away.
 //!
-//! **Invariant:** no page but the board changes anything, and where no token is needed, none but the
-//! board sees anything.
+//! **Invariant:** no page but the board changes anything, and where no token is needed, none but
+//! the board sees anything.
 
 use std::net::IpAddr;
 
