@@ -12,14 +12,13 @@ use tokio::sync::mpsc;
 
 use crate::broken::Broken;
 use crate::line::{Line, at_once};
+use crate::site::MANY;
 use crate::wire::{Life, Order, Wire};
 
 /// Who said nothing for so long is not here.
 const GONE_AFTER: Millis = Millis(5_000);
-/// Of so many schedulers, one hears of nobody else.
-const DEAF_EVERY: u64 = 2;
-/// More jobs than any play has.
-const MANY: usize = 10_000;
+/// Of so many schedulers, one hears of the others.
+const HEARS_EVERY: u64 = 3;
 
 /// What is shared.
 #[derive(Default)]
@@ -79,7 +78,7 @@ impl Shared for Line {
             all.retain(|_, peer| at.since(peer.at) < GONE_AFTER);
             // Whose jobs are whose is only a hint: who takes itself to be alone claims everything.
             let mut all = all.clone();
-            if from.is_multiple_of(DEAF_EVERY) {
+            if !from.is_multiple_of(HEARS_EVERY) {
                 all.retain(|life, _| *life == from);
             }
             let place = all.keys().position(|life| *life == from).unwrap_or(0);

@@ -56,12 +56,14 @@ mod webhook;
 mod health;
 mod task;
 mod edge;
+mod patience;
 mod run;
 mod steps;
 
 pub use config::{Config, ConfigError, Webhooks};
 pub use limits::Limits;
-pub use run::{Error, Server, start};
+pub use patience::patiently;
+pub use run::{Doors, Error, Server, open, start};
 pub use secret::Secret;
 pub use steps::{Steps, Words};
 pub use tokens::{Grant, Scope, Token, scopes};

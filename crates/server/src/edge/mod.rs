@@ -15,6 +15,7 @@ pub(crate) mod worker;
 pub(crate) mod jobs;
 pub(crate) mod changes;
 mod follow;
+mod named;
 pub(crate) mod admin;
 mod detection;
 mod schedules;
