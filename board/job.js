@@ -19,7 +19,7 @@ export function view(job) {
       `${job.type} of ${job.tenant}, submitted `,
       time(job.created_ms, now),
     ),
-    section("Why", why(job)),
+    section("Why", h("div", { class: "panel", key: "why" }, why(job))),
     section("Particulars", particulars(job)),
     section("Attempts that ended", attempts(job, now)),
   ];
@@ -41,7 +41,7 @@ function why(job) {
   if (is_live) lines.push(h("p", { key: "progress" }, progress(job)));
   return lines.length
     ? lines
-    : h("p", { class: "empty", key: "empty" }, "There is nothing to explain.");
+    : h("p", { class: "soft", key: "empty" }, "There is nothing to explain.");
 }
 
 function particulars(job) {

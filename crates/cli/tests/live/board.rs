@@ -10,7 +10,7 @@ use crate::site::Site;
 /// If anything made markup of this, the title of the page would say so.
 const EVIL: &str = r#"<img src="x" onerror="document.title='taken'"><script>alert(1)</script>"#;
 
-/// A worker that looks for work of type `vacuum` and finds one thing each time, until it is dropped.
+/// A worker that looks for work of type `vacuum` and finds one thing each time.
 struct Scout {
     stop: CancellationToken,
     thread: Option<std::thread::JoinHandle<()>>,

@@ -1,4 +1,4 @@
-//! A browser that does what a test says, by the WebDriver protocol: the few words of it that are
+//! A browser that does what a test says, by the protocol `WebDriver`: the few words of it that are
 //! needed here.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -66,7 +66,8 @@ impl Browser {
                 "unhandledPromptBehavior": "ignore",
             } } }),
         );
-        browser.session = made["sessionId"].as_str().expect("it opens a window").to_owned();
+        let session = made["sessionId"].as_str().expect("it opens a window");
+        session.clone_into(&mut browser.session);
         browser
     }
 
@@ -172,7 +173,7 @@ impl Drop for Browser {
     }
 }
 
-/// Whether all went well, and what was said. The driver keeps connections open, whatever it is told.
+/// Whether all went well, and what was said. The driver keeps connections open.
 fn answer(mut stream: BufReader<TcpStream>) -> (bool, String) {
     let (mut is_well, mut n_bytes) = (false, 0);
     loop {

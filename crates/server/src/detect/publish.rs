@@ -108,14 +108,13 @@ impl Scheduler {
         } else {
             Err(NOT_CHOSEN.to_owned())
         };
-        match checked {
-            Err(problem) => self.publication_refused(worker, &problem),
-            Ok(()) => {
-                // What waits to be published is old by now.
-                self.detection.to_publish = Some(Publication { worker: worker.clone(), json });
-                self.publish_next();
-            }
+        if let Err(problem) = checked {
+            self.publication_refused(worker, &problem);
+            return;
         }
+        // What waits to be published is old by now.
+        self.detection.to_publish = Some(Publication { worker: worker.clone(), json });
+        self.publish_next();
     }
 
     /// Publishes what waits for it, one after the other.

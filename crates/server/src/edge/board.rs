@@ -2,7 +2,7 @@
 
 use axum::Router;
 use axum::extract::{Path, Request};
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
@@ -68,11 +68,14 @@ fn file(name: &str) -> Response {
 /// Sends the headers with every answer.
 pub(crate) async fn with_headers(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
-    let headers = response.headers_mut();
+    add_headers(response.headers_mut());
+    response
+}
+
+pub(crate) fn add_headers(headers: &mut HeaderMap) {
     for (name, value) in HEADERS {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    response
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! What a browser sends on behalf of somebody else's page is turned away.
 //!
-//! **Invariant:** no page but the board changes anything, and where no token is needed, none but the
-//! board sees anything.
+//! **Invariant:** no page but the board changes anything, and where no token is needed, none but
+//! the board sees anything.
 
 use std::net::IpAddr;
 
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Method, Uri, header};
 use tonic::Status;
 
@@ -52,7 +53,7 @@ pub(crate) fn check_name(uri: &Uri, headers: &HeaderMap) -> Result<(), Status> {
 }
 
 fn host<'r>(uri: &'r Uri, headers: &'r HeaderMap) -> Option<&'r str> {
-    let of_uri = uri.authority().map(|authority| authority.as_str());
+    let of_uri = uri.authority().map(Authority::as_str);
     of_uri.or_else(|| headers.get(header::HOST)?.to_str().ok())
 }
 

@@ -27,6 +27,7 @@ mod start;
 mod log;
 mod complete;
 mod settle;
+mod success;
 mod cancel;
 mod amend;
 mod revive;

@@ -99,7 +99,9 @@ async fn activity(State(door): State<Door>, uri: Uri) -> Answer {
             _ => return Err(wrong("is none of kind, before, page_size".to_owned()).into()),
         }
     }
-    Ok(Json(json::activity(&door.activities(&request).await?)))
+    let mut value = json::activity(&door.activities(&request).await?);
+    value["now_ms"] = json!(door.store.now().0);
+    Ok(Json(value))
 }
 
 async fn context(State(door): State<Door>) -> Answer {

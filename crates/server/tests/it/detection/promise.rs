@@ -35,6 +35,7 @@ fn key(offer: &v1::Offer) -> &str {
 #[tokio::test]
 async fn priority_labels_delay_and_estimate_of_a_proposal_count() {
     let site = Site::start().await;
+    site.set(v1::SettingKind::Policy, "", "detected").await;
     let mut worker = site.worker_with(detector("w", &["vacuum"])).await;
     let detect = worker.detect().await;
     let at = site.time.now().0 + 60_000;

@@ -33,6 +33,8 @@ async fn the_board_is_there_without_a_token_and_what_it_shows_is_not() {
     }
     let (_, me) = site.say(("GET", "/v1/me"), Some(&admin.secret), "").await;
     assert_eq!((&me["may_change"], &me["needs_token"]), (&json!(true), &json!(true)), "{me}");
+    let (status, head, _) = site.whole(("GET", "/v1/overview"), "").await;
+    assert!(status == 401 && head.contains("no-store") && head.contains("nosniff"), "{head}");
     let bearer = format!("authorization: Bearer {}\r\n", admin.secret);
     let (_, head, _) = site.whole(("GET", "/v1/overview"), &bearer).await;
     assert!(head.contains("cache-control: no-store") && head.contains("nosniff"), "{head}");
@@ -63,7 +65,10 @@ async fn a_page_of_somebody_elses_changes_nothing() {
 #[tokio::test]
 async fn jobs_are_listed_and_explained_to_whom_they_belong() {
     let site = Site::start().await;
-    let ids = site.submit_all(vec![of("acme", "t"), of("initech", "t"), of("acme", "u")]).await;
+    let mut ids = Vec::new();
+    for (tenant, kind) in [("acme", "t"), ("initech", "t"), ("acme", "u")] {
+        ids.push(site.submit(of(tenant, kind)).await);
+    }
     let (_, all) = site.say(("GET", "/v1/jobs?type=t&state=queued,running"), None, "").await;
     let listed: Vec<&serde_json::Value> =
         all["jobs"].as_array().unwrap().iter().map(|one| &one["id"]).collect();

@@ -13,7 +13,7 @@ async fn look(site: &Site, path: &str) -> (u16, Value) {
 /// What holds, and who says so.
 fn told<'k>(kind: &'k Value, field: &str) -> (&'k str, &'k str) {
     let field = &kind["policy"][field];
-    (field["value"].as_str().unwrap(), field["origin"].as_str().unwrap())
+    (field["value"].as_str().unwrap_or_default(), field["origin"].as_str().unwrap_or_default())
 }
 
 #[tokio::test]
