@@ -82,7 +82,7 @@ pub struct Doors {
     pub address: SocketAddr,
     config: Arc<Config>,
     front: Front,
-    doors: JoinHandle<Result<(), tonic::transport::Error>>,
+    serving: JoinHandle<Result<(), tonic::transport::Error>>,
 }
 
 /// Opens the outermost door, builds the world from the store, then opens the others: nothing is
@@ -102,8 +102,8 @@ pub async fn open(config: Config) -> Result<Doors, Error> {
     let connections = incoming(listener, tls, config.limits.connections_max);
     let requests_max = config.limits.requests_max;
     let doors = serve(front.clone().router(), connections, (requests_max, front.stop.clone()));
-    let doors = task::spawn("doors", doors);
-    Ok(Doors { address, config: Arc::new(config), front, doors })
+    let serving = task::spawn("doors", doors);
+    Ok(Doors { address, config: Arc::new(config), front, serving })
 }
 
 impl std::fmt::Debug for Doors {
@@ -115,7 +115,7 @@ impl std::fmt::Debug for Doors {
 impl Doors {
     /// Builds the world from the store, and lets everybody in.
     pub async fn start(self, store: Arc<dyn Store>) -> Result<Server, Error> {
-        let Self { address, config, front, doors } = self;
+        let Self { address, config, front, serving: doors } = self;
         let _ = front.store.set(Arc::clone(&store));
         let begun = patiently(|| begin(&config, &store, &front)).await;
         let (built, tokens) = begun.inspect_err(|_| {
