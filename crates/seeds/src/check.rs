@@ -56,7 +56,8 @@ fn runs(attempts: &BTreeMap<(u64, u32), &Attempt>, marks: &[Mark], found: &mut V
     }
 }
 
-/// How an attempt ended, by its worker's word, is what its worker wrote down about this very attempt.
+/// How an attempt ended, by its worker's word, is what its worker wrote down about this very
+/// attempt.
 fn words(attempts: &BTreeMap<(u64, u32), &Attempt>, marks: &[Mark], found: &mut Vec<Violation>) {
     let said: BTreeSet<(u64, u32, &str)> =
         marks.iter().map(|mark| (mark.job, mark.attempt, mark.what.as_str())).collect();

@@ -182,8 +182,8 @@ fn word(site: &mut Site) {
     }
 }
 
-/// Mostly little time passes, and now and then more than a lease. Most of what goes wrong passes with
-/// it: while nothing gets through, nothing happens that could be wrong.
+/// Mostly little time passes, and now and then more than a lease. Most of what goes wrong passes
+/// with it: while nothing gets through, nothing happens that could be wrong.
 fn pass(site: &mut Site) {
     if site.chance.is_one_in(4) {
         site.clear_up();

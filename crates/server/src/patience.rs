@@ -7,8 +7,8 @@ use crate::Error;
 /// The first pause before it is asked again, and the longest.
 const AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
 
-/// Asks until the store answers: that it does not may pass, and whoever comes meanwhile is told that
-/// it is not time yet. Anything else that is wrong is told at once.
+/// Asks until the store answers: that it does not may pass, and whoever comes meanwhile is told
+/// that it is not time yet. Anything else that is wrong is told at once.
 pub async fn patiently<T, F>(mut ask: impl FnMut() -> F) -> Result<T, Error>
 where
     F: Future<Output = Result<T, Error>>,

@@ -244,8 +244,8 @@ fn a_store_that_will_not_be_had_by_waiting_is_refused_at_once() {
     }
 }
 
-/// What the next version may do to the schema: a table and columns of its own, and nothing that this
-/// version would trip over.
+/// What the next version may do to the schema: a table and columns of its own, and nothing that
+/// this version would trip over.
 const NEXT: &str = "SET search_path = maitre; \
     CREATE TABLE novelties (job bigint PRIMARY KEY, what text NOT NULL); \
     ALTER TABLE jobs ADD COLUMN novelty text; \

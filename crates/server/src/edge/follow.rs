@@ -86,8 +86,8 @@ impl Door {
         }
     }
 
-    /// Every change of jobs that pass the filter, as it happens. What becomes of jobs that are named
-    /// is seen wherever it happens.
+    /// Every change of jobs that pass the filter, as it happens. What becomes of jobs that are
+    /// named is seen wherever it happens.
     pub(crate) fn changes_of(
         &self,
         filter: Filter,

@@ -81,8 +81,8 @@ impl Fault {
     }
 }
 
-/// What to tell whoever connects. What may pass is `Unavailable`; a password, a name or a right that
-/// is wrong stays so until somebody does something about it.
+/// What to tell whoever connects. What may pass is `Unavailable`; a password, a name or a right
+/// that is wrong stays so until somebody does something about it.
 pub(super) fn unreachable(fault: Fault) -> Error {
     if let Fault::Database(error) = &fault
         && !may_pass(error)
