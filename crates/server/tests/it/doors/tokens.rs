@@ -192,7 +192,8 @@ async fn a_token_in_a_file_may_do_everything_and_is_kept_nowhere_else() {
     let path = dir.path().join("admin.token");
     let secret = "0123456789abcdef0123456789abcdef";
     std::fs::write(&path, format!("{secret}\n")).expect("it is written");
-    let config = Config { admin_token_file: Some(path.clone()), ..Config::default() };
+    let listen = ([127, 0, 0, 1], 0).into();
+    let config = Config { listen, admin_token_file: Some(path.clone()), ..Config::default() };
     let mut site = Site::with(config.clone()).await;
     assert!(is_turned_away(&knock(&site, "Admin/Status", None).await));
     assert!(is_turned_away(&knock(&site, "Admin/Status", Some("another")).await));
