@@ -60,7 +60,7 @@ impl Scheduler {
         let workers: Vec<Worker> =
             seats.filter(|seat| seat.runs_jobs).map(|seat| seat.worker(&self.closed)).collect();
         let lately = self.samples.mean_duration(self.store.now());
-        let of_its_own = || self.histories.of(spec).and_then(|history| history.duration);
+        let of_its_own = || self.histories.length(spec);
         let kind = self.types.borrow().get(&spec.kind).and_then(|kind| kind.pool.clone());
         let pool = spec.pool.clone().or(kind);
         let slots = slots_that_fit(workers.iter(), spec, pool.as_ref());
