@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# Name, script, what pip or npm installs, and which server it keeps its jobs in.
+# Name, script (or the folder of a crate), what pip or npm installs, and which server it keeps its
+# jobs in.
 PEERS = [
     ("hyperqueue", "hyperqueue_peer.py", ["hyperqueue"], None),
     ("dask", "dask_peer.py", ["dask[distributed]"], None),
@@ -21,6 +22,7 @@ PEERS = [
     ("celery", "celery_peer.py", ["celery[redis]"], "redis"),
     ("bullmq", "bullmq_peer.mjs", ["bullmq", "ioredis"], "redis"),
     ("graphile-worker", "graphile_worker_peer.mjs", ["graphile-worker", "pg"], "postgres"),
+    ("graphile_worker (crate)", "graphile_worker_crate", [], "postgres"),
     ("pg-boss", "pg_boss_peer.mjs", ["pg-boss@10", "pg"], "postgres"),
     ("procrastinate", "procrastinate_peer.py", ["procrastinate"], "postgres"),
 ]
@@ -78,13 +80,16 @@ def ours(options, store):
 
 
 def peer(place, script, packages, server, n_jobs):
-    is_node = script.endswith(".mjs")
     environment = dict(os.environ)
-    if is_node:
+    if script.endswith("_crate"):
+        words = ["--release", "--quiet", "--manifest-path", HERE / script / "Cargo.toml"]
+        run(["cargo", "build", *words, "--target-dir", place / "crates"])
+        command = [place / "crates" / "release" / script.replace("_crate", "_peer")]
+    elif script.endswith(".mjs"):
         node = place / "node"
         run(["npm", "install", "--silent", "--prefix", node, *packages])
         environment["PEERS_NODE"] = str(node)
-        command = ["node"]
+        command = ["node", HERE / script]
     else:
         python = place / "python" / "bin"
         if not python.exists():
@@ -92,8 +97,8 @@ def peer(place, script, packages, server, n_jobs):
         run([python / "pip", "install", "--quiet", *packages])
         environment["PATH"] = f"{python}{os.pathsep}{environment['PATH']}"
         environment["PYTHONPATH"] = str(HERE)
-        command = [python / "python"]
-    command += [HERE / script, str(n_jobs)]
+        command = [python / "python", HERE / script]
+    command.append(str(n_jobs))
     if server is None:
         return figures_of(run(command, environment))
     with SERVERS[server](place) as url:

@@ -11,12 +11,14 @@ use flate2::write::GzEncoder;
 use worker::{Attempt, Descriptor, Detection, Done, Failure, Field, FieldKind, Outcome, Proposal};
 
 use crate::Place;
-use crate::tree::{COMPRESSED, PARTIAL, ends_in, failed, files, inside};
+use crate::tree::{COMPRESSED, Found, PARTIAL, ends_in, failed, files, inside};
 
 /// Bytes that are read at a time.
 const CHUNK: usize = 64 << 10;
 /// What compressing takes at least, in bytes a second, for estimates.
 const SPEED: u64 = 1 << 20;
+/// Files that are proposed before a rest.
+const FOUND_AT_ONCE: usize = 100;
 
 pub(crate) fn descriptor() -> Descriptor {
     Descriptor::new("Compress", "compresses files over a size")
@@ -31,6 +33,12 @@ pub(crate) fn descriptor() -> Descriptor {
                 .default("0s")
                 .range(0.0, 60.0)
                 .help("a rest after every 64 KiB, so that others can use the disk"),
+        )
+        .worker(
+            Field::new("look_pause", FieldKind::Length)
+                .default("0s")
+                .range(0.0, 60.0)
+                .help("a rest after every 100 files that are found, for the same reason"),
         )
         .policy("interval", "10m")
         .policy("jobs_max", 3)
@@ -47,10 +55,15 @@ pub(crate) async fn look(place: Arc<Place>, detection: Detection) -> Result<(), 
     let (found, n_skipped) = looked.map_err(failed("look at", &place.folder))?;
     let size_min = detection.configuration().admin["size_min"].as_u64().unwrap_or(u64::MAX);
     detection.saw(u64::try_from(found.len()).unwrap_or(u64::MAX), n_skipped);
-    for file in found {
-        let is_done = ends_in(&file.path, COMPRESSED) || ends_in(&file.path, PARTIAL);
-        if is_done || file.bytes < size_min {
-            continue;
+    let is_left = |file: &Found| !ends_in(&file.path, COMPRESSED) && !ends_in(&file.path, PARTIAL);
+    let large = found.into_iter().filter(|file| is_left(file) && file.bytes >= size_min);
+    let pause = length(&detection.configuration().worker["look_pause"]);
+    for (n, file) in large.enumerate() {
+        if n > 0 && n % FOUND_AT_ONCE == 0 {
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = detection.stopped() => return Err(Failure::transient("it was told to stop")),
+            }
         }
         let mebibytes = file.bytes >> 20;
         let proposal = Proposal::new(&file.path)
@@ -83,8 +96,7 @@ pub(crate) fn run(place: &Place, attempt: &Attempt) -> Outcome {
 }
 
 fn compress(attempt: &Attempt, path: &Path, part: &Path) -> Result<u64, Failure> {
-    let pause = attempt.configuration().worker["pause"].as_str().unwrap_or_default();
-    let pause = humantime::parse_duration(pause).unwrap_or_default();
+    let pause = length(&attempt.configuration().worker["pause"]);
     let mut source = File::open(path).map_err(failed("open", path))?;
     let n_bytes = source.metadata().map_err(failed("look at", path))?.len();
     let target = File::create(part).map_err(failed("create", part))?;
@@ -109,4 +121,9 @@ fn compress(attempt: &Attempt, path: &Path, part: &Path) -> Result<u64, Failure>
     let file = target.finish().map_err(failed("finish", part))?;
     file.sync_all().map_err(failed("write", part))?;
     Ok(n_read)
+}
+
+/// A length of time, as it is configured.
+fn length(value: &serde_json::Value) -> Duration {
+    humantime::parse_duration(value.as_str().unwrap_or_default()).unwrap_or_default()
 }

@@ -26,6 +26,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         tool(root, line)?;
     }
     step("postgres", || postgres(root))?;
+    step("browser", || browser(root))?;
     command(root, CLIPPY)?;
     tests(root)?;
     step("docs --check", || docs::check(root))
@@ -50,16 +51,35 @@ fn postgres(root: &Path) -> Result<()> {
     if cluster::is_there() {
         return Ok(());
     }
-    let environment = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "--yes"];
-    let package = ["--no-install-recommends", "postgresql"];
-    println!("no Postgres server is installed; installing one");
-    // A list of packages that is old may do all the same.
-    drop(shell::run(root, &["apt-get", "update"]));
-    let installed = shell::run(root, &[&environment[..], &package[..]].concat());
+    let installed = install(root, &["postgresql"]);
     if cluster::is_there() {
         return Ok(());
     }
     installed.context(cluster::Error::NotInstalled)
+}
+
+/// The board is tested in a real browser, which is come by in the same way.
+fn browser(root: &Path) -> Result<()> {
+    let is_there = || {
+        let programs = ["chromium", "chromedriver"];
+        programs.iter().all(|program| shell::succeeds(root, &[program, "--version"]))
+    };
+    if is_there() {
+        return Ok(());
+    }
+    let installed = install(root, &["chromium", "chromium-driver"]);
+    if is_there() {
+        return Ok(());
+    }
+    installed.context("`chromium` and `chromedriver` are missing, and could not be installed")
+}
+
+fn install(root: &Path, packages: &[&str]) -> Result<()> {
+    let environment = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "--yes"];
+    println!("installing {}", packages.join(" "));
+    // A list of packages that is old may do all the same.
+    drop(shell::run(root, &["apt-get", "update"]));
+    shell::run(root, &[&environment[..], &["--no-install-recommends"], packages].concat())
 }
 
 fn tool(root: &Path, line: &[&str]) -> Result<()> {

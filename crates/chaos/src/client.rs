@@ -1,20 +1,16 @@
 //! Clients that submit and call off jobs through any scheduler, and write down what they are told.
 
-use std::fs::File;
-use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use faults::{Asked, Chance, Op, Outcome, Said};
+use faults::{Answer, Asked, Chance, Notebook, Op, Outcome, now_ms, settle, until};
 use proto::v1;
 use proto::v1::admin_client::AdminClient;
 use proto::v1::jobs_client::JobsClient;
 use tokio::time::{Instant, sleep};
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Code, Status};
 
 use crate::Error;
-use crate::clock::now_ms;
 use crate::load::{asked, request};
 
 /// How long a client waits for an answer before it gives up on it.
@@ -46,7 +42,7 @@ pub(crate) async fn set(
 ) -> Result<(), Error> {
     let setting = v1::Setting { kind: kind.into(), name: name.to_owned(), json: json.to_owned() };
     let request = v1::SetRequest { setting: Some(setting) };
-    crate::clock::until("a setting is taken", SET, async || {
+    until("a setting is taken", SET, async || {
         AdminClient::new(channel(port)).set(request.clone()).await.ok()
     })
     .await?;
@@ -55,23 +51,14 @@ pub(crate) async fn set(
 
 /// One that submits.
 pub(crate) struct Client {
-    number: u32,
     jobs: JobsClient<Channel>,
     chance: Chance,
-    log: File,
+    notebook: Notebook,
     /// Jobs that it was told of, newest last, and whose they are.
     known: Vec<(String, u64)>,
     prefix: String,
     n_keys: u32,
     n_jobs: usize,
-}
-
-/// What was answered.
-struct Answer {
-    outcome: Outcome,
-    ids: Vec<u64>,
-    changed: bool,
-    note: String,
 }
 
 impl Client {
@@ -81,11 +68,9 @@ impl Client {
         log: &Path,
         mut chance: Chance,
     ) -> Result<Self, Error> {
-        let log = File::options().create(true).append(true).open(log);
         Ok(Self {
-            number,
+            notebook: Notebook::open(number, log)?,
             jobs: JobsClient::new(channel(port)),
-            log: log.map_err(Error::system("open a log"))?,
             known: Vec::new(),
             prefix: format!("{number}-{:08x}", chance.draw() >> 32),
             chance,
@@ -146,7 +131,7 @@ impl Client {
             });
             let (answer, is_final) = settle(answer);
             let ids = answer.ids.clone();
-            self.write((op, &request.idempotency_key, sent_ms), answer, asked.clone())?;
+            self.notebook.write((op, &request.idempotency_key, sent_ms), answer, asked.clone())?;
             if is_final {
                 return Ok(ids);
             }
@@ -166,7 +151,7 @@ impl Client {
                 Answer { outcome: Outcome::Ok, ids, changed, note }
             });
             let (answer, is_final) = settle(answer);
-            self.write((Op::Cancel, "", sent_ms), answer, Vec::new())?;
+            self.notebook.write((Op::Cancel, "", sent_ms), answer, Vec::new())?;
             if is_final {
                 return Ok(());
             }
@@ -174,33 +159,11 @@ impl Client {
         }
     }
 
-    fn write(
-        &mut self,
-        (op, key, sent_ms): (Op, &str, i64),
-        answer: Answer,
-        asked: Vec<Asked>,
-    ) -> Result<(), Error> {
-        let said = Said {
-            client: self.number,
-            op,
-            key: key.to_owned(),
-            sent_ms,
-            at_ms: now_ms(),
-            outcome: answer.outcome,
-            ids: answer.ids,
-            changed: answer.changed,
-            asked,
-            note: answer.note,
-        };
-        let line = serde_json::to_string(&said).expect("plain data becomes JSON");
-        writeln!(self.log, "{line}").map_err(Error::system("write a client's log"))
-    }
-
     /// Waits a little before the same is asked again, unless it was asked for too long.
     async fn again(&mut self, start: Instant) -> Result<(), Error> {
         if start.elapsed() > INSIST {
             let what = "a client is answered".to_owned();
-            return Err(Error::Late { what, within: INSIST });
+            return Err(faults::Error::Late { what, within: INSIST }.into());
         }
         sleep(Duration::from_millis(self.chance.between(AGAIN_MS.0, AGAIN_MS.1))).await;
         Ok(())
@@ -220,32 +183,4 @@ fn final_state(change: &v1::Change) -> String {
         return String::new();
     }
     state.as_str_name().trim_start_matches("STATE_").to_lowercase()
-}
-
-/// What an answer says, and whether there is no point in asking again.
-fn settle(answer: Result<Answer, Status>) -> (Answer, bool) {
-    let status = match answer {
-        Ok(answer) => return (answer, true),
-        Err(status) => status,
-    };
-    let (outcome, is_final) = match status.code() {
-        Code::InvalidArgument | Code::NotFound | Code::AlreadyExists => (Outcome::Fail, true),
-        // It says itself that nothing was changed; later there may be room.
-        Code::ResourceExhausted => (Outcome::Fail, false),
-        Code::Ok
-        | Code::Cancelled
-        | Code::Unknown
-        | Code::DeadlineExceeded
-        | Code::PermissionDenied
-        | Code::FailedPrecondition
-        | Code::Aborted
-        | Code::OutOfRange
-        | Code::Unimplemented
-        | Code::Internal
-        | Code::Unavailable
-        | Code::DataLoss
-        | Code::Unauthenticated => (Outcome::Unknown, false),
-    };
-    let note = format!("{:?}: {}", status.code(), status.message());
-    (Answer { outcome, ids: Vec::new(), changed: false, note }, is_final)
 }

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use faults::now_ms;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use worker::{Attempt, Done, Failure, Outcome, Worker};
 
 use crate::Error;
-use crate::clock::now_ms;
 use crate::load::{End, Manner, TYPES};
 
 /// Who works, and where.

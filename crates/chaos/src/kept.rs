@@ -2,10 +2,8 @@
 //! workers.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
 
-use faults::{Attempt, History, Job, Key, Mark, Said, Step};
+use faults::{Attempt, History, Job, Key, Step, read_marks, read_said};
 use serde::Deserialize;
 use tokio_postgres::{Client, Row};
 
@@ -41,10 +39,10 @@ pub(crate) async fn history(client: &Client, stage: &Stage) -> Result<History, E
     let held = list(client, held, |row| Ok((row.try_get(0)?, row.try_get(1)?))).await?;
     history.held = held.into_iter().collect();
     for path in stage.client_logs() {
-        history.said.extend(said(&path)?);
+        history.said.extend(read_said(&path)?);
     }
     for path in stage.run_logs() {
-        history.marks.extend(marks(&path)?);
+        history.marks.extend(read_marks(&path, |at| at.parse().ok())?);
     }
     keep_time(&mut history);
     Ok(history)
@@ -175,37 +173,5 @@ fn keep_time(history: &mut History) {
         job.created_ms = begun.get(&job.id).copied().unwrap_or(job.created_ms);
         let at_ms = gone.get(&job.id).copied();
         job.finished_ms = job.finished_ms.map(|finished_ms| at_ms.unwrap_or(finished_ms));
-    }
-}
-
-/// What one client wrote down.
-fn said(path: &Path) -> Result<Vec<Said>, Error> {
-    let line =
-        |line: &str| serde_json::from_str(line).map_err(|_| Error::Line { line: line.to_owned() });
-    text(path)?.lines().map(line).collect()
-}
-
-/// What one worker wrote down: `start 17 2 w1 1700000000000`.
-fn marks(path: &Path) -> Result<Vec<Mark>, Error> {
-    let mark = |line: &str| {
-        let words: Vec<&str> = line.split(' ').collect();
-        let [what, job, attempt, worker, at_ms] = words[..] else { return None };
-        Some(Mark {
-            what: what.to_owned(),
-            job: job.parse().ok()?,
-            attempt: attempt.parse().ok()?,
-            worker: worker.to_owned(),
-            at_ms: at_ms.parse().ok()?,
-        })
-    };
-    let read = |line: &str| mark(line).ok_or_else(|| Error::Line { line: line.to_owned() });
-    text(path)?.lines().map(read).collect()
-}
-
-/// A file that nobody has written to yet says nothing.
-fn text(path: &Path) -> Result<String, Error> {
-    match fs::read_to_string(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
-        read => read.map_err(Error::system(format!("read `{}`", path.display()))),
     }
 }

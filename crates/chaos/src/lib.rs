@@ -14,7 +14,6 @@
 //! what the database wrote down itself, and what clients and workers wrote down.
 
 mod error;
-mod clock;
 mod weather;
 mod journal;
 mod kept;

@@ -63,8 +63,7 @@ fn main() -> ExitCode {
 }
 
 fn plan(arguments: &Arguments) -> Result<Plan, chaos::Error> {
-    let doing = "find this program".to_owned();
-    let hand = std::env::current_exe().map_err(|source| chaos::Error::System { doing, source })?;
+    let hand = std::env::current_exe().map_err(chaos::Error::system("find this program"))?;
     let beside = |name: &str| hand.with_file_name(name);
     Ok(Plan {
         program: arguments.program.clone().unwrap_or_else(|| beside("maitre")),

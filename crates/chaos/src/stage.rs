@@ -8,13 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cluster::{Cluster, Database, Sync};
-use faults::{Chance, Fault, Harm, Limits};
+use faults::{Chance, Fault, Harm, Limits, now_ms, until};
 use proto::v1;
 use proto::v1::admin_client::AdminClient;
 use rustix::process::Signal;
 
 use crate::client::{channel, set};
-use crate::clock::{now_ms, until};
 use crate::load::{BUDGET, CAPPED, NARROW, RARE};
 use crate::process::Process;
 use crate::weather::{Target, Way};

@@ -1,7 +1,7 @@
 //! `maitre workers`, `drain` and `tenants`: how the fleet and those who share it are.
 
 use clap::Args;
-use proto::v1;
+use proto::{json, v1};
 use serde_json::{Value, json};
 
 use crate::client::{Target, refused};
@@ -63,7 +63,7 @@ pub(crate) async fn workers(options: &WorkersOptions, target: &Target) -> Result
     let response = admin.workers(v1::WorkersRequest {}).await.map_err(|status| refused(&status))?;
     let workers = response.into_inner().workers;
     if options.json {
-        let workers: Vec<Value> = workers.iter().map(worker).collect();
+        let workers: Vec<Value> = workers.iter().map(json::worker).collect();
         return print::json(&workers);
     }
     if workers.is_empty() {
@@ -120,22 +120,13 @@ async fn wanted(is_json: bool, target: &Target) -> Result<(), Failure> {
     print::data(&print::table(&header, wanted.iter().map(row).collect(), &[3, 4, 5]))
 }
 
-fn worker_state(worker: &v1::WorkerStatus) -> &'static str {
-    match (worker.connected, worker.healthy, worker.draining) {
-        (false, _, _) => "gone",
-        (true, _, true) => "draining",
-        (true, false, false) => "unhealthy",
-        (true, true, false) => "serving",
-    }
-}
-
 fn worker_row(worker: &v1::WorkerStatus, now: i64) -> Vec<String> {
     let jobs: Vec<String> = worker.jobs.iter().map(ToString::to_string).collect();
     let types = if worker.types.is_empty() { "any".to_owned() } else { worker.types.join(", ") };
     vec![
         worker.name.clone(),
         worker.pool.clone(),
-        worker_state(worker).to_owned(),
+        json::worker_state(worker).to_owned(),
         format!("{}/{}", worker.slots_used, worker.slots),
         types,
         jobs.join(", "),
@@ -143,31 +134,6 @@ fn worker_row(worker: &v1::WorkerStatus, now: i64) -> Vec<String> {
         worker.ram_free_mb.map(|mb| format!("{mb} MB")).unwrap_or_default(),
         view::ago(worker.heard_ms, now),
     ]
-}
-
-fn worker(worker: &v1::WorkerStatus) -> Value {
-    json!({
-        "worker": worker.name,
-        "pool": worker.pool,
-        "state": worker_state(worker),
-        "slots": worker.slots,
-        "slots_used": worker.slots_used,
-        "types": worker.types,
-        "amounts": worker.amounts,
-        "rank": worker.rank,
-        "hints": worker.hints,
-        "software": worker.software,
-        "generation": worker.generation,
-        "heard_ms": worker.heard_ms,
-        "jobs": worker.jobs,
-        "cpu_pct": worker.cpu_pct,
-        "ram_free_mb": worker.ram_free_mb,
-        "ram_total_mb": worker.ram_total_mb,
-        "foreign_slots": worker.foreign_slots,
-        "slots_held": worker.slots_held,
-        "detections_used": worker.detections_used,
-        "detections_total": worker.detections_total,
-    })
 }
 
 /// Lets a worker take no more work, or take work again.

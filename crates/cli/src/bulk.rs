@@ -12,7 +12,6 @@ use proto::v1;
 use crate::client::{Jobs, refused};
 use crate::lines::{After, Line};
 use crate::print::{self, Failure};
-use crate::view;
 
 /// The longest line that is read: a payload, with quotes and escapes, and the rest.
 const LINE_BYTES_MAX: u64 = 2 << 20;
@@ -219,7 +218,7 @@ impl Sender<'_> {
         self.named.extend(ids);
         if self.given.json {
             for (number, job) in numbers.iter().zip(&answer) {
-                let state = view::state_name(job.state());
+                let state = proto::json::state_name(job.state());
                 let (id, is_new) = (job.id, job.is_new);
                 let line = serde_json::json!({
                     "line": number, "id": id, "is_new": is_new, "state": state,

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use crate::client::{Jobs, Target, refused};
 use crate::filter::{self, FilterOptions};
 use crate::print::{self, Failure};
-use crate::view;
 
 /// Options of commands that change jobs.
 #[derive(Args, Default)]
@@ -233,7 +232,7 @@ fn machine(change: &v1::Change) -> Value {
     json!({
         "id": change.id,
         "changed": change.changed,
-        "state": view::state_name(change.state()),
+        "state": proto::json::state_name(change.state()),
         "problem": change.problem,
     })
 }

@@ -45,7 +45,7 @@ pub(crate) async fn list(options: &ListOptions, target: &Target) -> Result<(), F
     let response = target.jobs().await?.list(request).await.map_err(|status| refused(&status))?;
     let response = response.into_inner();
     if options.json {
-        let jobs: Vec<serde_json::Value> = response.jobs.iter().map(view::job).collect();
+        let jobs: Vec<serde_json::Value> = response.jobs.iter().map(proto::json::job).collect();
         return print::json(&json!({ "jobs": jobs, "next_before": response.next_before }));
     }
     if response.jobs.is_empty() {
@@ -116,9 +116,9 @@ pub(crate) async fn show(options: &OneOptions, target: &Target) -> Result<(), Fa
     let response = response.into_inner();
     let job = response.job.unwrap_or_default();
     if options.json {
-        let mut value = view::job(&job);
+        let mut value = proto::json::job(&job);
         let attempts: Vec<serde_json::Value> =
-            response.attempts.iter().map(view::attempt).collect();
+            response.attempts.iter().map(proto::json::attempt).collect();
         value["past_attempts"] = attempts.into();
         let spec = job.spec.clone().unwrap_or_default();
         value["payload"] = String::from_utf8_lossy(&spec.payload).into();
@@ -176,7 +176,7 @@ fn attempt_row(attempt: &v1::Attempt) -> Vec<String> {
     vec![
         attempt.number.to_string(),
         attempt.worker.clone(),
-        view::ending_name(attempt.ending()).to_owned(),
+        proto::json::ending_name(attempt.ending()).to_owned(),
         format!("{} ms", attempt.ended_ms - started),
         measured.ram_peak_mb.map(|mb| format!("{mb} MB")).unwrap_or_default(),
         measured.cpu_ms.map(|ms| format!("{ms} ms")).unwrap_or_default(),
@@ -191,18 +191,9 @@ pub(crate) async fn why(options: &OneOptions, target: &Target) -> Result<(), Fai
     let request = v1::ExplainRequest { id: options.id };
     let response = client.explain(request).await.map_err(|status| refused(&status))?.into_inner();
     if options.json {
-        return print::json(&json!({
-            "id": response.id,
-            "state": view::state_name(response.state()),
-            "reason": response.reason,
-            "detail": response.detail,
-            "ahead": response.ahead,
-            "why_there": response.why_there,
-            "starts_in_ms": response.starts_in_ms,
-            "estimate_basis": response.estimate_basis,
-        }));
+        return print::json(&proto::json::why(&response));
     }
-    let state = view::state_name(response.state());
+    let state = proto::json::state_name(response.state());
     let mut lines = vec![if response.reason.is_empty() {
         let job = client.get(v1::GetRequest { id: options.id }).await;
         let job = job.map_err(|status| refused(&status))?.into_inner().job.unwrap_or_default();

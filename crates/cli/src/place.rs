@@ -33,6 +33,13 @@ pub(crate) struct Kept {
     _lock: Option<File>,
 }
 
+impl Kept {
+    /// One that is nobody's alone.
+    pub(crate) const fn shared(store: Arc<dyn Store>) -> Self {
+        Self { store, _lock: None }
+    }
+}
+
 impl Place {
     /// Where settings say that jobs are kept.
     pub(crate) fn of(all: &All) -> Self {
@@ -64,12 +71,12 @@ impl Place {
             Self::Directory(directory) => directory,
             Self::Postgres(url) => {
                 let store = Postgres::connect(url, options).await.map_err(unusable)?;
-                return Ok(Kept { store: Arc::new(store), _lock: None });
+                return Ok(Kept::shared(Arc::new(store)));
             }
         };
         if directory == Path::new(MEMORY) {
             let store = Sqlite::in_memory(options).map_err(unusable)?;
-            return Ok(Kept { store: Arc::new(store), _lock: None });
+            return Ok(Kept::shared(Arc::new(store)));
         }
         let lock = lock(directory)?;
         let store = Sqlite::open(&directory.join(DATABASE), options).map_err(unusable)?;

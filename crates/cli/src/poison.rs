@@ -73,7 +73,7 @@ async fn list(options: &Options, target: &Target, poison: &FilterOptions) -> Res
     let response = target.jobs().await?.list(request).await.map_err(|status| refused(&status))?;
     let response = response.into_inner();
     if options.json {
-        let jobs: Vec<Value> = response.jobs.iter().map(view::job).collect();
+        let jobs: Vec<Value> = response.jobs.iter().map(proto::json::job).collect();
         return print::json(&json!({ "jobs": jobs, "next_before": response.next_before }));
     }
     if response.jobs.is_empty() {

@@ -18,6 +18,7 @@ Examples:
   maitre schedule add probe --every 30s --catch-up none -- ./probe.sh
   maitre schedule list
   maitre schedule pause n
+  maitre schedule run n
   maitre schedule remove n")]
 pub(crate) struct Options {
     #[command(subcommand)]
@@ -39,6 +40,8 @@ enum What {
     Pause(One),
     /// Let it go on.
     Resume(One),
+    /// Submit its job now, besides all that is due.
+    Run(One),
 }
 
 /// One schedule.
@@ -72,7 +75,7 @@ struct Add {
     job: JobOptions,
 }
 
-/// Adds, lists, removes, pauses or resumes.
+/// Adds, lists, removes, pauses, resumes or runs.
 pub(crate) async fn run(options: &Options, target: &Target) -> Result<(), Failure> {
     let mut client = target.schedules().await?;
     match &options.what {
@@ -98,6 +101,15 @@ pub(crate) async fn run(options: &Options, target: &Target) -> Result<(), Failur
         }
         What::Pause(one) => pause(options, target, &one.name, true).await,
         What::Resume(one) => pause(options, target, &one.name, false).await,
+        What::Run(One { name }) => {
+            let request = v1::RunScheduleRequest { name: name.clone() };
+            let response = client.run_schedule(request).await;
+            let job = response.map_err(|status| refused(&status))?.into_inner().job;
+            if options.json {
+                return print::json(&json!({ "schedule": name, "job": job }));
+            }
+            print::data(&format!("schedule {name} submitted job {job}"))
+        }
     }
 }
 
@@ -136,7 +148,7 @@ async fn one(
 ) -> Result<(), Failure> {
     let status = response.schedule.unwrap_or_default();
     if options.json {
-        return print::json(&machine(&status));
+        return print::json(&proto::json::schedule(&status));
     }
     let now = target.now_ms().await?;
     let schedule = status.schedule.unwrap_or_default();
@@ -153,7 +165,9 @@ async fn one(
 
 fn list(options: &Options, response: &v1::ListSchedulesResponse) -> Result<(), Failure> {
     if options.json {
-        return print::json(&response.schedules.iter().map(machine).collect::<Vec<Value>>());
+        return print::json(
+            &response.schedules.iter().map(proto::json::schedule).collect::<Vec<Value>>(),
+        );
     }
     if response.schedules.is_empty() {
         print::note("no schedules\n\nhint: `maitre schedule add --help` shows how to add one");
@@ -176,24 +190,4 @@ fn row(status: &v1::ScheduleStatus, now: i64) -> Vec<String> {
     let kind = schedule.job.map(|job| job.r#type).unwrap_or_default();
     let last = ago(status.last_ms);
     vec![schedule.name, when, schedule.time_zone, next, last, job, schedule.catch_up, kind]
-}
-
-fn machine(status: &v1::ScheduleStatus) -> Value {
-    let schedule = status.schedule.clone().unwrap_or_default();
-    let job = schedule.job.unwrap_or_default();
-    json!({
-        "schedule": schedule.name,
-        "cron": (!schedule.cron.is_empty()).then_some(schedule.cron),
-        "every_ms": schedule.every_ms,
-        "time_zone": schedule.time_zone,
-        "catch_up": schedule.catch_up,
-        "catch_up_max": schedule.catch_up_max,
-        "paused": schedule.paused,
-        "next_ms": status.next_ms,
-        "last_ms": status.last_ms,
-        "last_job": (status.last_job != 0).then_some(status.last_job),
-        "type": job.r#type,
-        "tenant": job.tenant,
-        "payload": String::from_utf8_lossy(&job.payload),
-    })
 }

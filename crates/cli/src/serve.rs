@@ -8,10 +8,10 @@ use std::sync::Arc;
 use anyhow::Context;
 use clap::Args;
 use server::{Config, Server};
-use store::Options as StoreOptions;
+use store::{Options as StoreOptions, Postgres, Store};
 use tokio_util::sync::CancellationToken;
 
-use crate::place::Place;
+use crate::place::{Kept, Place};
 use crate::print::{self, Failure};
 use crate::settings::{Said, Settings};
 use crate::signals::Signals;
@@ -198,21 +198,45 @@ fn run<F: Future<Output = Result<(), Failure>>>(
         ..StoreOptions::default()
     };
     let runtime = crate::client::runtime()?;
-    // Held until the very end: nobody else may open the data before the last write.
-    let kept = runtime.block_on(place.open(options))?;
-    runtime.block_on(async {
-        let signals = Signals::listen()?;
-        let store = Arc::clone(&kept.store);
-        let server = server::start(config, store).await.map_err(failed)?;
-        let stop = CancellationToken::new();
+    let kept = runtime.block_on(async {
+        let (signals, stop) = (Signals::listen()?, CancellationToken::new());
+        let work = async {
+            let begun = tokio::select! {
+                begun = begin(config, place, options) => begun?,
+                () = stop.cancelled() => return Ok::<_, Failure>(None),
+            };
+            let (kept, server) = begun;
+            body(server, stop.clone()).await?;
+            Ok(Some(kept))
+        };
         tokio::select! {
-            ended = body(server, stop.clone()) => ended,
-            () = signals.stop(stop) => Ok(()),
+            ended = work => ended,
+            () = signals.stop(stop.clone()) => Ok(None),
         }
     })?;
     drop(runtime);
+    // Held until the very end: nobody else may open the data before the last write.
     drop(kept);
     Ok(())
+}
+
+/// A directory is there or not, and is taken before anything else. A Postgres may be away: whoever
+/// asks meanwhile is told so.
+async fn begin(
+    config: Config,
+    place: &Place,
+    options: StoreOptions,
+) -> Result<(Kept, Server), Failure> {
+    let Place::Postgres(url) = place else {
+        let kept = place.open(options).await?;
+        let server = server::start(config, Arc::clone(&kept.store)).await.map_err(failed)?;
+        return Ok((kept, server));
+    };
+    let doors = server::open(config).await.map_err(failed)?;
+    let connect = || async { Ok(Postgres::connect(url, options.clone()).await?) };
+    let store: Arc<dyn Store> = Arc::new(server::patiently(connect).await.map_err(failed)?);
+    let server = doors.start(Arc::clone(&store)).await.map_err(failed)?;
+    Ok((Kept::shared(store), server))
 }
 
 /// What operators read goes to stderr; `MAITRE_LOG` says how much of it.

@@ -12,7 +12,6 @@ use crate::job::describe;
 use crate::logs;
 use crate::print::{self, Failure};
 use crate::spec::JobOptions;
-use crate::view;
 
 /// How long one request waits for jobs before it is made again.
 const WAIT_MS: u64 = 60_000;
@@ -154,7 +153,7 @@ fn line(job: &v1::Submitted) -> String {
 }
 
 fn submitted(job: &v1::Submitted) -> serde_json::Value {
-    let state = view::state_name(job.state());
+    let state = proto::json::state_name(job.state());
     serde_json::json!({ "id": job.id, "is_new": job.is_new, "state": state })
 }
 
@@ -174,7 +173,7 @@ async fn wait_for(client: &mut Jobs, jobs: &[v1::Submitted], json: bool) -> Resu
         ended.extend(final_jobs(client, ids).await?);
     }
     if json {
-        let values: Vec<serde_json::Value> = ended.iter().map(view::job).collect();
+        let values: Vec<serde_json::Value> = ended.iter().map(proto::json::job).collect();
         print::json(&values)?;
     } else {
         let lines: Vec<String> = ended.iter().map(describe).collect();
@@ -207,7 +206,7 @@ pub(crate) async fn run(options: &RunOptions, target: &Target) -> Result<(), Fai
     let ended = final_jobs(&mut client, vec![id]).await?;
     let Some(job) = ended.first() else { return Ok(()) };
     if options.json {
-        print::data(&view::job(job).to_string())?;
+        print::data(&proto::json::job(job).to_string())?;
     }
     if job.state() == v1::State::Succeeded {
         return Ok(());

@@ -232,7 +232,7 @@ async fn list(options: &Options, target: &Target) -> Result<(), Failure> {
     let response = target.admin().await?.types(v1::TypesRequest {}).await;
     let types = response.map_err(|status| refused(&status))?.into_inner().types;
     if options.json {
-        return print::json(&types.iter().map(json::load).collect::<Vec<Value>>());
+        return print::json(&types.iter().map(json::type_load).collect::<Vec<Value>>());
     }
     if types.is_empty() {
         print::note(

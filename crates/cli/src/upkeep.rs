@@ -93,7 +93,8 @@ async fn move_all(options: &MoveOptions) -> Result<(), Failure> {
     let failed = |error: store::Error| Failure::Other(anyhow!(error));
     // Nobody may write meanwhile.
     let _lock = place::lock(directory)?;
-    let target = Postgres::connect(url, StoreOptions::default()).await.map_err(failed)?;
+    let target = Postgres::connect_to_import(url, StoreOptions::default());
+    let target = target.await.map_err(failed)?;
     let progress = indicatif::ProgressBar::no_length();
     let file = directory.join(DATABASE);
     let moved = target.import(&file, |table, n, total| {

@@ -1,7 +1,7 @@
 //! Jobs as people and programs see them.
 
+use proto::json::state_name;
 use proto::v1;
-use serde_json::{Value, json};
 
 /// A moment, by the calendar.
 pub(crate) fn moment(ms: i64) -> String {
@@ -63,92 +63,11 @@ pub(crate) fn state(job: &v1::Job) -> String {
     if job.cause.is_empty() { word.to_owned() } else { format!("{word} ({})", job.cause) }
 }
 
-/// The permanent name of a state.
-pub(crate) fn state_name(state: v1::State) -> &'static str {
-    state.known().map_or("unknown", model::State::name)
-}
-
-/// The permanent name of an ending.
-pub(crate) fn ending_name(ending: v1::Ending) -> &'static str {
-    ending.known().map_or("unknown", model::Ending::name)
-}
-
 /// How far a job is: `40 % verifying: 3 of 7`.
 pub(crate) fn progress(progress: &v1::Progress) -> String {
     let v1::Progress { fraction, note, stage } = progress;
     let between = if stage.is_empty() || note.is_empty() { "" } else { ": " };
     format!("{:.0} % {stage}{between}{note}", fraction * 100.0)
-}
-
-/// A job for machines.
-pub(crate) fn job(job: &v1::Job) -> Value {
-    let spec = job.spec.clone().unwrap_or_default();
-    let counts = job.counts.unwrap_or_default();
-    let progress = job.progress.as_ref();
-    let mut value = json!({
-        "id": job.id,
-        "tenant": spec.tenant,
-        "type": spec.r#type,
-        "state": state_name(job.state()),
-        "priority": job.priority,
-        "on_demand": spec.on_demand,
-        "slots": spec.slots,
-        "attempts": counts.attempts,
-        "failures": counts.failures,
-        "losses": counts.losses,
-        "evictions": counts.evictions,
-        "created_ms": job.created_ms,
-        "ready_ms": job.ready_ms,
-        "claimed_ms": job.claimed_ms,
-        "started_ms": job.started_ms,
-        "finished_ms": job.finished_ms,
-        "backoff_until_ms": job.backoff_until_ms,
-        "worker": some(&job.worker),
-        "cause": some(&job.cause),
-        "error": some(&job.error),
-        "exit_code": job.exit_code,
-        "progress": progress.map(|progress| progress.fraction),
-        "note": progress.and_then(|progress| some(&progress.note)),
-        "stage": progress.and_then(|progress| some(&progress.stage)),
-        "on_hold": job.on_hold,
-        "cancelling": job.cancelling,
-        "n_blockers": job.n_blockers,
-        "n_dependents": job.n_dependents,
-        "dedupe_key": some(&spec.dedupe_key),
-        "group": some(&spec.group),
-        "parent": (spec.parent != 0).then_some(spec.parent),
-        "array_index": spec.array_index,
-        "labels": spec.labels,
-        "cost": job.cost.or(spec.cost),
-    });
-    if let (Some(result), Some(fields)) = (&job.result, value.as_object_mut()) {
-        fields.insert("result".to_owned(), json!(String::from_utf8_lossy(result)));
-    }
-    value
-}
-
-/// An attempt that ended, for machines.
-pub(crate) fn attempt(attempt: &v1::Attempt) -> Value {
-    let measured = attempt.measured.unwrap_or_default();
-    json!({
-        "number": attempt.number,
-        "worker": attempt.worker,
-        "claimed_ms": attempt.claimed_ms,
-        "started_ms": attempt.started_ms,
-        "ended_ms": attempt.ended_ms,
-        "ending": ending_name(attempt.ending()),
-        "error": some(&attempt.error),
-        "exit_code": attempt.exit_code,
-        "ram_peak_mb": measured.ram_peak_mb,
-        "cpu_ms": measured.cpu_ms,
-        "disk_bytes": measured.disk_bytes,
-        "out_of_memory": measured.out_of_memory,
-        "why": attempt.why,
-    })
-}
-
-fn some(text: &str) -> Option<&str> {
-    (!text.is_empty()).then_some(text)
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ async fn unfinished(client: &mut Jobs, ids: Vec<u64>) -> Result<Vec<u64>, Failur
 }
 
 fn line(change: &v1::JobChange) -> String {
-    let state = view::state_name(change.state());
+    let state = proto::json::state_name(change.state());
     let worker = Some(&change.worker).filter(|worker| !worker.is_empty());
     let worker = worker.map(|worker| format!(" on {worker}")).unwrap_or_default();
     let progress =
@@ -84,7 +84,7 @@ fn machine(change: &v1::JobChange) -> String {
         "id": change.id,
         "tenant": change.tenant,
         "type": change.r#type,
-        "state": view::state_name(change.state()),
+        "state": proto::json::state_name(change.state()),
         "at_ms": change.at_ms,
         "worker": change.worker,
         "progress": progress.map(|progress| progress.fraction),

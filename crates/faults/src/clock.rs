@@ -12,7 +12,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Milliseconds since 1970, as the store counts them.
 #[expect(clippy::disallowed_methods, reason = "the one place of this crate where time is read")]
-pub(crate) fn now_ms() -> i64 {
+pub fn now_ms() -> i64 {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX)
 }
@@ -34,7 +34,7 @@ pub(crate) fn passed_ms(text: &str) -> Option<i64> {
 }
 
 /// Waits until `probe` answers, and fails with `what` did not come true within the time.
-pub(crate) async fn until<T>(
+pub async fn until<T>(
     what: &str,
     within: Duration,
     mut probe: impl AsyncFnMut() -> Option<T>,

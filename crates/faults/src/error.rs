@@ -56,7 +56,7 @@ pub enum Error {
 
 impl Error {
     /// Names what the machine would not do.
-    pub(crate) fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+    pub fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
         move |source| Self::System { doing, source }
     }

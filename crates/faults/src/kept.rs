@@ -7,8 +7,8 @@ use rusqlite::{Connection, Result as SqlResult, Row};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::clock::passed_ms;
-use crate::{Attempt, Error, History, Job, Key, Mark, Said};
+use crate::notebook::lines;
+use crate::{Attempt, Error, History, Job, Key, Mark};
 
 /// The store's file and its log, as they lie in a data directory.
 pub(crate) const FILES: [&str; 2] = ["maitre.db", "maitre.db-wal"];
@@ -131,34 +131,17 @@ fn number(row: &Row<'_>, column: usize) -> SqlResult<u64> {
     Ok(row.get::<_, i64>(column)?.unsigned_abs())
 }
 
-/// What one client wrote down.
-pub(crate) fn read_said(path: &Path) -> Result<Vec<Said>, Error> {
-    let line =
-        |line: &str| serde_json::from_str(line).map_err(|_| Error::Line { line: line.to_owned() });
-    text(path)?.lines().map(line).collect()
-}
-
-/// What runs wrote down: `start 17 2 w1 12345.67`, the last since the machine was started.
-pub(crate) fn read_marks(path: &Path, boot_ms: i64) -> Result<Vec<Mark>, Error> {
-    let mark = |line: &str| {
+/// What runs wrote down: `start 17 2 w1 12345.67`. `at_ms` understands the moments.
+pub fn read_marks(path: &Path, at_ms: impl Fn(&str) -> Option<i64>) -> Result<Vec<Mark>, Error> {
+    lines(path, |line| {
         let words: Vec<&str> = line.split(' ').collect();
-        let [what, job, attempt, worker, up] = words[..] else { return None };
+        let [what, job, attempt, worker, at] = words[..] else { return None };
         Some(Mark {
             what: what.to_owned(),
             job: job.parse().ok()?,
             attempt: attempt.parse().ok()?,
             worker: worker.to_owned(),
-            at_ms: boot_ms + passed_ms(up)?,
+            at_ms: at_ms(at)?,
         })
-    };
-    let read = |line: &str| mark(line).ok_or_else(|| Error::Line { line: line.to_owned() });
-    text(path)?.lines().map(read).collect()
-}
-
-/// A file that nobody has written to yet says nothing.
-fn text(path: &Path) -> Result<String, Error> {
-    match fs::read_to_string(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
-        read => read.map_err(Error::system(format!("read `{}`", path.display()))),
-    }
+    })
 }

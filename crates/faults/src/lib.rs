@@ -17,6 +17,7 @@ mod error;
 mod clock;
 mod chance;
 mod history;
+mod notebook;
 mod kept;
 mod check;
 mod stage;
@@ -29,10 +30,13 @@ mod scenario;
 
 pub use chance::Chance;
 pub use check::{Scope, Violation, check};
+pub use clock::{now_ms, until};
 pub use error::Error;
 pub use history::{
     Asked, Attempt, Fault, Harm, History, Job, Key, Limits, Mark, Op, Outcome, Said, Step,
 };
+pub use kept::read_marks;
+pub use notebook::{Answer, Notebook, read_said, settle};
 pub use scenario::{
     Report, full_disk, killed_schedulers, stale_results, torn_logs, unwell_workers, write_errors,
 };

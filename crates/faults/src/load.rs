@@ -1,7 +1,5 @@
 //! Clients that submit and call off jobs, and write down what they are told.
 
-use std::fs::File;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,13 +7,13 @@ use proto::v1;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
-use tonic::{Code, Status};
 
 use crate::clock::now_ms;
 use crate::job::{Manner, asked, spec};
+use crate::notebook::{Answer, Notebook, settle};
 use crate::rpc::Rpc;
 use crate::stage::{CAPPED, NARROW, Stage};
-use crate::{Asked, Chance, Error, Op, Outcome, Said};
+use crate::{Asked, Chance, Error, Op, Outcome};
 
 /// Clients at once.
 const CLIENTS: u32 = 3;
@@ -56,12 +54,10 @@ impl Load {
         let (stop, stopped) = watch::channel(false);
         let mut clients = JoinSet::new();
         for number in 0..CLIENTS {
-            let log = File::options().create(true).append(true).open(stage.log_of(number));
             let mut client = Client {
-                number,
                 rpc: stage.rpc(),
                 chance: chance.branch(),
-                log: log.map_err(Error::system("open a log"))?,
+                notebook: Notebook::open(number, &stage.log_of(number))?,
                 runs: stage.runs(),
                 known: Vec::new(),
                 prefix: format!("{number}-{:08x}", chance.draw() >> 32),
@@ -94,10 +90,9 @@ impl Load {
 }
 
 struct Client {
-    number: u32,
     rpc: Rpc,
     chance: Chance,
-    log: File,
+    notebook: Notebook,
     runs: PathBuf,
     /// Jobs that it was told of, newest last.
     known: Vec<(String, u64)>,
@@ -105,14 +100,6 @@ struct Client {
     n_keys: u32,
     /// How long slow jobs take, at least and at most.
     tenths: (u64, u64),
-}
-
-/// What was answered.
-struct Answer {
-    outcome: Outcome,
-    ids: Vec<u64>,
-    changed: bool,
-    note: String,
 }
 
 impl Client {
@@ -193,7 +180,7 @@ impl Client {
             });
             let (answer, is_final) = settle(answer);
             let ids = answer.ids.clone();
-            self.write((op, &request.idempotency_key, sent_ms), answer, asked.clone())?;
+            self.notebook.write((op, &request.idempotency_key, sent_ms), answer, asked.clone())?;
             if is_final {
                 return Ok(ids);
             }
@@ -215,34 +202,12 @@ impl Client {
                 Answer { outcome: Outcome::Ok, ids, changed, note }
             });
             let (answer, is_final) = settle(answer);
-            self.write((Op::Cancel, "", sent_ms), answer, Vec::new())?;
+            self.notebook.write((Op::Cancel, "", sent_ms), answer, Vec::new())?;
             if is_final {
                 return Ok(());
             }
             again(start).await?;
         }
-    }
-
-    fn write(
-        &mut self,
-        (op, key, sent_ms): (Op, &str, i64),
-        answer: Answer,
-        asked: Vec<Asked>,
-    ) -> Result<(), Error> {
-        let said = Said {
-            client: self.number,
-            op,
-            key: key.to_owned(),
-            sent_ms,
-            at_ms: now_ms(),
-            outcome: answer.outcome,
-            ids: answer.ids,
-            changed: answer.changed,
-            asked,
-            note: answer.note,
-        };
-        let line = serde_json::to_string(&said).expect("plain data becomes JSON");
-        writeln!(self.log, "{line}").map_err(Error::system("write a client's log"))
     }
 }
 
@@ -254,32 +219,4 @@ async fn again(start: Instant) -> Result<(), Error> {
     }
     sleep(AGAIN).await;
     Ok(())
-}
-
-/// What an answer says, and whether there is no point in asking again.
-fn settle(answer: Result<Answer, Status>) -> (Answer, bool) {
-    let status = match answer {
-        Ok(answer) => return (answer, true),
-        Err(status) => status,
-    };
-    let (outcome, is_final) = match status.code() {
-        Code::InvalidArgument | Code::NotFound | Code::AlreadyExists => (Outcome::Fail, true),
-        // It says itself that nothing was changed; later there may be room.
-        Code::ResourceExhausted => (Outcome::Fail, false),
-        Code::Ok
-        | Code::Cancelled
-        | Code::Unknown
-        | Code::DeadlineExceeded
-        | Code::PermissionDenied
-        | Code::FailedPrecondition
-        | Code::Aborted
-        | Code::OutOfRange
-        | Code::Unimplemented
-        | Code::Internal
-        | Code::Unavailable
-        | Code::DataLoss
-        | Code::Unauthenticated => (Outcome::Unknown, false),
-    };
-    let note = format!("{:?}: {}", status.code(), status.message());
-    (Answer { outcome, ids: Vec::new(), changed: false, note }, is_final)
 }

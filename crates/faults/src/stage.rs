@@ -11,9 +11,9 @@ use std::time::Duration;
 use proto::v1;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::clock::{boot_ms, now_ms, until};
+use crate::clock::{boot_ms, now_ms, passed_ms, until};
 use crate::rpc::Rpc;
-use crate::{Chance, Error, Fault, Harm, History, Limits, kept};
+use crate::{Chance, Error, Fault, Harm, History, Limits, kept, read_marks, read_said};
 
 /// How long a scheduler may take to answer after its start, on a busy machine.
 const START: Duration = Duration::from_mins(1);
@@ -220,7 +220,7 @@ impl Stage {
         let mut history = History {
             faults: self.faults.clone(),
             limits: self.limits.clone(),
-            marks: kept::read_marks(&self.runs(), self.boot_ms)?,
+            marks: read_marks(&self.runs(), |up| Some(self.boot_ms + passed_ms(up)?))?,
             ..History::default()
         };
         kept::read_store(&copy, &mut history)?;
@@ -229,7 +229,7 @@ impl Stage {
             if !path.exists() {
                 break;
             }
-            history.said.extend(kept::read_said(&path)?);
+            history.said.extend(read_said(&path)?);
         }
         Ok(history)
     }

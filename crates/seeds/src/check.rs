@@ -1,7 +1,7 @@
 //! What must hold of every play. Most of it must hold of any history, and is checked by the code
 //! that checks histories of real processes; here is what only holds where every clock is known.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use faults::{Attempt, Mark, Scope, Violation};
 use model::Ask;
@@ -16,6 +16,7 @@ pub(crate) fn check(left: &Left, notes: &Notes) -> Vec<Violation> {
     let attempts: BTreeMap<(u64, u32), &Attempt> =
         left.history.attempts.iter().map(|one| ((one.job, one.number), one)).collect();
     runs(&attempts, &notes.marks, &mut found);
+    words(&attempts, &notes.marks, &mut found);
     acks(&attempts, notes, &mut found);
     finals(left, notes, &mut found);
     keys(left, &mut found);
@@ -51,6 +52,24 @@ fn runs(attempts: &BTreeMap<(u64, u32), &Attempt>, marks: &[Mark], found: &mut V
         if late_ms > 0 {
             let what = format!("attempt {number} of job {job} ran {late_ms} ms after it was lost");
             add(found, "after-lease", what);
+        }
+    }
+}
+
+/// How an attempt ended, by its worker's word, is what its worker wrote down about this very attempt.
+fn words(attempts: &BTreeMap<(u64, u32), &Attempt>, marks: &[Mark], found: &mut Vec<Violation>) {
+    let said: BTreeSet<(u64, u32, &str)> =
+        marks.iter().map(|mark| (mark.job, mark.attempt, mark.what.as_str())).collect();
+    for ((job, number), attempt) in attempts {
+        let word = match attempt.ending.as_str() {
+            "succeeded" => "end",
+            "transient" | "permanent" => "fail",
+            _ => continue,
+        };
+        if !said.contains(&(*job, *number, word)) {
+            let ending = &attempt.ending;
+            let what = format!("attempt {number} of job {job} is {ending}, and never said so");
+            add(found, "no-word", what);
         }
     }
 }

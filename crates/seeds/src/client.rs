@@ -178,7 +178,7 @@ impl Client {
     fn spec(&self, key: &str, index: u64, chance: &mut Chance) -> v1::Spec {
         let n_failures = match chance.between(0, 9) {
             0 => FOR_EVER,
-            1 | 2 => 1,
+            1..=5 => 1,
             _ => 0,
         };
         let some = |is_so: bool, text: &str| if is_so { text.to_owned() } else { String::new() };
@@ -191,14 +191,14 @@ impl Client {
         v1::Spec {
             tenant: self.tenant.to_owned(),
             r#type: if chance.is_one_in(3) { "narrow" } else { "wide" }.to_owned(),
-            payload: payload(chance.between(10, 500), n_failures),
+            payload: payload(chance.between(10, 900), n_failures),
             slots: if chance.is_one_in(5) { 2 } else { 1 },
             resource: some(chance.is_one_in(4), "disk"),
             dedupe_key: some(is_deduped, &dedupe),
             after: after.into_iter().collect(),
             after_indexes: previous.filter(|_| waits).into_iter().collect(),
             run_if_failed: chance.is_one_in(2),
-            retry: Some(v1::Retry { attempts_max: 2, backoff_ms: 40, backoff_ms_max: 100 }),
+            retry: Some(v1::Retry { attempts_max: 3, backoff_ms: 40, backoff_ms_max: 100 }),
             labels: [("key".to_owned(), key.to_owned())].into(),
             ..v1::Spec::default()
         }

@@ -64,7 +64,7 @@ pub(crate) struct Stream {
 }
 
 /// A job and the number of the attempt.
-type Token = (u64, u32);
+pub(crate) type Token = (u64, u32);
 
 enum Run {
     Runs {
@@ -296,14 +296,17 @@ impl Hands {
         }
     }
 
-    /// Says a result again that it had at some time, whatever became of it; mostly one after which
-    /// somebody else may be at the same job.
+    /// Says a result again that it had at some time, whatever became of it.
     pub(crate) fn echo(&mut self, chance: &mut Chance) {
-        let is_any = chance.is_one_in(4);
-        let is_meant = |(_, ending): &(&Token, &Ending)| is_any || **ending == Ending::Transient;
-        let results: Vec<(Token, Ending)> =
-            self.results.iter().filter(is_meant).map(|(token, ending)| (*token, *ending)).collect();
-        if let Some((token, ending)) = chance.pick(&results).copied() {
+        let all: Vec<Token> = self.results.keys().copied().collect();
+        if let Some(token) = chance.pick(&all).copied() {
+            self.repeat(token);
+        }
+    }
+
+    /// Says a result again, if it had it.
+    pub(crate) fn repeat(&mut self, token: Token) {
+        if let Some(ending) = self.results.get(&token).copied() {
             self.report(token, ending);
         }
     }

@@ -7,10 +7,7 @@ use model::{Patience, Record, Timestamp};
 use store::{Filter, Store as _};
 
 use crate::line::at_once;
-use crate::site::{JOBS_MAX, QUOTA, Site};
-
-/// More jobs than any play has.
-const MANY: usize = 10_000;
+use crate::site::{JOBS_MAX, MANY, QUOTA, Site};
 
 /// Everything that a checker may look at, but for the notes of workers and clients.
 pub(crate) struct Left {

@@ -180,6 +180,7 @@ impl Store for Line {
         renew_all(lease: Millis) -> ();
         leave(session: Session) -> bool;
         set(settings: Vec<Setting>) -> ();
+        replace(was: Option<String>, setting: Setting) -> bool;
         lead(name: String, holder: String, length: Millis) -> Option<Lead>;
         keep(name: String, token: u64, document: String) -> bool;
         note(notes: Vec<Note>) -> ();

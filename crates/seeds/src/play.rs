@@ -122,10 +122,12 @@ fn step(site: &mut Site, counts: &mut Counts) {
     match site.chance.between(0, 99) {
         0..=13 => call(site),
         14..=27 => answer(site),
-        28..=42 => site.turn(seat),
-        43..=60 => site.act(worker),
-        61..=72 => word(site),
-        73..=84 => site.ask(client, Losses::Some),
+        28..=42 => turn(site, seat),
+        43..=59 => site.act(worker),
+        60..=70 => word(site),
+        71..=77 => site.ask(client, Losses::Some),
+        78..=81 => site.hear(seat),
+        82..=84 => site.echo(),
         85 => site.see(client),
         86..=93 => pass(site),
         94 | 95 => begin(site, seat),
@@ -144,7 +146,7 @@ fn step(site: &mut Site, counts: &mut Counts) {
 
 /// The store does something that it was asked, or fails to.
 fn call(site: &mut Site) {
-    for _ in 0..site.chance.between(1, 4) {
+    for _ in 0..site.chance.between(1, 8) {
         let asked = site.wire.asked();
         let Some(number) = site.chance.pick(&asked).copied() else { return };
         let fate = if site.chance.is_one_in(60) { Fate::Failed } else { Fate::Done };
@@ -154,10 +156,19 @@ fn call(site: &mut Site) {
 
 /// Somebody gets the store's answer.
 fn answer(site: &mut Site) {
-    for _ in 0..site.chance.between(1, 4) {
+    for _ in 0..site.chance.between(1, 8) {
         let done = site.wire.done();
         let Some(number) = site.chance.pick(&done).copied() else { return };
         site.wire.answer(number);
+    }
+}
+
+/// One takes a turn, or all do.
+fn turn(site: &mut Site, seat: usize) {
+    if site.chance.is_one_in(3) {
+        (0..site.schedulers.len()).for_each(|seat| site.turn(seat));
+    } else {
+        site.turn(seat);
     }
 }
 
@@ -171,8 +182,12 @@ fn word(site: &mut Site) {
     }
 }
 
-/// Mostly little time passes, and now and then more than a lease.
+/// Mostly little time passes, and now and then more than a lease. Most of what goes wrong passes with
+/// it: while nothing gets through, nothing happens that could be wrong.
 fn pass(site: &mut Site) {
+    if site.chance.is_one_in(4) {
+        site.clear_up();
+    }
     let ms = if site.chance.is_one_in(12) {
         site.chance.between(500, 1_500)
     } else {

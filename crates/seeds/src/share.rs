@@ -2,7 +2,7 @@
 //! of limits that hold across them.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::{JobId, Millis, Record, State, WorkerId};
 use store::{
@@ -12,14 +12,13 @@ use tokio::sync::mpsc;
 
 use crate::broken::Broken;
 use crate::line::{Line, at_once};
+use crate::site::MANY;
 use crate::wire::{Life, Order, Wire};
 
 /// Who said nothing for so long is not here.
 const GONE_AFTER: Millis = Millis(5_000);
-/// Of so many schedulers, one hears of nobody else.
-const DEAF_EVERY: u64 = 2;
-/// More jobs than any play has.
-const MANY: usize = 10_000;
+/// Of so many schedulers, one hears of the others.
+const HEARS_EVERY: u64 = 3;
 
 /// What is shared.
 #[derive(Default)]
@@ -79,7 +78,7 @@ impl Shared for Line {
             all.retain(|_, peer| at.since(peer.at) < GONE_AFTER);
             // Whose jobs are whose is only a hint: who takes itself to be alone claims everything.
             let mut all = all.clone();
-            if from.is_multiple_of(DEAF_EVERY) {
+            if !from.is_multiple_of(HEARS_EVERY) {
                 all.retain(|life, _| *life == from);
             }
             let place = all.keys().position(|life| *life == from).unwrap_or(0);
@@ -136,11 +135,11 @@ fn window(memory: &Memory, ask: Window) -> Seen {
         let due = record.backoff_until.max(record.spec.not_before).filter(|due| *due > now);
         match due {
             Some(due) => seen.next_due = Some(seen.next_due.map_or(due, |next| next.min(due))),
-            None if is_own(&record.id) => seen.own.push(record),
-            None => seen.spare.push(record),
+            None if is_own(&record.id) => seen.own.push(Arc::new(record)),
+            None => seen.spare.push(Arc::new(record)),
         }
     }
-    let order = |record: &Record| (-record.priority, record.ready, record.id.clone());
+    let order = |record: &Arc<Record>| (-record.priority, record.ready, record.id.clone());
     seen.own.sort_by_key(order);
     seen.spare.sort_by_key(order);
     seen

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use faults::Chance;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
-use model::{JobId, Millis};
+use model::{JobId, Millis, Record};
 use proto::v1;
 use server::{Config, Steps};
 use store::conformance::Time;
-use store::{Memory, Options, Setting, SettingKind, Store as _};
+use store::{Memory, News, Options, Setting, SettingKind, Store as _};
 
 use crate::broken::Broken;
 use crate::client::Client;
@@ -26,6 +26,9 @@ pub(crate) const QUOTA: u32 = 3;
 pub(crate) const JOBS_MAX: u32 = 2;
 /// Jobs of the narrow type at most.
 pub(crate) const NARROW_MAX: u32 = 1;
+
+/// More jobs than any play has.
+pub(crate) const MANY: usize = 10_000;
 
 /// All who take part.
 pub(crate) struct Site {
@@ -134,6 +137,15 @@ impl Site {
         }
     }
 
+    /// A scheduler hears that others did something; what they did may be long ago, or nothing.
+    pub(crate) fn hear(&mut self, seat: usize) {
+        let news = [News::Work, News::Work, News::Work, News::Peers, News::Settings];
+        let news = self.chance.pick(&news).cloned().unwrap_or(News::Work);
+        if let (Seat::Up(_, steps), true) = (&mut self.schedulers[seat], self.wire.is_shared) {
+            steps.news(news);
+        }
+    }
+
     /// A worker does what it has to, and connects if it is not.
     pub(crate) fn act(&mut self, worker: usize) {
         let now_ms = self.now_ms();
@@ -222,6 +234,31 @@ impl Site {
     pub(crate) fn revive(&mut self, worker: usize) {
         self.workers[worker].health = Health::Well;
         self.wire.tell(|| format!("{} is well", self.workers[worker].name));
+    }
+
+    /// Somebody who had a job says again how that ended, while a later attempt is under way.
+    pub(crate) fn echo(&mut self) {
+        let is_again = |record: &Record| record.current.is_some() && record.counts.attempts > 1;
+        let all = at_once(self.wire.memory.look(None, MANY));
+        let again: Vec<Record> = all.into_iter().filter(is_again).collect();
+        let Some(record) = self.chance.pick(&again) else { return };
+        let job = record.id.as_number().unwrap_or(0);
+        for attempt in 1..record.counts.attempts {
+            for hands in self.workers.iter_mut().filter(|hands| hands.health == Health::Well) {
+                hands.repeat((job, attempt));
+            }
+        }
+    }
+
+    /// What was stuck goes on, and a worker comes back.
+    pub(crate) fn clear_up(&mut self) {
+        self.wire.go_on();
+        self.pipes.values_mut().for_each(|pipe| pipe.is_stuck = false);
+        let is_hurt = |worker: &usize| self.workers[*worker].health != Health::Well;
+        let hurt: Vec<usize> = (0..self.workers.len()).filter(is_hurt).collect();
+        if let Some(worker) = self.chance.pick(&hurt).copied() {
+            self.revive(worker);
+        }
     }
 
     /// A client looks for its answer, or asks something.

@@ -120,6 +120,11 @@ impl Wire {
         self.tell(|| format!("the line of s{life} {how}"));
     }
 
+    /// Every line goes on.
+    pub(crate) fn go_on(&self) {
+        self.calls().stalled.clear();
+    }
+
     /// A scheduler asks. The dead are not heard: their call is dropped.
     pub(crate) fn put(&self, from: Life, what: &'static str, order: Order, work: Work) {
         let mut calls = self.calls();

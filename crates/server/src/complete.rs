@@ -122,14 +122,16 @@ impl Scheduler {
             self.timers.set(at, Timer::Silence(job.clone()));
         }
         let start = Start { job, attempt: live.number, worker: worker.clone() };
-        self.outgoing.starts.push(start);
+        self.start(start);
     }
 
     /// The store knows that they run.
     pub(crate) fn started(&mut self, starts: Vec<Start>, answer: Result<Vec<bool>, store::Error>) {
         self.outgoing.is_starting = false;
         let Some(answers) = self.ok(answer) else {
-            self.outgoing.starts.extend(starts);
+            // Their moment has come: they stand before those whose moment has not.
+            let due = starts.into_iter().map(|start| (Timestamp(0), start));
+            self.outgoing.starts.splice(..0, due);
             return;
         };
         let at = self.store.now();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use futures_util::FutureExt as _;
-use model::JobId;
+use model::{JobId, Millis, Timestamp};
 use prost::Message as _;
 use proto::v1;
 use store::{End, LogChunk, Report, Session, Start};
@@ -11,6 +11,7 @@ use store::{End, LogChunk, Report, Session, Start};
 use crate::ahead::Taking;
 use crate::fleet::words::StreamId;
 use crate::scheduler::{Answer, Scheduler};
+use crate::timers::Timer;
 
 /// Bytes after which a batch for a worker is full.
 const BATCH_BYTES: usize = 1 << 20;
@@ -20,13 +21,17 @@ const REFETCH_MAX: usize = 256;
 /// Calls by which attempts end under way at once in a store that is shared: it takes each by
 /// itself, so what comes meanwhile goes together.
 const END_CALLS_MAX: usize = 1;
+/// How long a start waits in case its end comes, in a store that is shared: a row less is written
+/// there for each attempt that ends by then.
+const START_PAUSE: Millis = Millis(10);
 
 /// What goes out at the end of a turn.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
     /// Submissions, each with the jobs of it that the world knows already.
     pub(crate) submissions: Vec<(Vec<JobId>, Taking)>,
-    pub(crate) starts: Vec<Start>,
+    /// Each with the moment from which it is written down.
+    pub(crate) starts: Vec<(Timestamp, Start)>,
     /// Others are on their way to the store.
     pub(crate) is_starting: bool,
     pub(crate) reports: Vec<Report>,
@@ -94,18 +99,31 @@ impl Scheduler {
         self.flush_refetch();
     }
 
+    /// An attempt runs: to be written down soon.
+    pub(crate) fn start(&mut self, start: Start) {
+        let mut at = self.store.now();
+        if self.sharing.is_some() {
+            at = at + START_PAUSE;
+            self.timers.set(at, Timer::Starts);
+        }
+        self.outgoing.starts.push((at, start));
+    }
+
     /// Nobody waits for a start to be written down, so starts wait for those before them. One
     /// whose end comes in the meantime is written down with the end.
     fn starts_to_write(&mut self) -> Vec<Start> {
-        if self.outgoing.is_starting {
+        let now = self.store.now();
+        let starts = &mut self.outgoing.starts;
+        if self.outgoing.is_starting || starts.first().is_none_or(|(at, _)| *at > now) {
             return Vec::new();
         }
-        let mut starts = std::mem::take(&mut self.outgoing.starts);
-        starts.retain(|start| {
-            let live = self.jobs.live(&start.job);
+        let jobs = &self.jobs;
+        starts.retain(|(_, start)| {
+            let live = jobs.live(&start.job);
             live.is_some_and(|live| live.number == start.attempt && !live.is_ending)
         });
-        starts
+        let n_due = starts.partition_point(|(at, _)| *at <= now);
+        starts.drain(..n_due).map(|(_, start)| start).collect()
     }
 
     fn flush_late(&mut self) {

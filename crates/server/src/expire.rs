@@ -36,6 +36,8 @@ impl Scheduler {
             Timer::Unaccepted(job) => self.unaccepted(&job, now),
             Timer::RunTimeout(job) => self.run_timeout(&job, now),
             Timer::Silence(job) => self.silence(job, now),
+            // Whatever wakes a turn has them written down.
+            Timer::Starts => {}
             Timer::Expire => {
                 self.expire(now);
                 self.timers.set(now + self.config.expire_every, Timer::Expire);

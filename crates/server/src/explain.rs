@@ -1,8 +1,9 @@
 //! Why a job waits: the one reason, the evidence, and what would change it.
 
-use model::{Record, State, Worker};
+use model::{Event, Hold, Name, Reason, Record, Spec, State, Worker};
 
 use crate::estimate::{Estimate, Pace, Wait, estimate, slots_that_fit};
+use crate::queue::job_of;
 use crate::scheduler::Scheduler;
 
 /// Why a job waits.
@@ -37,10 +38,19 @@ impl Scheduler {
             });
         }
         let now = self.store.now();
-        let Some(hold) = self.world.explain(job, now) else {
-            return self.is_shared().then(beyond_the_window);
-        };
+        // What is another scheduler's to claim stands in line here for a moment.
+        let is_guest = self.is_shared() && self.jobs.seen(job).is_none();
+        if is_guest {
+            self.world.apply(Event::Queued(Box::new(job_of(record, &self.histories))));
+        }
+        let hold = self.world.explain(job, now);
         let ahead = self.world.ahead(job, now).and_then(|n| u64::try_from(n).ok());
+        if is_guest {
+            self.world.apply(Event::Withdrawn(job.clone()));
+        }
+        let Some(hold) = hold else { return self.is_shared().then(anothers) };
+        let slots_elsewhere = self.slots_elsewhere(record);
+        let hold = at_others(hold, slots_elsewhere);
         let wait = Wait {
             spec: &record.spec,
             reason: hold.reason,
@@ -61,22 +71,37 @@ impl Scheduler {
             seats.filter(|seat| seat.runs_jobs).map(|seat| seat.worker(&self.closed)).collect();
         let lately = self.samples.mean_duration(self.store.now());
         let of_its_own = || self.histories.length(spec);
-        let kind = self.types.borrow().get(&spec.kind).and_then(|kind| kind.pool.clone());
-        let pool = spec.pool.clone().or(kind);
-        let slots = slots_that_fit(workers.iter(), spec, pool.as_ref());
+        let slots = slots_that_fit(workers.iter(), spec, self.pool_for(spec).as_ref());
+        let slots = slots + self.slots_elsewhere(record);
         Pace { slots, mean: lately.or_else(of_its_own) }
+    }
+
+    /// The pool that such a job goes to, if it goes to one in particular.
+    pub(crate) fn pool_for(&self, spec: &Spec) -> Option<Name> {
+        let of_type = || self.types.borrow().get(&spec.kind).and_then(|kind| kind.pool.clone());
+        spec.pool.clone().or_else(of_type)
     }
 }
 
-/// Where several share a store, each sees the first jobs of each queue.
-fn beyond_the_window() -> Explained {
-    let detail = "others of its kind and tenant go before it, or another scheduler is about to \
-        claim it; this scheduler sees the first jobs of each queue";
-    Explained {
-        reason: model::Reason::Outranked.name().to_owned(),
-        detail: detail.to_owned(),
-        ..Explained::nothing()
+/// A reason that is true of the workers here alone is none, if others have workers that fit.
+fn at_others(hold: Hold, slots: u64) -> Hold {
+    let is_of_workers =
+        matches!(hold.reason, Reason::NoWorkerEver | Reason::NoWorkerNow | Reason::WorkerUnhealthy);
+    if !is_of_workers || slots == 0 {
+        return hold;
     }
+    let n = if slots == 1 { "1 slot".to_owned() } else { format!("{slots} slots") };
+    let detail = format!(
+        "workers of other schedulers could run it, with {n} in all; it starts when one of them has \
+         room"
+    );
+    Hold { reason: Reason::WorkersFull, detail, ..hold }
+}
+
+/// Nothing keeps it from starting: whose it is to claim starts it.
+fn anothers() -> Explained {
+    let detail = "another scheduler is about to claim it".to_owned();
+    Explained { reason: "claiming".to_owned(), detail, ..Explained::nothing() }
 }
 
 /// Why a job is where it is, as far as its record alone says.

@@ -65,6 +65,7 @@ pub(crate) enum Answer {
     TakenIn(String, String, Result<Result<Submitted, Refusal>, store::Error>),
     Looked(String, Box<Result<crate::detect::Looked, store::Error>>),
     Counted(String, Result<::detect::Ends, store::Error>),
+    Published(crate::detect::Publication, Result<Result<String, &'static str>, store::Error>),
     LeadSchedules(Result<Option<store::Lead>, store::Error>),
     Recurred(Box<Result<crate::recur::Recurred, store::Error>>),
     /// An attempt that may be stale.

@@ -113,7 +113,7 @@ impl Scheduler {
 }
 
 /// A waiting job in the words of a decision.
-fn job_of(record: &Record, histories: &Histories) -> Job {
+pub(crate) fn job_of(record: &Record, histories: &Histories) -> Job {
     Job {
         priority: record.priority,
         ready: record.ready.unwrap_or(record.created),

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use store::{News, Store};
@@ -21,6 +21,7 @@ use crate::edge::{Door, tls};
 use crate::health::Health;
 use crate::inbox::{Envelope, Inbox};
 use crate::meters::Tolls;
+use crate::patience::patiently;
 use crate::recover::recover;
 use crate::scheduler::{Message, Scheduler};
 use crate::secret::Secret;
@@ -75,58 +76,89 @@ pub struct Server {
 /// Tokens that others may have changed are read again this often.
 const TOKENS_EVERY: Duration = Duration::from_secs(30);
 
+/// The outermost door, open: whoever asks is told that there is life, and that it is not time yet.
+pub struct Doors {
+    /// Where it listens.
+    pub address: SocketAddr,
+    config: Arc<Config>,
+    front: Front,
+    doors: JoinHandle<Result<(), tonic::transport::Error>>,
+}
+
 /// Opens the outermost door, builds the world from the store, then opens the others: nothing is
 /// decided on half a world.
 pub async fn start(config: Config, store: Arc<dyn Store>) -> Result<Server, Error> {
+    open(config).await?.start(store).await
+}
+
+/// Opens the outermost door. There may be no store yet.
+pub async fn open(config: Config) -> Result<Doors, Error> {
     config.check()?;
     let tls = tls::acceptor(&config)?;
-    let tokens = tokens(&config, &store).await?;
     let listen = |source| Error::Listen { address: config.listen, source };
     let listener = TcpListener::bind(config.listen).await.map_err(listen)?;
     let address = listener.local_addr().map_err(listen)?;
-    let config = Arc::new(config);
-    let (stop, health) = (CancellationToken::new(), Health::default());
-    let (inside, is_built) = (Arc::new(OnceLock::new()), CancellationToken::new());
-    let front = Front {
-        inside: Arc::clone(&inside),
-        built: is_built.clone(),
-        health: health.clone(),
-        store: Arc::clone(&store),
-        stop: stop.clone(),
-    };
+    let front = Front::default();
     let connections = incoming(listener, tls, config.limits.connections_max);
     let requests_max = config.limits.requests_max;
-    let doors = serve(front.router(), connections, (requests_max, stop.clone()));
+    let doors = serve(front.clone().router(), connections, (requests_max, front.stop.clone()));
     let doors = task::spawn("doors", doors);
-    let built = build(&config, &store, health, &tokens).await.inspect_err(|_| {
-        is_built.cancel();
-        stop.cancel();
-    })?;
-    if let Some(shared) = store.shared() {
-        let inbox = built.door.scheduler.clone();
-        task::spawn("news", pass_on(shared.listen(), inbox));
+    Ok(Doors { address, config: Arc::new(config), front, doors })
+}
+
+impl std::fmt::Debug for Doors {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Doors").field("address", &self.address).finish_non_exhaustive()
     }
-    let (router, reporter) = router(built.door).await;
-    let _ = inside.set(router);
-    is_built.cancel();
-    let stopped = stop.clone();
-    task::spawn("health", async move {
-        stopped.cancelled().await;
-        stop_serving(&reporter).await;
-    });
-    if config.webhooks.enabled {
-        let (store, tolls) = (Arc::clone(&store), built.tolls);
-        task::spawn("webhooks", webhook::run(Arc::clone(&config), store, tolls, stop.clone()));
+}
+
+impl Doors {
+    /// Builds the world from the store, and lets everybody in.
+    pub async fn start(self, store: Arc<dyn Store>) -> Result<Server, Error> {
+        let Self { address, config, front, doors } = self;
+        let _ = front.store.set(Arc::clone(&store));
+        let begun = patiently(|| begin(&config, &store, &front)).await;
+        let (built, tokens) = begun.inspect_err(|_| {
+            front.built.cancel();
+            front.stop.cancel();
+        })?;
+        let stop = front.stop.clone();
+        if let Some(shared) = store.shared() {
+            let inbox = built.door.scheduler.clone();
+            task::spawn("news", pass_on(shared.listen(), inbox));
+        }
+        let (router, reporter) = router(built.door).await;
+        let _ = front.inside.set(router);
+        front.built.cancel();
+        let stopped = stop.clone();
+        task::spawn("health", async move {
+            stopped.cancelled().await;
+            stop_serving(&reporter).await;
+        });
+        if config.webhooks.enabled {
+            let (store, tolls) = (Arc::clone(&store), built.tolls);
+            task::spawn("webhooks", webhook::run(Arc::clone(&config), store, tolls, stop.clone()));
+        }
+        task::spawn("tokens", keep_tokens(tokens.clone(), store, stop.clone()));
+        Ok(Server {
+            address,
+            scheduler: task::spawn("scheduler", built.scheduler.run(built.messages, stop.clone())),
+            doors,
+            stop,
+            grace: Duration::from_millis(config.shutdown_grace.0.unsigned_abs()),
+            tokens,
+        })
     }
-    task::spawn("tokens", keep_tokens(tokens.clone(), store, stop.clone()));
-    Ok(Server {
-        address,
-        scheduler: task::spawn("scheduler", built.scheduler.run(built.messages, stop.clone())),
-        doors,
-        stop,
-        grace: Duration::from_millis(config.shutdown_grace.0.unsigned_abs()),
-        tokens,
-    })
+}
+
+async fn begin(
+    config: &Arc<Config>,
+    store: &Arc<dyn Store>,
+    front: &Front,
+) -> Result<(Built, Tokens), Error> {
+    let tokens = tokens(config, store).await?;
+    let built = build(config, store, front.health.clone(), &tokens).await?;
+    Ok((built, tokens))
 }
 
 /// What other schedulers do goes to the owner of the world.
@@ -168,6 +200,7 @@ pub(crate) async fn build(
         tokens: tokens.clone(),
         watches: Arc::new(Semaphore::new(watches_max)),
         tolls: tolls.clone(),
+        turn: Arc::default(),
     };
     Ok(Built { scheduler, messages, door, tolls })
 }

@@ -274,6 +274,7 @@ impl Scheduler {
             Answer::TakenIn(lane, run, answer) => self.taken_in(&lane, &run, answer),
             Answer::Looked(lane, answer) => self.looked(&lane, *answer),
             Answer::Counted(lane, answer) => self.counted(&lane, answer),
+            Answer::Published(what, answer) => self.published(what, answer),
             Answer::LeadSchedules(answer) => self.schedules_led(answer),
             Answer::Recurred(answer) => self.recurred(*answer),
             Answer::Checked(job, answer) => self.checked(&job, answer),

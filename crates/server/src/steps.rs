@@ -9,7 +9,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use model::JobId;
 use proto::v1;
-use store::Store;
+use store::{News, Store};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TryRecvError;
 use tonic::Status;
@@ -70,6 +70,11 @@ impl Steps {
     /// A worker's stream ended.
     pub fn part(&mut self, stream: u64) {
         self.scheduler.take(Message::Parted(StreamId(stream)));
+    }
+
+    /// Others did something.
+    pub fn news(&mut self, news: News) {
+        self.scheduler.take(Message::News(news));
     }
 
     /// A client submits jobs.

@@ -17,6 +17,8 @@ pub(crate) enum Timer {
     Silence(JobId),
     /// Leases are looked at.
     Expire,
+    /// Starts are written down that waited in case their ends come.
+    Starts,
     /// Averages and usage are counted anew.
     Averages,
     /// Jobs whose inputs nobody knows come a round closer to being placed all the same.

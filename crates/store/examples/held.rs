@@ -1,7 +1,9 @@
 //! What a transaction that somebody else holds open does to looking for work and to claims: rows
 //! that are gone cannot be swept up for as long as it is open.
 //!
-//! `cargo run --release -p store --example held -- 60`: so many seconds without it, as many with.
+//! `cargo run --release -p store --example held -- 60`: for so many seconds jobs live by turns in a
+//! database in which somebody holds one open and in one in which nobody does. So both meet the same
+//! machine, however busy it is.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -24,46 +26,43 @@ const BATCH: usize = 500;
 async fn main() {
     let seconds: f64 = std::env::args().nth(1).map_or(30.0, |text| text.parse().unwrap());
     let cluster = cluster::Cluster::start(cluster::Sync::On).unwrap();
-    let database = cluster.database().unwrap();
-    let store = Postgres::connect(database.url(), Options::default()).await.unwrap();
-    let before = lives(&store, seconds, "nobody holds anything").await;
-    let (client, connection) = tokio_postgres::connect(database.url(), NoTls).await.unwrap();
+    let (free, held) = (cluster.database().unwrap(), cluster.database().unwrap());
+    let without = Postgres::connect(free.url(), Options::default()).await.unwrap();
+    let with = Postgres::connect(held.url(), Options::default()).await.unwrap();
+    let (client, connection) = tokio_postgres::connect(held.url(), NoTls).await.unwrap();
     let connection = tokio::spawn(connection);
     let hold = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM maitre.jobs";
     client.batch_execute(hold).await.unwrap();
-    let with = lives(&store, seconds, "a transaction is held open").await;
-    let dead = "SELECT coalesce(sum(n_dead_tup), 0)::bigint FROM pg_stat_all_tables \
-        WHERE schemaname = 'maitre'";
-    let dead: i64 = client.query_one(dead, &[]).await.unwrap().get(0);
-    println!("{dead} rows that are gone and cannot be swept up");
-    for (name, before, with) in [("look", before.0, with.0), ("claim", before.1, with.1)] {
-        println!("{name}: {:.2} times as long in the last quarter", with / before);
-    }
-    connection.abort();
-}
-
-/// Lets jobs live; how long a look and a claim took in the last quarter of the time, in ms.
-async fn lives(store: &Postgres, seconds: f64, what: &str) -> (f64, f64) {
-    let start = Instant::now();
-    let (mut n, mut spent) = (0, Vec::new());
+    let (start, mut n, mut spent) = (Instant::now(), 0, Vec::new());
     while start.elapsed().as_secs_f64() < seconds {
-        let part = live(store).await;
+        let both = (live(&without).await, live(&with).await);
         if start.elapsed().as_secs_f64() > seconds * 0.75 {
-            spent.push(part);
+            spent.push(both);
         }
         n += BATCH;
     }
-    let rate = f64::from(u32::try_from(n).unwrap()) / start.elapsed().as_secs_f64();
-    let middle = |mut all: Vec<f64>| {
-        all.sort_by(f64::total_cmp);
-        all[all.len() / 2] * 1e3
-    };
-    let look = middle(spent.iter().map(|(look, _)| *look).collect());
-    let claim = middle(spent.iter().map(|(_, claim)| *claim).collect());
-    println!("{what}: {rate:.0} lives/s; a look {look:.2} ms, a claim of {BATCH} {claim:.2} ms");
-    (look, claim)
+    let dead = "SELECT coalesce(sum(n_dead_tup), 0)::bigint FROM pg_stat_all_tables \
+        WHERE schemaname = 'maitre'";
+    let dead: i64 = client.query_one(dead, &[]).await.unwrap().get(0);
+    println!("{n} jobs lived in each; {dead} rows are gone and cannot be swept up");
+    tell("look", spent.iter().map(|(without, with)| (without.0, with.0)).collect());
+    tell("claim of 500", spent.iter().map(|(without, with)| (without.1, with.1)).collect());
+    connection.abort();
 }
 
+/// The middle of each, and of how many times as long the one takes.
+fn tell(what: &str, spent: Vec<(f64, f64)>) {
+    let middle = |mut all: Vec<f64>| {
+        all.sort_by(f64::total_cmp);
+        all[all.len() / 2]
+    };
+    let (without, with): (Vec<f64>, Vec<f64>) = spent.into_iter().unzip();
+    let (without, with) = (middle(without) * 1e3, middle(with) * 1e3);
+    let ratio = with / without;
+    println!("{what}: {without:.2} ms without, {with:.2} ms with it: {ratio:.2} times as long");
+}
+
+/// Lets jobs live; how long a look and a claim took.
 async fn live(store: &Postgres) -> (f64, f64) {
     let tenant = TenantId::new("default");
     let spec = Spec { payload: vec![7; 100], ..Spec::new(tenant.clone(), Name::new("noop")) };
@@ -84,7 +83,7 @@ async fn live(store: &Postgres) -> (f64, f64) {
         holds: None,
         why: "score 100, headroom 100".to_owned(),
     };
-    let jobs: Vec<JobId> = seen.own.into_iter().map(|record| record.id).collect();
+    let jobs: Vec<JobId> = seen.own.iter().map(|record| record.id.clone()).collect();
     assert_eq!(jobs.len(), BATCH, "what was submitted is found");
     let at = Instant::now();
     store.claim(jobs.iter().map(claim).collect()).await.unwrap();

@@ -14,6 +14,7 @@
 //! **Invariant:** a store knows nothing of decisions. It keeps records, and says what changed.
 
 mod error;
+mod recent;
 mod request;
 mod end;
 mod kept;
@@ -148,6 +149,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// Sets or removes settings, all at once.
     fn set(&self, settings: Vec<Setting>) -> Reply<'_, ()>;
+
+    /// Sets or removes a setting that still is what somebody saw; `was` is `None` if there was
+    /// none. `false`: it is another by now, and nothing is changed.
+    fn replace(&self, was: Option<String>, setting: Setting) -> Reply<'_, bool>;
 
     /// All settings, by kind and name.
     fn settings(&self) -> Reply<'_, Vec<Setting>>;

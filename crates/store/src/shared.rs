@@ -1,5 +1,7 @@
 //! What a store that several schedulers share can do beside what every store can.
 
+use std::sync::Arc;
+
 use model::{JobId, Record, Timestamp, WorkerId};
 use tokio::sync::mpsc;
 
@@ -71,12 +73,12 @@ pub enum Reach {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Those that are this scheduler's to claim.
-    pub own: Vec<Record>,
+    pub own: Vec<Arc<Record>>,
     /// Those that are others', and that the others should have claimed: they are further ahead in
     /// their queue than any of its own.
-    pub overdue: Vec<Record>,
+    pub overdue: Vec<Arc<Record>>,
     /// Others', for whoever has nothing else to do.
-    pub spare: Vec<Record>,
+    pub spare: Vec<Arc<Record>>,
     /// Whether nothing else waits in these queues behind where the look began.
     pub is_whole: bool,
     /// Whether there may be more in some queue than was ever seen.

@@ -19,8 +19,11 @@ pub(crate) fn charge(sums: &mut Sums, end: &End, answer: &Ended) {
     }
 }
 
-/// The runs that are worth writing down, oldest first: of each history, those that will not be
-/// trimmed because of the others.
+/// Runs of one history that one call writes down. One that brings more is of so many jobs that the
+/// rest say nothing new, and its history is full again after a few of them.
+const RUNS_MAX: usize = 25;
+
+/// The runs that are worth writing down, oldest first: of each history the newest.
 pub(crate) fn newest(answers: &[Ended], runs_max: usize) -> Vec<&Run> {
     let mut n_newer: HashMap<(&TenantId, &Name, &str), usize> = HashMap::new();
     let mut runs: Vec<&Run> = Vec::new();
@@ -28,7 +31,7 @@ pub(crate) fn newest(answers: &[Ended], runs_max: usize) -> Vec<&Run> {
         let Ended::Accepted { run: Some(run), .. } = answer else { continue };
         let n = n_newer.entry((&run.tenant, &run.kind, &run.history_key)).or_default();
         *n += 1;
-        if *n <= runs_max {
+        if *n <= runs_max.min(RUNS_MAX) {
             runs.push(run);
         }
     }

@@ -31,18 +31,20 @@ pub(super) fn settings(text: &str) -> impl Iterator<Item = &str> {
 
 fn without_lints(manifest: &File) -> Option<Finding> {
     let mut section = "";
-    let mut is_package = false;
+    // One that is a workspace of its own is not of ours.
+    let (mut is_package, mut is_workspace) = (false, false);
     for line in settings(&manifest.text) {
         if line.starts_with('[') {
             section = line;
             is_package |= section == "[package]";
+            is_workspace |= section == "[workspace]";
         }
         if section == "[lints]" && line == "workspace = true" {
             return None;
         }
     }
     let sentence = "the crate does not say `[lints] workspace = true`";
-    is_package.then(|| Finding::new(&manifest.path, 1, sentence))
+    (is_package && !is_workspace).then(|| Finding::new(&manifest.path, 1, sentence))
 }
 
 /// Clippy reads the nearest file of settings and no other, so the nearest must have all lines.
@@ -74,6 +76,8 @@ mod tests {
     #[test]
     fn a_workspace_without_a_package_needs_no_lints() {
         assert_eq!(found(&[("Cargo.toml", "[workspace]\n")]), Vec::<String>::new());
+        let own = [("bench/a/Cargo.toml", "[package]\n[workspace]\n")];
+        assert_eq!(found(&own), Vec::<String>::new());
     }
 
     #[test]

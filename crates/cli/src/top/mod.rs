@@ -88,23 +88,6 @@ fn shares(tenants: &[v1::TenantStatus], tenant: &v1::TenantStatus) -> (f64, f64)
 }
 
 fn machine(view: &View) -> Value {
-    let load = &view.load;
-    let waits = load.waits.unwrap_or_default();
-    let minutes: Vec<Value> = load
-        .minutes
-        .iter()
-        .map(|one| json!({ "at_ms": one.at_ms, "ended": one.ended, "queued": one.queued }))
-        .collect();
-    let pools: Vec<Value> = load
-        .pools
-        .iter()
-        .map(|one| {
-            let (pool, workers) = (&one.pool, one.workers);
-            json!({
-                "pool": pool, "workers": workers, "slots": one.slots, "slots_used": one.slots_used,
-            })
-        })
-        .collect();
     let tenants: Vec<Value> = view
         .tenants
         .iter()
@@ -120,33 +103,8 @@ fn machine(view: &View) -> Value {
             })
         })
         .collect();
-    let slowest: Vec<Value> = load.slowest.iter().map(|one| slow(one, load.now_ms)).collect();
-    json!({
-        "now_ms": load.now_ms,
-        "policy": view.policy,
-        "queued": load.queued,
-        "running": load.running,
-        "minutes": minutes,
-        "waits": {
-            "n": waits.n,
-            "p50_ms": waits.p50_ms,
-            "p90_ms": waits.p90_ms,
-            "p99_ms": waits.p99_ms,
-        },
-        "pools": pools,
-        "tenants": tenants,
-        "slowest": slowest,
-    })
-}
-
-fn slow(one: &v1::Waiting, now_ms: i64) -> Value {
-    json!({
-        "id": one.id,
-        "tenant": one.tenant,
-        "type": one.r#type,
-        "waits_ms": (now_ms - one.ready_ms).max(0),
-        "reason": one.reason,
-        "detail": one.detail,
-        "alike": one.alike,
-    })
+    let mut value = proto::json::load(&view.load);
+    value["policy"] = json!(view.policy);
+    value["tenants"] = json!(tenants);
+    value
 }

@@ -156,7 +156,7 @@ fn no_token_and_no_secret_is_ever_logged() {
 
 pub(crate) fn get(address: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
-    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).expect("it listens");
     let mut text = String::new();
     stream.read_to_string(&mut text).expect("it answers");

@@ -90,7 +90,8 @@ fn three_janitors_keep_a_folder_tidy() {
     // Each was looked for once, by one of them, and each file was seen to once.
     assert!(journal(&site).values().all(|n| *n == 1), "{:?}", journal(&site));
     let kind = site.json(&["types", "show", "compress"]);
-    assert_eq!(kind["policy"]["jobs_max"], json!({ "value": "3", "origin": "descriptor" }));
+    let jobs_max = &kind["policy"]["jobs_max"];
+    assert_eq!((&jobs_max["value"], &jobs_max["origin"]), (&json!("3"), &json!("descriptor")));
     assert_eq!((&kind["admin"]["size_min"], &kind["running"]), (&json!(100_000), &Value::Null));
     assert!(kind["next_due_ms"].as_i64() > kind["last_success_ms"].as_i64());
     // Now, not when it is due.
@@ -127,7 +128,7 @@ fn a_scheduler_that_is_killed_in_the_middle_of_a_group_goes_on_with_it() {
 
 /// Each file was seen to: at least once, and never more often than attempts are on record.
 pub(crate) fn assert_done_once(site: &Site, journal: &BTreeMap<String, usize>, n_files: usize) {
-    let jobs = site.json(&["jobs", "--type", "compress", "-n", "99"]);
+    let jobs = site.json(&["jobs", "--type", "compress", "-n", "500"]);
     let n_attempts: usize = jobs["jobs"]
         .as_array()
         .expect("it is a list")
@@ -138,6 +139,61 @@ pub(crate) fn assert_done_once(site: &Site, journal: &BTreeMap<String, usize>, n
     let n_done: usize = done.clone().map(|(_, n)| n).sum();
     assert_eq!(done.count(), n_files);
     assert!(n_done <= n_attempts, "{n_done} of {n_attempts}");
+}
+
+/// Waits until somebody has found the first hundred files and rests.
+pub(crate) fn until_resting(site: &Site) -> Value {
+    site.until("a hundred are found", || {
+        let running = site.json(&["types", "show", "compress"])["running"].clone();
+        (running["phase"] == "detecting" && running["taken"] == 100).then_some(running)
+    })
+}
+
+#[test]
+fn a_detector_that_is_killed_is_followed_by_another_and_without_one_the_run_has_failed() {
+    let mut site = Site::serve();
+    let (folder, lines) = (folder(&site, 120, 2_000), site.path("journal"));
+    let resting = ["types", "set", "compress", "admin.size_min=1000", "worker.look_pause=40s"];
+    site.said(&resting);
+    let place = (&*folder, &*lines);
+    let first = start_one(&mut site, "janitor-1", place, &["--only", "compress"]);
+    let run = until_resting(&site);
+    site.said(&["types", "set", "compress", "worker.look_pause=0s"]);
+    start_one(&mut site, "janitor-2", place, &["--only", "compress"]);
+    site.until("both are there", || {
+        let kind = site.json(&["types", "show", "compress"]);
+        (kind["detectors"] == json!(["janitor-1", "janitor-2"])).then_some(())
+    });
+    site.kill_worker(first);
+    let done = history(&site, "compress", 1).remove(0);
+    assert_eq!((&done["run"], &done["status"]), (&run["run"], &json!("succeeded")), "{done}");
+    assert_eq!((&done["worker"], &done["taken"]), (&json!("janitor-2"), &json!(120)), "{done}");
+    let journal = journal(&site);
+    assert_eq!((journal["looks compress"], n_compressed(&folder)), (2, 120));
+    assert_done_once(&site, &journal, 120);
+    let activity = site.json(&["activity", "--kind", "detection"]).to_string();
+    assert!(activity.contains("does not wait for worker `janitor-1` any more"), "{activity}");
+
+    // Nobody is left: the run does not wait for anybody, and what it found is done all the same.
+    std::fs::remove_dir_all(&folder).expect("it is ours");
+    crate::janitor::folder(&site, 120, 2_001);
+    site.said(&resting);
+    site.said(&["detect", "compress"]);
+    until_resting(&site);
+    site.kill_worker(1);
+    site.until("nobody looks any more", || {
+        let kind = site.json(&["types", "show", "compress"]);
+        (kind["running"]["phase"] == "executing").then_some(())
+    });
+    site.said(&["types", "set", "compress", "worker.look_pause=0s"]);
+    start_one(&mut site, "janitor-3", place, &["--only", "compress"]);
+    let failed = history(&site, "compress", 2).remove(0);
+    assert_eq!((&failed["status"], &failed["taken"]), (&json!("failed"), &json!(100)), "{failed}");
+    assert_eq!(failed["error"], "worker `janitor-2` was lost", "{failed}");
+    assert_eq!(failed["succeeded"], 100, "{failed}");
+    let found = site.json(&["detect", "compress", "--wait"]);
+    assert_eq!((&found["status"], &found["taken"]), (&json!("succeeded"), &json!(20)), "{found}");
+    assert_eq!(n_compressed(&folder), 120);
 }
 
 #[test]

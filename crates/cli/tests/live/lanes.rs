@@ -2,9 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that fails says where")]
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
-use crate::janitor::{assert_done_once, folder, history, journal, n_compressed, start_one};
+use crate::janitor::{
+    assert_done_once, folder, history, journal, n_compressed, start_one, until_resting,
+};
 use crate::shared::{Way, database, serve};
 use crate::site::Site;
 
@@ -55,6 +59,45 @@ fn a_leader_that_is_killed_in_the_middle_of_a_group_is_followed_by_another() {
     assert!(whats(&two, "lane").iter().any(|what| what.ends_with(&went_on)));
     // And whoever leads now has the next type looked for.
     history(&two, "duplicates", 1);
+}
+
+#[test]
+fn a_leader_that_is_killed_in_the_middle_of_a_detection_is_followed_and_nothing_is_found_twice() {
+    let database = database();
+    let (mut one, mut two) = (serve(&database), serve(&database));
+    let (folder, lines) = (folder(&one, 130, 2_000), one.path("journal"));
+    one.said(&["types", "set", "compress", "admin.size_min=1000", "worker.look_pause=40s"]);
+    let (way, place) = (Way::to(one.address()), (&*folder, &*lines));
+    start_one(&mut one, "janitor-1", place, &["--only", "compress", "--server", &way.address]);
+    let run = until_resting(&one);
+    start_one(&mut two, "janitor-2", place, &["--only", "compress"]);
+    let set = two.json(&["types", "set", "compress", "worker.look_pause=0s"]);
+    assert_eq!(set["schedulers_current"], 2, "{set}");
+    assert_eq!(kind(&two, "compress")["running"]["phase"], "detecting", "it is still held open");
+    way.lead_to(two.address());
+    one.kill_scheduler();
+    // The detection that was cut off is on record, with what it had found, and there is one more.
+    let runs = history(&two, "compress", 2);
+    let (again, cut_off) = (&runs[0], &runs[1]);
+    assert_eq!((&cut_off["run"], &cut_off["status"]), (&run["run"], &json!("failed")), "{runs:?}");
+    let why = cut_off["error"].as_str().unwrap();
+    assert_eq!(why, "the scheduler that led the lane went away");
+    assert_eq!((&cut_off["taken"], &cut_off["succeeded"]), (&json!(100), &json!(100)), "{runs:?}");
+    assert_eq!((&again["status"], &again["proposed"]), (&json!("succeeded"), &json!(30)));
+    assert_eq!((&again["taken"], &again["succeeded"]), (&json!(30), &json!(30)), "{runs:?}");
+    assert_eq!(n_compressed(&folder), 130);
+    let journal = journal(&one);
+    assert_eq!(journal["looks compress"], 2, "once cut off, once to the end: {journal:?}");
+    assert_done_once(&two, &journal, 130);
+    let jobs = two.json(&["jobs", "--type", "compress", "-n", "500"]);
+    let jobs = jobs["jobs"].as_array().unwrap();
+    let keys: BTreeSet<&str> = jobs.iter().map(|job| job["dedupe_key"].as_str().unwrap()).collect();
+    assert_eq!((jobs.len(), keys.len()), (130, 130), "each was proposed and taken once");
+    let went_on = format!("goes on with run {}", run["run"].as_str().unwrap());
+    assert_eq!(whats(&two, "lane").iter().filter(|what| what.ends_with(&went_on)).count(), 1);
+    // It was due once; it is not again before its interval is over.
+    assert!(kind(&two, "compress")["running"].is_null());
+    assert_eq!(history(&two, "compress", 2).len(), 2);
 }
 
 #[test]

@@ -16,3 +16,5 @@ mod shared;
 mod janitor;
 mod lanes;
 mod doors;
+mod browser;
+mod board;

@@ -5,11 +5,12 @@
 use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use cluster::{Cluster, Database, Sync};
 use serde_json::json;
 
-use crate::site::Site;
+use crate::site::{PATIENCE, Site};
 
 pub(crate) fn database() -> Database {
     let cluster = Cluster::shared().unwrap_or_else(|error| panic!("{error}"));
@@ -194,4 +195,163 @@ fn a_scheduler_that_loses_its_store_says_so_and_goes_on_when_it_is_back() {
     // Nobody has to do anything for it.
     site.until("it is ready again", || ready(&site).then_some(()));
     assert_eq!(site.said(&["run", "--", "echo", "after"]), "after\n");
+}
+
+#[test]
+fn a_store_that_is_away_at_the_start_is_waited_for() {
+    let cluster = Cluster::start(Sync::Off).unwrap_or_else(|error| panic!("{error}"));
+    let database = cluster.database().unwrap();
+    let mut site = serve(&database);
+    let waiting = site.submit(&["--", "true"]);
+    let address = site.address().to_owned();
+    site.kill_scheduler();
+    cluster.crash().unwrap();
+    std::thread::scope(|scope| {
+        let started = scope.spawn(|| site.launch(&["serve", "--store", database.url()]));
+        // It listens long before it knows anything.
+        let begun = Instant::now();
+        while TcpStream::connect(&address).is_err() {
+            assert!(begun.elapsed() < PATIENCE, "it does not listen");
+        }
+        let told = crate::doors::get(&address, "/readyz");
+        assert!(told.starts_with("HTTP/1.1 503") && told.contains("cannot be reached"), "{told}");
+        assert!(crate::doors::get(&address, "/healthz").ends_with("ok\n"));
+        cluster.resume().unwrap();
+        started.join().unwrap();
+    });
+    site.until("it is ready", || ready(&site).then_some(()));
+    site.work("w1", &[]);
+    site.wait(&waiting, "state", "succeeded");
+}
+
+#[test]
+fn a_store_that_will_not_be_had_by_waiting_is_refused_at_once() {
+    let database = database();
+    let (base, rest) = database.url().rsplit_once('/').unwrap();
+    let (name, question) = rest.split_once('?').map_or((rest, ""), |(name, rest)| (name, rest));
+    let (scheme, host) = base.split_once("://").unwrap();
+    let host = host.split_once('@').map_or(host, |(_, host)| host);
+    for (url, told) in [
+        (format!("{base}/nothing_of_this_name?{question}"), "does not exist"),
+        (format!("{scheme}://nobody_of_this_name@{host}/{name}?{question}"), "does not exist"),
+    ] {
+        let mut maitre = Site::program(env!("CARGO_BIN_EXE_maitre"));
+        maitre.args(["serve", "--listen", "127.0.0.1:0", "--store", &url]);
+        let refused = maitre.output().unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success() && said.contains(told), "{url}: {said}");
+        assert!(said.contains("will not be used like this"), "{said}");
+    }
+}
+
+/// What the next version may do to the schema: a table and columns of its own, and nothing that this
+/// version would trip over.
+const NEXT: &str = "SET search_path = maitre; \
+    CREATE TABLE novelties (job bigint PRIMARY KEY, what text NOT NULL); \
+    ALTER TABLE jobs ADD COLUMN novelty text; \
+    ALTER TABLE finished ADD COLUMN novelty text DEFAULT 'none'; \
+    CREATE INDEX ON jobs (novelty) WHERE novelty IS NOT NULL; \
+    INSERT INTO migrations (number, name, checksum) \
+        SELECT count(*) + 1, 'next', 'unknown here' FROM migrations";
+
+#[test]
+fn a_version_works_on_with_the_schema_of_the_next_one() {
+    let database = database();
+    let (mut one, mut two) = (serve(&database), serve(&database));
+    one.work_named("w1", &["--exec", "--slots", "2"]);
+    two.work_named("w2", &["--exec", "--slots", "2"]);
+    let gate = one.path("gate");
+    let held: Vec<String> =
+        (0..4).map(|_| one.submit(&["--", "sh", "-c", &until_there(&gate)])).collect();
+    for job in &held {
+        one.wait(job, "state", "running");
+    }
+    let waiting = two.submit(&["--", "true"]);
+    database.say(NEXT).unwrap();
+    // What is under way ends, what waits starts, and what comes is taken in.
+    std::fs::write(&gate, "").unwrap();
+    for job in held.iter().chain([&waiting]) {
+        assert_eq!(two.wait(job, "state", "succeeded")["attempts"], 1);
+    }
+    for site in [&one, &two] {
+        let first = site.submit(&["--", "true"]);
+        let after = site.submit(&["--after", &first, "--", "true"]);
+        site.wait(&after, "state", "succeeded");
+    }
+    // One that has to be started again meanwhile works too; the version after the next does not.
+    two.kill_scheduler();
+    two.launch(&["serve", "--store", database.url()]);
+    assert_eq!(two.said(&["run", "--", "echo", "again"]), "again\n");
+    one.said(&["store", "check", "--store", database.url()]);
+    database
+        .say(&NEXT[NEXT.find("INSERT").unwrap()..].replace(" migrations", " maitre.migrations"))
+        .unwrap();
+    let mut maitre = Site::program(env!("CARGO_BIN_EXE_maitre"));
+    maitre.args(["serve", "--listen", "127.0.0.1:0", "--store", database.url()]);
+    let refused = maitre.output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && said.contains("newer version"), "{said}");
+}
+
+#[test]
+fn any_scheduler_says_what_becomes_of_a_job_of_another_and_why_it_waits() {
+    let database = database();
+    let (one, mut two) = (serve(&database), serve(&database));
+    two.work("w2", &["--has", "gpu=a100"]);
+    let gate = two.path("gate");
+    let held = two.submit(&["--need", "gpu=a100", "--", "sh", "-c", &until_there(&gate)]);
+    one.wait(&held, "state", "running");
+    assert_eq!(one.json(&["why", &held])["state"], "running");
+    // Who has no worker at all knows of those of others, and of what none of them can do.
+    let waits = one.submit(&["--need", "gpu=a100", "--", "true"]);
+    let never = one.submit(&["--need", "gpu=h100", "--", "true"]);
+    for site in [&one, &two] {
+        site.until("it is full there", || {
+            (site.json(&["why", &waits])["reason"] == "workers-full").then_some(())
+        });
+        site.until("nobody can", || {
+            (site.json(&["why", &never])["reason"] == "no-worker-ever").then_some(())
+        });
+    }
+    let watched = std::thread::scope(|scope| {
+        let watch = scope.spawn(|| one.said(&["watch", &held, &waits]));
+        std::fs::write(&gate, "").unwrap();
+        watch.join().unwrap()
+    });
+    let lines: Vec<&str> = watched.lines().collect();
+    for job in [&held, &waits] {
+        let end = format!("job {job} succeeded");
+        assert!(lines.iter().any(|line| line.starts_with(&end)), "{watched}");
+    }
+}
+
+#[test]
+fn a_tenant_below_its_minimum_gets_its_slot_whichever_scheduler_has_it() {
+    let database = database();
+    let (mut one, mut two) = (serve(&database), serve(&database));
+    one.said(&[
+        "policy",
+        r#"{"preset": "cohort", "preemption": {"enabled": true, "delay_ms": 0}}"#,
+    ]);
+    one.said(&["quota", "below", "gpu", "--min", "1", "--max", "1"]);
+    // The one that takes the job in has workers too, none of which can run it.
+    one.work_named("w1", &["--exec", "--slots", "1", "--pool", "other"]);
+    two.work_named("w2", &["--exec", "--slots", "2", "--pool", "gpu"]);
+    let over = |n: usize| {
+        let site = if n == 0 { &one } else { &two };
+        site.submit(&["--tenant", "over", "--pool", "gpu", "--", "sleep", "60"])
+    };
+    let victims: Vec<String> = (0..2).map(over).collect();
+    for victim in &victims {
+        one.wait(victim, "state", "running");
+    }
+    // Whoever's stripe each of them is in.
+    for _ in 0..2 {
+        let job =
+            one.submit(&["--tenant", "below", "--priority", "1", "--pool", "gpu", "--", "true"]);
+        assert_eq!(one.wait(&job, "state", "succeeded")["worker"], "w2");
+    }
+    let endings: Vec<serde_json::Value> =
+        victims.iter().map(|job| one.job(job)["past_attempts"][0]["ending"].clone()).collect();
+    assert!(endings.contains(&json!("preempted")), "{endings:?}");
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Nothing in these tests takes longer, even on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Processes that live as long as the test, and their directory.
 pub(crate) struct Site {
@@ -64,11 +64,17 @@ impl Site {
             .spawn()
             .expect("maitre starts");
         let mut stderr = BufReader::new(child.stderr.take().expect("its errors are a pipe"));
-        let mut line = String::new();
-        stderr.read_line(&mut line).expect("it speaks");
-        let words = line.split_whitespace();
-        let address = words.skip_while(|word| *word != "on").nth(1);
-        let address = address.unwrap_or_else(|| panic!("it does not listen: {line}"));
+        let mut said = String::new();
+        // It may warn before.
+        let line = loop {
+            let before = said.len();
+            let n = stderr.read_line(&mut said).expect("it speaks");
+            assert!(n > 0, "it does not listen: {said}");
+            if said[before..].starts_with("maitre listens on ") {
+                break &said[before..];
+            }
+        };
+        let address = line.split_whitespace().nth(3).expect("it says where");
         address.trim_end_matches(',').clone_into(&mut self.address);
         // Whoever does not read a pipe stops its writer.
         std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));

@@ -42,15 +42,6 @@ pub(crate) struct Resolved {
     pub(crate) worker: Map<String, Value>,
 }
 
-/// What all workers are told.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Published {
-    pub(crate) version: u64,
-    pub(crate) json: String,
-    /// The worker that may publish.
-    pub(crate) publisher: String,
-}
-
 impl Known {
     fn resolve(&mut self) -> Result<(), ::detect::Problem> {
         let Some(descriptor) = &self.descriptor else {
@@ -145,7 +136,7 @@ impl Scheduler {
         let kinds: Vec<Name> = seat.detects.keys().chain(&seat.said.types).cloned().collect();
         let can_detect: Vec<Name> = seat.detects.keys().cloned().collect();
         if self.detection.published.version > 0 {
-            self.send(stream, Message::Context(context(&self.detection.published)));
+            self.send(stream, Message::Context(self.detection.published.context()));
         }
         for kind in &kinds {
             if let Some(configured) = self.configured(&kind.to_string()) {
@@ -200,89 +191,4 @@ impl Scheduler {
         self.call(|store| async move { Answer::Written(store.set(vec![setting]).await) }.boxed());
         self.set_descriptor(&Name::new(kind), descriptor);
     }
-
-    /// Something was published: all workers hear of it.
-    pub(crate) fn set_published(&mut self, published: Published) {
-        if published.version < self.detection.published.version {
-            return;
-        }
-        let before = std::mem::replace(&mut self.detection.published, published);
-        let now = &self.detection.published;
-        if (before.version, &before.json) == (now.version, &now.json) {
-            return;
-        }
-        let streams: Vec<_> = self.fleet.seats.values().filter_map(|seat| seat.stream).collect();
-        for stream in streams {
-            self.send(stream, Message::Context(context(&self.detection.published)));
-        }
-    }
-
-    /// A worker published something. Only the one that the operator chose may.
-    pub(crate) fn publish(&mut self, worker: &WorkerId, json: String) {
-        let known = &self.detection.published;
-        let who = worker.to_string();
-        let problem = if known.publisher == who {
-            check_context(&json).err()
-        } else {
-            Some("it is not the worker that the operator chose".to_owned())
-        };
-        if let Some(problem) = problem {
-            self.counters.add("publications_refused", 1);
-            let what = "its publication was refused".to_owned();
-            self.write_down(&Activity::new("context", &who, "", what).because(&problem));
-            return;
-        }
-        if json == known.json {
-            return;
-        }
-        let published =
-            Published { version: known.version + 1, json, publisher: known.publisher.clone() };
-        let what = format!("published version {}", published.version);
-        self.write_down(&Activity::new("context", &who, "", what));
-        let setting = published.setting();
-        self.call(|store| async move { Answer::Written(store.set(vec![setting]).await) }.boxed());
-        self.set_published(published);
-    }
-}
-
-/// Bytes in what is published.
-const CONTEXT_BYTES_MAX: usize = 256 << 10;
-
-/// What is wrong with a document that is to be published.
-pub(crate) fn check_context(json: &str) -> Result<(), String> {
-    if json.len() > CONTEXT_BYTES_MAX {
-        return Err(format!("has {} bytes of at most {CONTEXT_BYTES_MAX}", json.len()));
-    }
-    match serde_json::from_str::<Value>(json) {
-        Ok(Value::Object(_)) => Ok(()),
-        Ok(_) => Err("is not a JSON object".to_owned()),
-        Err(error) => Err(format!("is not JSON: {error}")),
-    }
-}
-
-impl Published {
-    /// As it is kept.
-    pub(crate) fn setting(&self) -> Setting {
-        let document = serde_json::json!({
-            "version": self.version,
-            "json": self.json,
-            "publisher": self.publisher,
-        });
-        let document = Some(document.to_string());
-        Setting { kind: SettingKind::Context, name: String::new(), document }
-    }
-
-    /// As it was kept.
-    pub(crate) fn read(document: &str) -> Option<Self> {
-        let document: Value = serde_json::from_str(document).ok()?;
-        Some(Self {
-            version: document["version"].as_u64()?,
-            json: document["json"].as_str()?.to_owned(),
-            publisher: document["publisher"].as_str()?.to_owned(),
-        })
-    }
-}
-
-fn context(published: &Published) -> v1::Context {
-    v1::Context { version: published.version, json: published.json.clone() }
 }

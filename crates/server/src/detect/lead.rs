@@ -60,6 +60,7 @@ impl Scheduler {
                 async move { Answer::Lanes(store.leads(PREFIX.to_owned()).await) }.boxed()
             });
         }
+        self.publish_next();
         self.detection.is_dirty = true;
     }
 

@@ -6,6 +6,7 @@
 //! a worker or a job hears of it.
 
 mod configure;
+mod publish;
 mod asked;
 mod lead;
 mod ask;
@@ -24,9 +25,10 @@ use crate::scheduler::Scheduler;
 use crate::timers::Timer;
 
 pub(crate) use asked::{Asked, What};
-pub(crate) use configure::{Known, Published, TypeWords, check_context};
+pub(crate) use configure::{Known, TypeWords};
 pub(crate) use lead::PREFIX as LANE_PREFIX;
 pub(crate) use note::{Activity, KINDS, TOPIC as ACTIVITY_TOPIC, run_topic};
+pub(crate) use publish::{Publication, Published, check_context};
 pub(crate) use sweep::Looked;
 
 /// The jobs of a group are counted again this often, in case others saw them end.
@@ -40,6 +42,9 @@ pub(crate) struct Detection {
     pub(crate) types: BTreeMap<String, Known>,
     pub(crate) lanes: BTreeMap<String, Led>,
     pub(crate) published: Published,
+    /// What a worker wants to be told to all, and whether something is on its way to the store.
+    to_publish: Option<Publication>,
+    is_publishing: bool,
     /// What operators asked for and is not done yet.
     asked: BTreeMap<String, Asked>,
     /// Something happened since the lanes were last looked at.

@@ -11,6 +11,7 @@ use tonic::{Request, Response, Status};
 
 use super::guard::Caller;
 use super::{Door, answer};
+use crate::revise::revise;
 use crate::scheduler::Message;
 use crate::settings::understand;
 use crate::status::{Leave, Question};
@@ -232,10 +233,38 @@ impl Door {
     /// Keeps a setting that is understood, and lets it take effect.
     async fn put(&self, setting: Setting) -> Result<(), Status> {
         let understood = understand(&setting).map_err(|invalid| answer::invalid(&invalid))?;
+        let _turn = self.turn.lock().await;
         let kept = self.store.set(vec![setting]).await;
         kept.map_err(|error| answer::failed(&error))?;
         self.tell_done(Message::Set(Box::new(understood))).await;
         Ok(())
+    }
+
+    /// Keeps what `change` makes of a document that others may change too, and lets it take effect.
+    pub(crate) async fn revise_whole(
+        &self,
+        kind: SettingKind,
+        name: &str,
+        change: impl Fn(Option<&str>) -> Result<String, Status> + Send + Sync + 'static,
+    ) -> Result<String, Status> {
+        let (door, name) = (self.clone(), name.to_owned());
+        self.whole(async move {
+            let understood = |document: String| {
+                let setting = Setting { kind, name: name.clone(), document: Some(document) };
+                understand(&setting).map_err(|invalid| answer::invalid(&invalid))
+            };
+            let checked = |was: Option<&str>| {
+                let document = change(was)?;
+                understood(document.clone()).map(|_| document)
+            };
+            let _turn = door.turn.lock().await;
+            let kept = revise(&*door.store, (kind, &name), checked).await;
+            let document = kept.map_err(|error| answer::failed(&error))??;
+            let understood = understood(document.clone())?;
+            door.tell_done(Message::Set(Box::new(understood))).await;
+            Ok(document)
+        })
+        .await
     }
 }
 

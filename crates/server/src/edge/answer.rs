@@ -79,6 +79,7 @@ pub(crate) fn by_http(status: &Status) -> Response {
         | Code::DataLoss => StatusCode::SERVICE_UNAVAILABLE,
     };
     let mut response = (code, Json(json!({ "error": status.message() }))).into_response();
+    super::board::add_headers(response.headers_mut());
     if code == StatusCode::UNAUTHORIZED {
         let bearer = HeaderValue::from_static("Bearer");
         response.headers_mut().insert(header::WWW_AUTHENTICATE, bearer);

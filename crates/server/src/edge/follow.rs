@@ -18,6 +18,7 @@ use tonic::Status;
 
 use super::guard::Caller;
 use super::jobs::without_bytes;
+use super::named::Named;
 use super::{Door, answer};
 use crate::task;
 use crate::watch::Change;
@@ -26,7 +27,7 @@ use crate::watch::Change;
 const WAIT_DEFAULT: Duration = Duration::from_mins(1);
 const WAIT_MAX: Duration = Duration::from_hours(1);
 /// Output is looked for this often even if nobody says that there is some.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Pieces of output in one answer.
 const PIECES_MAX: usize = 64;
 /// Answers that a client may be behind before the server waits for it.
@@ -85,7 +86,8 @@ impl Door {
         }
     }
 
-    /// Every change of jobs that pass the filter, as it happens.
+    /// Every change of jobs that pass the filter, as it happens. What becomes of jobs that are named
+    /// is seen wherever it happens.
     pub(crate) fn changes_of(
         &self,
         filter: Filter,
@@ -94,18 +96,20 @@ impl Door {
     ) -> Answers<v1::WatchResponse> {
         let (sender, receiver) = mpsc::channel(ANSWERS_MAX);
         let mut listener = self.hub.listen();
-        let ids: BTreeSet<JobId> = ids.into_iter().map(JobId::number).collect();
+        let mut named = Named::of(ids, self);
         task::spawn("watch", async move {
             let _place = place;
             loop {
                 let heard = tokio::select! {
                     heard = listener.recv() => heard,
+                    changes = named.look() => Ok(changes.into()),
                     () = sender.closed() => return,
                 };
                 let response = match heard {
                     Ok(changes) => {
-                        let wanted = changes.iter().filter(|change| passes(&filter, &ids, change));
-                        let changes: Vec<v1::JobChange> = wanted.map(change).collect();
+                        let wanted = changes.iter().filter(|change| passes(&filter, change));
+                        let news = wanted.filter(|change| named.is_news(change));
+                        let changes: Vec<v1::JobChange> = news.map(change).collect();
                         v1::WatchResponse { changes, missed: false }
                     }
                     Err(RecvError::Lagged(_)) => {
@@ -203,9 +207,8 @@ async fn ended(listener: &mut Receiver<Arc<[Change]>>, jobs: &BTreeSet<JobId>) -
     }
 }
 
-fn passes(filter: &Filter, ids: &BTreeSet<JobId>, change: &Change) -> bool {
-    (ids.is_empty() || ids.contains(&change.job))
-        && filter.tenant.as_ref().is_none_or(|tenant| *tenant == change.tenant)
+fn passes(filter: &Filter, change: &Change) -> bool {
+    filter.tenant.as_ref().is_none_or(|tenant| *tenant == change.tenant)
         && filter.kind.as_ref().is_none_or(|kind| *kind == change.kind)
         && (filter.states.is_empty() || filter.states.contains(&change.state))
         && filter.worker.as_ref().is_none_or(|worker| Some(worker) == change.worker.as_ref())

@@ -16,15 +16,19 @@ use super::answer::RETRY_AFTER;
 use super::guard::turned_away;
 use crate::health::Health;
 
+/// What is said until the store is there.
+const NO_STORE: &str = "the store cannot be reached yet";
+
 /// The outermost door. Cheap to clone.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Front {
     /// Everything else, once the world is built.
     pub(crate) inside: Arc<OnceLock<Router>>,
     /// Cancelled once there is something inside, or never will be.
     pub(crate) built: CancellationToken,
     pub(crate) health: Health,
-    pub(crate) store: Arc<dyn Store>,
+    /// Where jobs are kept, once it is there.
+    pub(crate) store: Arc<OnceLock<Arc<dyn Store>>>,
     pub(crate) stop: CancellationToken,
 }
 
@@ -43,10 +47,11 @@ impl Front {
         if self.stop.is_cancelled() {
             return Some("the scheduler is stopping");
         }
+        let Some(store) = self.store.get() else { return Some(NO_STORE) };
         if self.inside.get().is_none() {
             return Some("the scheduler reads what it knows");
         }
-        self.health.is_failing(self.store.now()).then_some("the store fails")
+        self.health.is_failing(store.now()).then_some("the store fails")
     }
 }
 
@@ -61,8 +66,11 @@ async fn readyz(State(front): State<Front>) -> Response {
 }
 
 /// Whoever comes before the world is built waits for it: a worker that were sent away would come
-/// back late, and its lease runs.
+/// back late, and its lease runs. Nobody waits for a store: it may be away for hours.
 async fn pass(State(front): State<Front>, request: Request) -> Response {
+    if front.store.get().is_none() {
+        return turned_away(&request, &Status::unavailable(NO_STORE));
+    }
     if front.inside.get().is_none() {
         front.built.cancelled().await;
     }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Request as HttpRequest, State};
-use axum::http::{HeaderMap, HeaderValue, Method, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
 use axum::middleware::Next;
 use axum::response::Response as HttpResponse;
 use model::{Record, TenantId};
@@ -13,6 +13,7 @@ use store::Store;
 use tonic::{Request, Status};
 
 use super::answer;
+use super::origin::{check_name, check_page};
 use crate::tokens::{Bearer, Denied, Grant, Scope, Tokens};
 
 /// What it takes.
@@ -69,6 +70,7 @@ pub(crate) const PATHS: &[(&str, Need)] = &[
     ("/maitre.v1.Schedules/PutSchedule", Need::All(Scope::Admin)),
     ("/maitre.v1.Schedules/RemoveSchedule", Need::All(Scope::Admin)),
     ("/maitre.v1.Schedules/PauseSchedule", Need::All(Scope::Admin)),
+    ("/maitre.v1.Schedules/RunSchedule", Need::All(Scope::Admin)),
     ("/maitre.v1.Schedules/ListSchedules", Need::All(Scope::Read)),
     ("/grpc.health.v1.Health/Check", Need::Nothing),
     ("/grpc.health.v1.Health/Watch", Need::Nothing),
@@ -77,10 +79,17 @@ pub(crate) const PATHS: &[(&str, Need)] = &[
     ("/healthz", Need::Nothing),
     ("/readyz", Need::Nothing),
     ("/metrics", Need::All(Scope::Read)),
+    ("/", Need::Nothing),
+    ("/board/{file}", Need::Nothing),
+    ("/v1/me", Need::Any),
+    ("/v1/overview", Need::All(Scope::Read)),
+    ("/v1/jobs", Need::Own(Scope::Read)),
+    ("/v1/jobs/{id}", Need::Own(Scope::Read)),
     ("/v1/demand", Need::All(Scope::Read)),
     ("/v1/types", Need::All(Scope::Read)),
     ("/v1/types/{type}", Need::All(Scope::Read)),
     ("/v1/types/{type}/runs", Need::All(Scope::Read)),
+    ("/v1/schedules", Need::All(Scope::Read)),
     ("/v1/activity", Need::All(Scope::Read)),
     ("/v1/context", Need::All(Scope::Read)),
 ];
@@ -122,7 +131,7 @@ pub(crate) async fn guard(
     mut request: HttpRequest,
     next: Next,
 ) -> HttpResponse {
-    match guard.admit(request.method(), request.uri().path(), request.headers()) {
+    match guard.admit(request.method(), request.uri(), request.headers()) {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
             next.run(request).await
@@ -132,10 +141,14 @@ pub(crate) async fn guard(
 }
 
 impl Guard {
-    fn admit(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<Caller, Status> {
-        let need = need(method, path);
+    fn admit(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<Caller, Status> {
+        check_page(method, uri, headers)?;
+        let need = need(method, uri.path());
         if need == Need::Nothing {
             return Ok(Caller::nobody());
+        }
+        if !self.tokens.is_on() {
+            check_name(uri, headers)?;
         }
         let bearer = self.tokens.bearer(bearer(headers), self.store.now());
         let bearer = bearer.map_err(|denied| {

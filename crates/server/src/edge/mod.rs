@@ -5,14 +5,17 @@ pub(crate) mod listen;
 pub(crate) mod tls;
 pub(crate) mod front;
 pub(crate) mod router;
+mod origin;
 pub(crate) mod guard;
 mod answer;
 mod http;
+mod board;
 mod tokens;
 pub(crate) mod worker;
 pub(crate) mod jobs;
 pub(crate) mod changes;
 mod follow;
+mod named;
 pub(crate) mod admin;
 mod detection;
 mod schedules;
@@ -22,7 +25,7 @@ mod load;
 use std::sync::Arc;
 
 use store::Store;
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::{Mutex, Semaphore, oneshot, watch};
 use tonic::Status;
 
 use crate::config::Config;
@@ -47,6 +50,8 @@ pub(crate) struct Door {
     /// Places for requests that stay open.
     pub(crate) watches: Arc<Semaphore>,
     pub(crate) tolls: Tolls,
+    /// Settings are kept one after the other, so that they take effect in that order.
+    pub(crate) turn: Arc<Mutex<()>>,
 }
 
 impl Door {

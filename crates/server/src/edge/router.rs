@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::HeaderValue;
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
 use proto::v1::admin_server::AdminServer;
 use proto::v1::detection_server::DetectionServer;
@@ -15,7 +15,7 @@ use tonic::service::Routes;
 use tonic_health::server::HealthReporter;
 
 use super::guard::{Guard, guard, turned_away};
-use super::{Door, http};
+use super::{Door, board, http};
 
 /// What tonic says of a message that is too large.
 const TOO_LARGE: &str = "message length too large";
@@ -64,7 +64,7 @@ pub(crate) async fn router(door: Door) -> (Router, HealthReporter) {
     let router = routes
         .into_axum_router()
         .layer(from_fn_with_state(bytes_max, name_the_limit))
-        .merge(http::router(door))
+        .merge(http::router(door).merge(board::router()).layer(from_fn(board::with_headers)))
         .fallback(nothing)
         .layer(from_fn_with_state(gate, guard))
         .with_state(());

@@ -28,8 +28,6 @@ pub(crate) const LEAD: &str = "schedules";
 const GRACE: Millis = Millis::from_secs(60);
 /// What was not taken in is tried again after so long.
 const AGAIN: Millis = Millis::from_secs(5);
-/// The label that says which schedule a job is of.
-const LABEL: &str = "schedule";
 
 /// All recurring jobs, and whether this scheduler submits them.
 #[derive(Debug, Default)]
@@ -217,11 +215,10 @@ fn job_of(
     due: Timestamp,
     types: &crate::settings::Types,
 ) -> Option<Submission> {
-    let request = v1::SubmitRequest { jobs: vec![schedule.spec(due)], ..Default::default() };
+    let request = v1::SubmitRequest { jobs: vec![schedule.spec(name, due)], ..Default::default() };
     let mut submission = submission(request, types).ok()?;
     let key = format!("{LEAD}/{name}@{}", due.0);
     for job in &mut submission.jobs {
-        job.spec.labels.insert(LABEL.to_owned(), name.to_owned());
         job.spec.dedupe_key.get_or_insert_with(|| key.clone());
     }
     // The moment alone is what counts, whatever the job looks like by now.

@@ -16,6 +16,9 @@ const CATCH_UP_MAX: u32 = 1_000;
 /// The shortest interval.
 const EVERY_MIN: Millis = Millis(1_000);
 
+/// The label that says which schedule a job is of.
+const LABEL: &str = "schedule";
+
 /// A recurring job, as it is kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -125,8 +128,9 @@ impl Schedule {
     }
 
     /// The job of a moment. Its own moments are lengths of time after that.
-    pub(crate) fn spec(&self, due: Timestamp) -> v1::Spec {
+    pub(crate) fn spec(&self, name: &str, due: Timestamp) -> v1::Spec {
         let mut spec = v1::Spec::decode(&*self.spec).unwrap_or_default();
+        spec.labels.insert(LABEL.to_owned(), name.to_owned());
         spec.not_before_ms = spec.not_before_ms.map(|ms| due.0.saturating_add(ms));
         spec.start_before_ms = spec.start_before_ms.map(|ms| due.0.saturating_add(ms));
         spec
@@ -134,8 +138,12 @@ impl Schedule {
 
     /// As it is kept.
     pub(crate) fn setting(&self, name: &str) -> Setting {
-        let document = serde_json::to_string(self).expect("its names are strings");
-        Setting { kind: SettingKind::Schedule, name: name.to_owned(), document: Some(document) }
+        let document = Some(self.document());
+        Setting { kind: SettingKind::Schedule, name: name.to_owned(), document }
+    }
+
+    pub(crate) fn document(&self) -> String {
+        serde_json::to_string(self).expect("its names are strings")
     }
 
     /// As it was kept.

@@ -11,6 +11,7 @@ use model::{
 use serde::{Deserialize, Serialize};
 use store::{Meeting, Peer};
 
+use super::seats::Kind;
 use crate::scheduler::Scheduler;
 
 /// Attempts of one kind elsewhere that are counted one by one; the rest is counted as one.
@@ -24,6 +25,8 @@ const KINDS_MAX: usize = 10_000;
 struct Said {
     /// Workers that are connected to it.
     workers: usize,
+    /// Those of them that take work, by kind.
+    kinds: Vec<(Kind, u32)>,
     under_way: Vec<Group>,
     /// Types that a worker there could look for work of now.
     looks_for: BTreeSet<String>,
@@ -62,13 +65,15 @@ struct Group {
 }
 
 /// Tenant, type, pool, and what each holds.
-type Kind = (String, String, String, Option<String>);
+type Alike = (String, String, String, Option<String>);
 
 /// What others have under way, as far as this world knows.
 #[derive(Debug, Default)]
 pub(super) struct Elsewhere {
     known: Vec<Group>,
     attempts: Vec<JobId>,
+    /// Their workers.
+    pub(super) workers: Vec<(Kind, u32)>,
     /// Types that workers of others could look for work of now.
     looks_for: BTreeSet<String>,
     /// The seals of the settings that all go by, this scheduler included.
@@ -82,6 +87,7 @@ impl Scheduler {
     pub(super) fn says(&self) -> String {
         let said = Said {
             workers: self.fleet.n_connected(),
+            kinds: self.kinds_of_workers(),
             under_way: self.under_way(),
             looks_for: self.looks_for(),
             settings: self.sharing.iter().map(|sharing| sharing.seal.as_str()).collect(),
@@ -90,7 +96,7 @@ impl Scheduler {
     }
 
     fn under_way(&self) -> Vec<Group> {
-        let mut sums: BTreeMap<Kind, (u32, u32, Fixed)> = BTreeMap::new();
+        let mut sums: BTreeMap<Alike, (u32, u32, Fixed)> = BTreeMap::new();
         for live in self.jobs.all_live() {
             let holds = match &live.holds {
                 Some(Ask::Named(name)) => Some(name.to_string()),
@@ -125,6 +131,7 @@ impl Scheduler {
         let looks_for = said.iter().flat_map(|one| one.looks_for.iter().cloned()).collect();
         self.detection.is_dirty |= sharing.elsewhere.looks_for != looks_for;
         sharing.elsewhere.looks_for = looks_for;
+        sharing.elsewhere.workers = said.iter().flat_map(|one| one.kinds.clone()).collect();
         let seals = said.iter().map(|one| one.settings.clone());
         sharing.elsewhere.seals = seals.chain([sharing.seal.clone()]).collect();
         sharing.elsewhere.said = others.map(|(_, peer)| peer.at).min();

@@ -7,6 +7,7 @@
 mod elsewhere;
 mod limits;
 mod meet;
+mod seats;
 mod spare;
 
 use std::collections::{BTreeSet, HashSet};

@@ -4,6 +4,7 @@
 //! cannot have heard of it yet, or has left it where it is for a while.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use model::{JobId, Millis, Record, Timestamp, WorkerId};
 use store::Reach;
@@ -22,7 +23,7 @@ pub(super) type Left = HashMap<JobId, Timestamp>;
 impl Scheduler {
     /// Takes jobs of others, as many as there are slots for. While there may be more, all queues
     /// are looked at again soon.
-    pub(super) fn take_spare(&mut self, spare: &[Record], window: &mut HashSet<JobId>) {
+    pub(super) fn take_spare(&mut self, spare: &[Arc<Record>], window: &mut HashSet<JobId>) {
         let now = self.store.now();
         let n_before = self.world.n_queued();
         let mut n_more = self.n_free().saturating_sub(n_before);

@@ -129,6 +129,7 @@ impl Store for Faulty {
         attempts(id: JobId) -> Vec<Past>;
         logs(page: LogPage) -> Vec<LogChunk>;
         set(settings: Vec<Setting>) -> ();
+        replace(was: Option<String>, setting: Setting) -> bool;
         settings() -> Vec<Setting>;
         usage(since: Timestamp) -> Vec<Usage>;
         runs(since: Timestamp, max: usize) -> Vec<Run>;

@@ -95,6 +95,7 @@ pub fn cases() -> Vec<Case> {
         read::output_is_kept_once_and_up_to_a_limit,
         read::output_is_read_a_page_at_a_time,
         read::settings_are_set_and_removed,
+        read::of_those_who_saw_the_same_setting_one_changes_it,
         read::usage_is_summed_to_the_minute,
         read::runs_are_newest_first_and_say_what_happened,
         read::what_is_old_is_forgotten_a_step_at_a_time,

@@ -181,6 +181,35 @@ pub(super) async fn settings_are_set_and_removed(site: Site) {
     assert_eq!(site.store.settings().await.expect("the store answers"), expected);
 }
 
+pub(super) async fn of_those_who_saw_the_same_setting_one_changes_it(site: Site) {
+    let replace = async |was: Option<&str>, document: Option<&str>| {
+        let (kind, name) = (SettingKind::Context, String::new());
+        let setting = Setting { kind, name, document: document.map(str::to_owned) };
+        let replaced = site.store.replace(was.map(str::to_owned), setting).await;
+        replaced.expect("the store answers")
+    };
+    assert!(replace(None, None).await, "nothing is there, as was seen");
+    assert!(!replace(Some("1"), Some("2")).await);
+    assert!(replace(None, Some("1")).await);
+    assert!(!replace(None, Some("2")).await && !replace(None, None).await);
+    assert!(!replace(Some("0"), None).await);
+    // Many at once: each sees what is there and adds one to it, until it was nobody's but its own.
+    let add = async || loop {
+        let settings = site.store.settings().await.expect("the store answers");
+        let was = settings[0].document.as_deref().expect("it is there");
+        let next = was.parse::<u64>().expect("it is a number") + 1;
+        if replace(Some(was), Some(&next.to_string())).await {
+            return next;
+        }
+    };
+    let (a, b, c, d) = tokio::join!(add(), add(), add(), add());
+    let mut numbers = [a, b, c, d];
+    numbers.sort_unstable();
+    assert_eq!(numbers, [2, 3, 4, 5], "each is one's own");
+    assert!(replace(Some("5"), None).await);
+    assert_eq!(site.store.settings().await.expect("the store answers"), []);
+}
+
 pub(super) async fn usage_is_summed_to_the_minute(site: Site) {
     let start = site.now();
     for (name, cost) in [("b", 1), ("10", 2), ("9", 3), ("b", 4)] {

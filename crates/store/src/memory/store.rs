@@ -141,6 +141,21 @@ impl Store for Memory {
         })
     }
 
+    fn replace(&self, was: Option<String>, setting: Setting) -> Reply<'_, bool> {
+        self.reply(|world, _| {
+            let Setting { kind, name, document } = setting;
+            let key = (kind, name);
+            if world.settings.get(&key) != was.as_ref() {
+                return false;
+            }
+            match document {
+                Some(document) => world.settings.insert(key, document),
+                None => world.settings.remove(&key),
+            };
+            true
+        })
+    }
+
     fn settings(&self) -> Reply<'_, Vec<Setting>> {
         self.reply(|world, _| {
             let settings = world.settings.iter();

@@ -1,6 +1,7 @@
 //! Jobs are taken out of the queue, each for one worker: one guarded statement for all of them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use deadpool_postgres::GenericClient;
 use model::{Record, Timestamp};
@@ -10,20 +11,25 @@ use super::desk::Desk;
 use super::fault::Fault;
 use super::limits;
 use super::row::{self, jobs_columns};
-use crate::{Claim, Claimed, document, number};
+use crate::{Claim, Claimed, document, number, transition};
 
 /// By id and fence. Whoever was quicker changed the fence, and the rest of the guard is about what
 /// the claim saw.
-const CLAIM: &str = concat!(
-    "UPDATE jobs j SET state = 'claimed', fence = j.fence + 1, attempts = j.attempts + 1, \
+macro_rules! claim {
+    () => {
+        "UPDATE jobs j SET state = 'claimed', fence = j.fence + 1, attempts = j.attempts + 1, \
      worker = u.worker, claimed = $8, holds = u.holds, why = u.why, pool = u.pool, \
      charges = u.charges, place = NULL, due = NULL \
      FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], \
      $7::text[]) AS u(id, fence, worker, holds, why, pool, charges) \
      WHERE j.id = u.id AND j.fence = u.fence AND j.state = 'queued' AND NOT j.on_hold \
-     RETURNING ",
-    jobs_columns!()
-);
+     RETURNING "
+    };
+}
+
+const CLAIM: &str = concat!(claim!(), jobs_columns!());
+/// For those of which everything is known already.
+const CLAIM_KNOWN: &str = concat!(claim!(), "j.id");
 
 /// A worker that never came has a lease that is over: what it is given is not lost with it.
 const SESSIONS: &str = "INSERT INTO sessions (worker, generation, lease_until, has_left) \
@@ -35,13 +41,13 @@ const LOST: &str = concat!("SELECT ", jobs_columns!(), " FROM jobs j WHERE j.id 
 /// Claims of which none has a limit: nobody waits for anybody.
 pub(super) async fn claim(desk: &Desk, claims: &[Claim]) -> Result<Vec<Claimed>, Fault> {
     let connection = desk.connection().await?;
-    claim_on(&connection, desk.now(), claims).await
+    claim_on(&connection, (desk, desk.now()), claims).await
 }
 
 /// Claims, by a connection that may be in a transaction.
 pub(super) async fn claim_on(
     connection: &impl GenericClient,
-    now: Timestamp,
+    (desk, now): (&Desk, Timestamp),
     claims: &[Claim],
 ) -> Result<Vec<Claimed>, Fault> {
     let workers: BTreeSet<String> = claims.iter().map(|claim| claim.worker.to_string()).collect();
@@ -51,7 +57,7 @@ pub(super) async fn claim_on(
     let mut answers: Vec<Option<Claimed>> = vec![None; claims.len()];
     for round in rounds(claims, |claim| number::of(&claim.job)) {
         let claims: Vec<&Claim> = round.iter().map(|at| &claims[*at]).collect();
-        for (at, answer) in round.into_iter().zip(once(now, connection, &claims).await?) {
+        for (at, answer) in round.into_iter().zip(once((desk, now), connection, &claims).await?) {
             answers[at] = Some(answer);
         }
     }
@@ -59,11 +65,11 @@ pub(super) async fn claim_on(
 }
 
 async fn once(
-    now: Timestamp,
+    (desk, now): (&Desk, Timestamp),
     connection: &impl GenericClient,
     claims: &[&Claim],
 ) -> Result<Vec<Claimed>, Fault> {
-    let mut won = write(now, connection, claims).await?;
+    let mut won = write((desk, now), connection, claims).await?;
     let ids: Vec<i64> = claims.iter().filter_map(|claim| number::of(&claim.job)).collect();
     let lost: Vec<i64> = ids.iter().copied().filter(|id| !won.contains_key(id)).collect();
     let mut others: HashMap<i64, Record> = HashMap::new();
@@ -74,17 +80,17 @@ async fn once(
         }
     }
     let answer = |id: i64| match won.remove(&id) {
-        Some(record) => Claimed::Won(Box::new(record)),
+        Some(record) => Claimed::Won(record),
         None => Claimed::Lost(others.remove(&id).map(Box::new)),
     };
     Ok(ids.into_iter().map(answer).collect())
 }
 
 async fn write(
-    now: Timestamp,
+    (desk, now): (&Desk, Timestamp),
     connection: &impl GenericClient,
     claims: &[&Claim],
-) -> Result<HashMap<i64, Record>, Fault> {
+) -> Result<HashMap<i64, Box<Record>>, Fault> {
     // In the order of ids, so that no two schedulers wait for each other.
     let mut sorted: Vec<(i64, &Claim)> =
         claims.iter().filter_map(|claim| Some((number::of(&claim.job)?, *claim))).collect();
@@ -97,16 +103,52 @@ async fn write(
     let holds: Vec<Option<String>> = sorted.iter().map(ask).collect::<Result<_, _>>()?;
     let whys: Vec<&str> = sorted.iter().map(|(_, claim)| claim.why.as_str()).collect();
     let pools: Vec<String> = sorted.iter().map(|(_, claim)| claim.pool.to_string()).collect();
-    let statement = connection.prepare_cached(CLAIM).await?;
+    let known = known(desk, &sorted, now);
+    let sql = if known.is_some() { CLAIM_KNOWN } else { CLAIM };
+    let statement = connection.prepare_cached(sql).await?;
     let charges: Vec<Option<String>> =
         sorted.iter().map(|(_, claim)| limits::charges(&claim.limits)).collect::<Result<_, _>>()?;
     let values: [&(dyn ToSql + Sync); 8] =
         [&ids, &fences, &workers, &holds, &whys, &pools, &charges, &now.0];
     let mut won = HashMap::with_capacity(ids.len());
-    for row in connection.query(&statement, &values).await? {
-        won.insert(row.try_get(0)?, row::read(&row)?);
+    let rows = connection.query(&statement, &values).await?;
+    let Some(mut known) = known else {
+        for row in rows {
+            won.insert(row.try_get(0)?, Box::new(row::read(&row)?));
+        }
+        return Ok(won);
+    };
+    for row in rows {
+        let id = row.try_get(0)?;
+        won.extend(known.remove(&id).map(|record| (id, record)));
     }
     Ok(won)
+}
+
+/// What they will be once they are claimed, if all of them were seen lately.
+fn known(
+    desk: &Desk,
+    claims: &[(i64, &Claim)],
+    now: Timestamp,
+) -> Option<HashMap<i64, Box<Record>>> {
+    let mut recent = desk.recent();
+    let known = claims.iter().map(|(id, claim)| {
+        let (mut record, _) = recent.take(*id)?;
+        transition::claim(&mut record, claim, now).then_some((*id, record))
+    });
+    known.collect()
+}
+
+/// Keeps what was won for those who end it.
+pub(super) fn keep(desk: &Desk, claims: &[Claim], answers: &[Claimed]) {
+    let mut recent = desk.recent();
+    for (claim, answer) in claims.iter().zip(answers) {
+        if let (Some(id), Claimed::Won(record)) = (number::of(&claim.job), answer)
+            && let Ok(charges) = limits::charges(&claim.limits)
+        {
+            recent.keep(id, Arc::new(Record::clone(record)), charges);
+        }
+    }
 }
 
 /// The places of a list in rounds, in none of which an id comes twice: a statement sees each row

@@ -2,7 +2,7 @@
 //! has passed since.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use model::Timestamp;
 use tokio_postgres::Client;
@@ -15,7 +15,16 @@ use crate::clock::{Clock, wall_clock};
 pub(super) struct Offset {
     own: Clock,
     ahead_ms: Arc<AtomicI64>,
+    /// It was measured well once.
+    is_known: Arc<AtomicBool>,
 }
+
+/// How often it is asked at most, to be answered quickly once.
+const TRIES_MAX: u32 = 3;
+/// What takes no longer is good enough.
+const QUICK_MS: i64 = 10;
+/// What takes longer says less than what was known before.
+const SLOW_MS: i64 = 100;
 
 const NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
@@ -24,7 +33,7 @@ impl Offset {
     pub(super) fn new(skew_ms: i64) -> Self {
         let shown = wall_clock();
         let own: Clock = Arc::new(move || Timestamp(shown().0.saturating_add(skew_ms)));
-        Self { own, ahead_ms: Arc::new(AtomicI64::new(0)) }
+        Self { own, ahead_ms: Arc::default(), is_known: Arc::default() }
     }
 
     /// The database's clock.
@@ -37,13 +46,27 @@ impl Offset {
     }
 
     /// Asks the database. It showed this at some moment while it was asked: halfway, as far as
-    /// anybody knows.
+    /// anybody knows, so an answer that took long says little. The quickest of a few counts, and
+    /// none that is slow if something is known already.
     pub(super) async fn measure(&self, client: &Client) -> Result<(), Fault> {
-        let Timestamp(before_ms) = (self.own)();
-        let row = client.query_one(NOW, &[]).await?;
-        let Timestamp(after_ms) = (self.own)();
-        let shown_ms: i64 = row.try_get(0)?;
-        self.ahead_ms.store(shown_ms - i64::midpoint(before_ms, after_ms), Ordering::Relaxed);
+        let mut best: Option<(i64, i64)> = None;
+        for _ in 0..TRIES_MAX {
+            let Timestamp(before_ms) = (self.own)();
+            let row = client.query_one(NOW, &[]).await?;
+            let Timestamp(after_ms) = (self.own)();
+            let shown_ms: i64 = row.try_get(0)?;
+            let ahead_ms = shown_ms - i64::midpoint(before_ms, after_ms);
+            let measured = (after_ms - before_ms, ahead_ms);
+            best = Some(best.map_or(measured, |best| best.min(measured)));
+            if measured.0 <= QUICK_MS {
+                break;
+            }
+        }
+        let is_known = self.is_known.load(Ordering::Relaxed);
+        if let Some((took_ms, ahead_ms)) = best.filter(|(took, _)| !is_known || *took <= SLOW_MS) {
+            self.ahead_ms.store(ahead_ms, Ordering::Relaxed);
+            self.is_known.store(took_ms <= SLOW_MS, Ordering::Relaxed);
+        }
         Ok(())
     }
 }

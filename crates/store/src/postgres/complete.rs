@@ -26,6 +26,7 @@ impl Stage for Completing {
     async fn run<'a>(&'a self, sheet: &'a Sheet<'a>) -> Result<Vec<Ended>, Fault> {
         let ids: Vec<i64> = self.ends.iter().filter_map(|end| number::of(&end.job)).collect();
         let mut draft = Draft::default();
+        self.recall(sheet, &mut draft);
         draft.load(sheet, &ids, Hold::Hope).await?;
         let mut sums = Sums::new();
         let mut answers = Vec::with_capacity(self.ends.len());
@@ -63,6 +64,19 @@ const PASTS: &str = "SELECT a.job, a.number, a.worker, a.ending FROM attempts a 
     ON a.job = u.job AND a.number = u.number";
 
 impl Completing {
+    /// Takes into the draft what was claimed lately.
+    fn recall(&self, sheet: &Sheet<'_>, draft: &mut Draft) {
+        let mut recent = sheet.desk.recent();
+        for end in &self.ends {
+            let Some(id) = number::of(&end.job) else { continue };
+            if let Some((record, charges)) = recent.take(id)
+                && transition::is_current(&record, end.attempt, &end.worker)
+            {
+                draft.recall(id, record, charges);
+            }
+        }
+    }
+
     /// Reads how those attempts ended that are not current.
     async fn pasts(&self, sheet: &Sheet<'_>, draft: &Draft) -> Result<Pasts, Fault> {
         let (mut jobs, mut numbers) = (Vec::new(), Vec::new());

@@ -17,6 +17,7 @@ use super::queues::Queues;
 use super::room::Room;
 use super::tell::Told;
 use crate::clock::Steady;
+use crate::recent::Recent;
 use crate::{Error, Options, number};
 
 /// How often a stage is tried when others are quicker.
@@ -33,6 +34,8 @@ pub(super) struct Desk {
     offset: Offset,
     pub(super) room: Room,
     pub(super) queues: Queues,
+    /// What was read or claimed lately, each with what its attempt uses of limits.
+    recent: std::sync::Mutex<Recent<Option<String>>>,
     /// Where looking for work begins.
     pub(super) marks: Marks,
     teller: mpsc::Sender<Told>,
@@ -95,6 +98,7 @@ impl Desk {
             offset,
             room: Room::default(),
             queues: Queues::default(),
+            recent: std::sync::Mutex::default(),
             marks: Marks::default(),
             teller,
             part: i32::try_from(std::process::id() % PARTS).unwrap_or(0),
@@ -112,6 +116,10 @@ impl Desk {
     /// The time that a test says; `None` lets the database look at its clock.
     pub(super) fn told_time(&self) -> Option<i64> {
         self.options.clock.as_ref().map(|_| self.now().0)
+    }
+
+    pub(super) fn recent(&self) -> std::sync::MutexGuard<'_, Recent<Option<String>>> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) async fn connection(&self) -> Result<Object, Fault> {

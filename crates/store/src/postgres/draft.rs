@@ -1,8 +1,8 @@
 //! The records that a stage reads and changes, written down together at its end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
-use model::Record;
+use model::{Record, Timestamp};
 
 use super::columns::{Changes, Ends, NewJobs, Pasts};
 use super::desk::Sheet;
@@ -10,6 +10,7 @@ use super::fault::Fault;
 use super::limits;
 use super::notice;
 use super::row::{self, finished_columns, jobs_columns};
+use super::success::Successes;
 use super::write::insert_over;
 use crate::Past;
 
@@ -27,7 +28,7 @@ pub(super) enum From {
 /// Records by number, with what becomes of them.
 #[derive(Default)]
 pub(super) struct Draft {
-    entries: BTreeMap<i64, (From, Record)>,
+    entries: BTreeMap<i64, (From, Box<Record>)>,
     /// What current attempts use of limits that hold across schedulers.
     charges: BTreeMap<i64, String>,
     /// Attempts that ended.
@@ -72,7 +73,7 @@ impl Draft {
         };
         let statement = sheet.transaction.prepare_cached(sql).await?;
         for row in sheet.transaction.query(&statement, &[&missing]).await? {
-            let record = row::read(&row)?;
+            let record = Box::new(row::read(&row)?);
             let from = From::Unfinished(record.fence);
             let id = row.try_get(0)?;
             self.charges
@@ -80,6 +81,12 @@ impl Draft {
             self.entries.insert(id, (from, record));
         }
         Ok(())
+    }
+
+    /// An unfinished job as it was lately. If it is not so any more, writing it down fails.
+    pub(super) fn recall(&mut self, id: i64, record: Box<Record>, charges: Option<String>) {
+        self.charges.extend(charges.map(|charges| (id, charges)));
+        self.entries.insert(id, (From::Unfinished(record.fence), record));
     }
 
     /// Reads finished jobs that are not here yet.
@@ -95,7 +102,7 @@ impl Draft {
         }
         let statement = sheet.transaction.prepare_cached(FINISHED).await?;
         for row in sheet.transaction.query(&statement, &[&missing]).await? {
-            let record = row::read(&row)?;
+            let record = Box::new(row::read(&row)?);
             let from = From::Finished(record.fence);
             self.entries.insert(row.try_get(0)?, (from, record));
         }
@@ -104,23 +111,23 @@ impl Draft {
 
     /// A job that is new.
     pub(super) fn insert(&mut self, id: i64, record: Record) {
-        self.entries.insert(id, (From::New, record));
+        self.entries.insert(id, (From::New, Box::new(record)));
     }
 
     /// The job of this number, finished or not, if it was read.
     pub(super) fn get(&self, id: i64) -> Option<&Record> {
-        self.entries.get(&id).map(|(_, record)| record)
+        self.entries.get(&id).map(|(_, record)| &**record)
     }
 
     pub(super) fn get_mut(&mut self, id: i64) -> Option<&mut Record> {
-        self.entries.get_mut(&id).map(|(_, record)| record)
+        self.entries.get_mut(&id).map(|(_, record)| &mut **record)
     }
 
     /// Jobs that were there before, and that are changed.
     pub(super) fn changed(&self) -> impl Iterator<Item = (i64, &Record)> {
         self.entries.iter().filter_map(|(id, (from, record))| match from {
             From::Unfinished(fence) | From::Finished(fence) => {
-                (*fence != record.fence).then_some((*id, record))
+                (*fence != record.fence).then_some((*id, &**record))
             }
             From::New => None,
         })
@@ -128,7 +135,7 @@ impl Draft {
 
     /// By how many jobs each tenant has more or fewer: one entry a job.
     fn balance(&self) -> Vec<(model::TenantId, i64)> {
-        let change = |(from, record): &(From, Record)| {
+        let change = |(from, record): &(From, Box<Record>)| {
             let was = matches!(from, From::Unfinished(_));
             let is = !record.state.is_terminal();
             let by = i64::from(is) - i64::from(was);
@@ -139,47 +146,85 @@ impl Draft {
 
     /// Writes down all that changed. Fails if somebody else changed any of it meanwhile.
     pub(super) async fn write(&self, sheet: &Sheet<'_>) -> Result<(), Fault> {
-        let (mut new, mut over) = (NewJobs::default(), Vec::new());
-        let (mut changes, mut ends, mut back) =
-            (Changes::default(), Ends::default(), Changes::default());
-        for (id, (from, record)) in &self.entries {
-            let is_final = record.state.is_terminal();
-            match from {
-                From::New if is_final => over.push((*id, record)),
-                From::New => new.push(*id, record, sheet.now)?,
-                From::Unfinished(fence) | From::Finished(fence) if *fence == record.fence => {}
-                From::Unfinished(fence) if is_final => ends.push((*id, *fence), record),
-                From::Unfinished(fence) => changes.push((*id, *fence), record, sheet.now),
-                From::Finished(fence) => back.push((*id, *fence), record, sheet.now),
-            }
-        }
-        let mut pasts = Pasts::default();
-        for (job, past) in &self.pasts {
-            pasts.push(*job, past);
-        }
-        tokio::try_join!(
-            new.write(sheet),
-            changes.write(sheet),
-            ends.write(sheet),
-            back.write_back(sheet),
-            pasts.write(sheet),
-        )?;
+        let piles = self.sort(sheet.now)?;
+        Box::pin(piles.write(sheet)).await?;
         let ended = self
             .charges
             .iter()
             .filter(|(id, _)| self.get(**id).is_some_and(|record| record.current.is_none()));
         let ended: Vec<&String> = ended.map(|(_, charges)| charges).collect();
         limits::release(sheet, &ended).await?;
-        for (id, record) in over {
-            insert_over(sheet, id, record).await?;
-        }
         let ended = self.entries.iter().filter(|(_, (from, record))| {
             record.state.is_terminal() && !matches!(from, From::Finished(_))
         });
-        notice::note(sheet, ended.map(|(id, (_, record))| (*id, record))).await?;
+        notice::note(sheet, ended.map(|(id, (_, record))| (*id, &**record))).await?;
         let mut outcome = sheet.outcome();
         outcome.balance.extend(self.balance());
-        outcome.told.work.extend(new.standing().chain(changes.standing()).chain(back.standing()));
+        outcome.told.work.extend(piles.standing());
         Ok(())
+    }
+
+    /// What is to be written, by how it is written.
+    fn sort(&self, now: Timestamp) -> Result<Piles<'_>, Fault> {
+        let mut piles = Piles::default();
+        let mut done: HashSet<i64> = HashSet::new();
+        for (id, past) in &self.pasts {
+            match self.entries.get(id) {
+                Some((From::Unfinished(fence), record))
+                    if piles.successes.take((*id, *fence), record, past) =>
+                {
+                    done.insert(*id);
+                }
+                _ => piles.pasts.push(*id, past),
+            }
+        }
+        for (id, (from, record)) in self.entries.iter().filter(|(id, _)| !done.contains(id)) {
+            let is_final = record.state.is_terminal();
+            match from {
+                From::New if is_final => piles.over.push((*id, record)),
+                From::New => piles.new.push(*id, record, now)?,
+                From::Unfinished(fence) | From::Finished(fence) if *fence == record.fence => {}
+                From::Unfinished(fence) if is_final => piles.ends.push((*id, *fence), record),
+                From::Unfinished(fence) => piles.changes.push((*id, *fence), record, now),
+                From::Finished(fence) => piles.back.push((*id, *fence), record, now),
+            }
+        }
+        Ok(piles)
+    }
+}
+
+/// Records, each with those that are written alike.
+#[derive(Default)]
+struct Piles<'d> {
+    new: NewJobs,
+    /// Over when they came.
+    over: Vec<(i64, &'d Record)>,
+    changes: Changes,
+    successes: Successes,
+    ends: Ends,
+    /// From the finished ones back to the queue.
+    back: Changes,
+    pasts: Pasts,
+}
+
+impl Piles<'_> {
+    async fn write(&self, sheet: &Sheet<'_>) -> Result<(), Fault> {
+        tokio::try_join!(
+            self.new.write(sheet),
+            self.changes.write(sheet),
+            self.successes.write(sheet),
+            self.ends.write(sheet),
+            self.back.write_back(sheet),
+            self.pasts.write(sheet),
+        )?;
+        for (id, record) in &self.over {
+            insert_over(sheet, *id, record).await?;
+        }
+        Ok(())
+    }
+
+    /// The queues and places of those that wait for a worker.
+    fn standing(&self) -> impl Iterator<Item = (i64, i64)> {
+        self.new.standing().chain(self.changes.standing()).chain(self.back.standing())
     }
 }

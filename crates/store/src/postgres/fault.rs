@@ -1,5 +1,7 @@
 //! What the database says went wrong, told apart by what can be done about it.
 
+use std::io;
+
 use deadpool_postgres::PoolError;
 use tokio_postgres::error::SqlState;
 
@@ -78,6 +80,36 @@ impl Fault {
         }
     }
 }
+
+/// What to tell whoever connects. What may pass is `Unavailable`; a password, a name or a right that
+/// is wrong stays so until somebody does something about it.
+pub(super) fn unreachable(fault: Fault) -> Error {
+    match fault {
+        Fault::Database(error) if !may_pass(&error) => {
+            let cause = cause(&error);
+            Error::Unusable(format!(
+                "the store will not be used like this: {cause}; look at its address, its user's \
+                 password and rights, and at whether the database exists"
+            ))
+        }
+        fault => fault.tell("connect to the store", Doubt::None),
+    }
+}
+
+/// Whether it may go away by itself: nobody answers, it starts, it stops, it has too much to do.
+fn may_pass(error: &tokio_postgres::Error) -> bool {
+    if let Some(code) = error.code() {
+        return PASSING.iter().any(|class| code.code().starts_with(class));
+    }
+    let source = std::error::Error::source(error);
+    let source = source.map(|source| source.downcast_ref::<io::Error>());
+    // A certificate that is not to be trusted is an error in what was read.
+    source.is_none_or(|io| io.is_some_and(|io| io.kind() != io::ErrorKind::InvalidData))
+}
+
+/// Classes of errors: of connections, of want of room, of locks, of those who operate it, of its
+/// machine.
+const PASSING: [&str; 5] = ["08", "53", "55", "57", "58"];
 
 /// What the database said, without the words around it.
 pub(super) fn cause(error: &tokio_postgres::Error) -> String {

@@ -3,13 +3,13 @@
 
 use std::path::Path;
 
-use deadpool_postgres::Object;
+use deadpool_postgres::{Object, Pool};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Statement};
 use tokio_postgres::types::ToSql;
 
 use super::Postgres;
-use super::fault::{Doubt, Fault};
+use super::fault::{Doubt, Fault, unreachable};
 use crate::Error;
 use crate::sqlite::to_read;
 
@@ -171,6 +171,14 @@ const FINISH: &str = "UPDATE jobs SET queue = hashtextextended(json_build_array(
     setval(pg_get_serial_sequence('notices', 'id'), (SELECT max(id) FROM notices)), \
     setval(pg_get_serial_sequence('notes', 'id'), (SELECT max(id) FROM notes))";
 
+/// Is there from the first row to the last: until then, what there is, is half of something. It
+/// belongs to no step of the schema, so that no other version trips over it.
+const BEGIN: &str = "CREATE TABLE moving (begun timestamptz NOT NULL DEFAULT clock_timestamp())";
+const END: &str = "DROP TABLE moving";
+const IS_MOVING: &str = "SELECT to_regclass('maitre.moving') IS NOT NULL";
+const IS_EMPTY: &str = "SELECT NOT EXISTS (SELECT 1 FROM jobs) \
+    AND NOT EXISTS (SELECT 1 FROM finished) AND NOT EXISTS (SELECT 1 FROM keys)";
+
 const OTHERS: &str = "SELECT count(*) FROM schedulers \
     WHERE at > (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 10000";
 
@@ -183,12 +191,9 @@ impl Postgres {
         mut tell: impl FnMut(&str, u64, u64),
     ) -> Result<u64, Error> {
         let source = to_read(path)?;
+        self.begin().await.map_err(|fault| fault.tell(DOING, Doubt::None))??;
         let import = async {
             let connection = self.desk.connection().await?;
-            let others: i64 = connection.query_one(OTHERS, &[]).await?.try_get(0)?;
-            if others > 0 {
-                return Err(Fault::Pool(format!("{others} schedulers work on it; stop them")));
-            }
             let mut n_jobs = 0;
             for table in TABLES {
                 let n = table.copy(&source, &connection, &mut tell).await?;
@@ -205,12 +210,49 @@ impl Postgres {
             connection.query_one(sql, &[&next.max(1)]).await?;
             connection.execute("UPDATE generations SET highest = $1", &[&generations]).await?;
             connection.batch_execute("SET statement_timeout = 0").await?;
-            connection.batch_execute(FINISH).await?;
+            connection.batch_execute(&format!("{FINISH}; {END}")).await?;
             connection.batch_execute("RESET statement_timeout").await?;
             Ok(n_jobs)
         };
-        import.await.map_err(|fault| fault.tell(DOING, Doubt::None))
+        import.await.map_err(|fault: Fault| fault.tell(DOING, Doubt::None))
     }
+
+    /// Goes on where another try stopped, or begins if there is nothing yet.
+    async fn begin(&self) -> Result<Result<(), Error>, Fault> {
+        let connection = self.desk.connection().await?;
+        let others: i64 = connection.query_one(OTHERS, &[]).await?.try_get(0)?;
+        if others > 0 {
+            return Ok(Err(Error::Unusable(format!(
+                "schedulers worked on it in the last 10 s ({others}); stop them, and try again"
+            ))));
+        }
+        if is_moving(&connection).await? {
+            return Ok(Ok(()));
+        }
+        if !connection.query_one(IS_EMPTY, &[]).await?.try_get::<_, bool>(0)? {
+            let problem = "there are jobs in it already; move into an empty database";
+            return Ok(Err(Error::Unusable(problem.to_owned())));
+        }
+        connection.batch_execute(BEGIN).await?;
+        Ok(Ok(()))
+    }
+}
+
+async fn is_moving(connection: &Object) -> Result<bool, Fault> {
+    Ok(connection.query_one(IS_MOVING, &[]).await?.try_get(0)?)
+}
+
+/// Refuses half a store.
+pub(super) async fn is_whole(pool: &Pool) -> Result<(), Error> {
+    let is_moving = async { is_moving(&pool.get().await?).await };
+    if is_moving.await.map_err(unreachable)? {
+        return Err(Error::Unusable(
+            "somebody began to move a store into this one, and it is half there; the same \
+             `maitre store move` again goes on where it stopped"
+                .to_owned(),
+        ));
+    }
+    Ok(())
 }
 
 impl Table {

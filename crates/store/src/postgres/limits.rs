@@ -54,7 +54,8 @@ impl Stage for Claiming {
             answers.push(None);
             fitting.push(claim.clone());
         }
-        let mut claimed = claim_on(sheet.transaction, sheet.now, &fitting).await?.into_iter();
+        let mut claimed =
+            claim_on(sheet.transaction, (sheet.desk, sheet.now), &fitting).await?.into_iter();
         for (claim, answer) in self.claims.iter().zip(&mut answers) {
             if answer.is_some() {
                 continue;

@@ -3,7 +3,7 @@
 
 use deadpool_postgres::{Object, Pool};
 
-use super::fault::{Doubt, Fault};
+use super::fault::{Fault, unreachable};
 use crate::Error;
 use crate::checksum;
 
@@ -37,13 +37,27 @@ const IS_MADE: &str = "SELECT to_regclass('maitre.migrations') IS NOT NULL";
 
 /// Brings the schema up to date, or says why it cannot be used.
 pub(super) async fn migrate(pool: &Pool) -> Result<(), Error> {
-    let tell = |fault: Fault| fault.tell("connect to the store", Doubt::None);
-    let mut connection = pool.get().await.map_err(|error| tell(error.into()))?;
-    let n_applied = applied(&connection).await.map_err(tell)??;
+    let mut connection = pool.get().await.map_err(|error| unreachable(error.into()))?;
+    is_new_enough(&connection).await.map_err(unreachable)??;
+    let n_applied = applied(&connection).await.map_err(unreachable)??;
     if n_applied >= STEPS.len() {
         return Ok(());
     }
-    apply(&mut connection).await.map_err(tell)
+    apply(&mut connection).await.map_err(unreachable)
+}
+
+/// The oldest Postgres whose SQL is spoken here, as it says it itself.
+const VERSION_MIN: i32 = 150_000;
+const VERSION: &str = "SELECT current_setting('server_version_num')::int";
+
+async fn is_new_enough(connection: &Object) -> Result<Result<(), Error>, Fault> {
+    let version: i32 = connection.query_one(VERSION, &[]).await?.try_get(0)?;
+    if version >= VERSION_MIN {
+        return Ok(Ok(()));
+    }
+    let (is, must) = (version / 10_000, VERSION_MIN / 10_000);
+    let refused = format!("the store is Postgres {is}, and must be {must} or later");
+    Ok(Err(Error::Unusable(refused)))
 }
 
 /// How many steps are applied. Changes nothing: whoever may only work with the tables can ask.

@@ -27,6 +27,7 @@ mod start;
 mod log;
 mod complete;
 mod settle;
+mod success;
 mod cancel;
 mod amend;
 mod revive;
@@ -49,6 +50,8 @@ mod store;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 
+use deadpool_postgres::Pool;
+
 use crate::{Error, Options};
 use desk::Desk;
 use gather::Gather;
@@ -63,10 +66,23 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Connects to a database, and brings its schema up to date. Refuses what is newer.
+    /// Connects to a database, and brings its schema up to date. Refuses what is newer, and what
+    /// is half of a store.
     pub async fn connect(url: &str, options: Options) -> Result<Self, Error> {
         let pool = connect::pool(url)?;
         migrate::migrate(&pool).await?;
+        import::is_whole(&pool).await?;
+        Self::over(pool, url, options).await
+    }
+
+    /// The same, to move a store into it: also if an earlier try left half of it there.
+    pub async fn connect_to_import(url: &str, options: Options) -> Result<Self, Error> {
+        let pool = connect::pool(url)?;
+        migrate::migrate(&pool).await?;
+        Self::over(pool, url, options).await
+    }
+
+    async fn over(pool: Pool, url: &str, options: Options) -> Result<Self, Error> {
         let (teller, told) = tell::channel();
         let desk = Arc::new(Desk::open(pool, options, teller).await?);
         tokio::spawn(tell::run(Arc::downgrade(&desk), told));

@@ -35,6 +35,38 @@ impl Stage for Changing {
     }
 }
 
+/// A setting to be set or removed, if it still is what somebody saw.
+pub(super) struct Replacing {
+    pub(super) was: Option<String>,
+    pub(super) setting: Setting,
+}
+
+const ADD: &str = "INSERT INTO settings (kind, name, document) \
+    VALUES ($1, $2, $3) ON CONFLICT (kind, name) DO NOTHING";
+const REPLACE: &str =
+    "UPDATE settings SET document = $3 WHERE kind = $1 AND name = $2 AND document = $4";
+const REMOVE_IF: &str = "DELETE FROM settings WHERE kind = $1 AND name = $2 AND document = $3";
+const IS_NONE: &str = "SELECT 1 FROM settings WHERE kind = $1 AND name = $2";
+
+impl Stage for Replacing {
+    type Answer = bool;
+
+    async fn run<'a>(&'a self, sheet: &'a Sheet<'a>) -> Result<bool, Fault> {
+        let Setting { kind, name, document } = &self.setting;
+        let (kind, on) = (kind.name(), sheet.transaction);
+        let is_done = match (&self.was, document) {
+            (None, Some(document)) => on.execute(ADD, &[&kind, name, document]).await? == 1,
+            (Some(was), Some(document)) => {
+                on.execute(REPLACE, &[&kind, name, document, was]).await? == 1
+            }
+            (Some(was), None) => on.execute(REMOVE_IF, &[&kind, name, was]).await? == 1,
+            (None, None) => on.query_opt(IS_NONE, &[&kind, name]).await?.is_none(),
+        };
+        sheet.outcome().told.settings = is_done;
+        Ok(is_done)
+    }
+}
+
 pub(super) async fn settings(desk: &Desk) -> Result<Vec<Setting>, Fault> {
     let connection = desk.connection().await?;
     let sql = "SELECT kind, name, document FROM settings";

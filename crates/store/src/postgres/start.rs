@@ -1,20 +1,22 @@
 //! Workers say that their attempts run, and how far they are.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use model::{Record, Timestamp};
 use tokio_postgres::types::ToSql;
 
 use super::claim::rounds;
 use super::columns::clean;
 use super::desk::Desk;
 use super::fault::Fault;
-use crate::{Report, Start, number};
+use crate::{Report, Start, number, transition};
 
 /// Said again, it changes nothing.
 const START: &str = "UPDATE jobs j SET state = 'running', started = coalesce(j.started, $4), \
     fence = j.fence + CASE j.state WHEN 'claimed' THEN 1 ELSE 0 END \
     FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS u(id, attempt, worker) \
-    WHERE j.id = u.id AND j.attempts = u.attempt AND j.worker = u.worker RETURNING j.id";
+    WHERE j.id = u.id AND j.attempts = u.attempt AND j.worker = u.worker \
+    RETURNING j.id, j.fence";
 
 pub(super) async fn start(desk: &Desk, starts: &[Start]) -> Result<Vec<bool>, Fault> {
     let connection = desk.connection().await?;
@@ -30,10 +32,17 @@ pub(super) async fn start(desk: &Desk, starts: &[Start]) -> Result<Vec<bool>, Fa
         let now_ms = desk.now().0;
         let values: [&(dyn ToSql + Sync); 4] = [&ids, &attempts, &workers, &now_ms];
         let rows = connection.query(&statement, &values).await?;
-        let current: HashSet<i64> =
-            rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+        let current: HashMap<i64, u64> = rows
+            .iter()
+            .map(|row| Ok((row.try_get(0)?, number::size(row.try_get(1)?))))
+            .collect::<Result<_, Fault>>()?;
+        let mut recent = desk.recent();
         for (id, at) in round {
-            answers[at] = current.contains(&id);
+            answers[at] = current.contains_key(&id);
+            let is_started = |record: &&mut Record| current.get(&id) == Some(&(record.fence + 1));
+            if let Some(record) = recent.get_mut(id).filter(is_started) {
+                transition::start(record, Timestamp(now_ms));
+            }
         }
     }
     Ok(answers)

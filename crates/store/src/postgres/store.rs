@@ -16,7 +16,7 @@ use super::log::Logging;
 use super::note::Noting;
 use super::notice::Telling;
 use super::revive::Reviving;
-use super::settings::Changing;
+use super::settings::{Changing, Replacing};
 use super::{
     Postgres, claim, history, lead, lease, list, log, meet, note, notice, read, settings, start,
     tell, window,
@@ -71,10 +71,14 @@ impl Store for Postgres {
     fn claim(&self, claims: Vec<Claim>) -> Reply<'_, Vec<Claimed>> {
         let doing = "claim jobs";
         Box::pin(async move {
-            if claims.iter().any(|claim| !claim.limits.is_empty()) {
-                return self.desk.run(doing, &Claiming { claims }).await;
-            }
-            writing(doing, || claim::claim(&self.desk, &claims)).await
+            let stage = Claiming { claims };
+            let answers = if stage.claims.iter().any(|claim| !claim.limits.is_empty()) {
+                self.desk.run(doing, &stage).await?
+            } else {
+                writing(doing, || claim::claim(&self.desk, &stage.claims)).await?
+            };
+            claim::keep(&self.desk, &stage.claims, &answers);
+            Ok(answers)
         })
     }
 
@@ -177,6 +181,12 @@ impl Store for Postgres {
 
     fn set(&self, settings: Vec<Setting>) -> Reply<'_, ()> {
         Box::pin(async move { self.desk.run("change settings", &Changing { settings }).await })
+    }
+
+    fn replace(&self, was: Option<String>, setting: Setting) -> Reply<'_, bool> {
+        Box::pin(
+            async move { self.desk.run("change a setting", &Replacing { was, setting }).await },
+        )
     }
 
     fn settings(&self) -> Reply<'_, Vec<Setting>> {

@@ -132,10 +132,15 @@ pub(super) fn listen(url: &str, desk: &Arc<Desk>) -> mpsc::Receiver<News> {
 /// Listens on a connection of its own, and on another when that is lost.
 async fn hear_all(url: String, desk: Weak<Desk>, sender: mpsc::Sender<News>) {
     while !sender.is_closed() && desk.strong_count() > 0 {
-        if let Err(error) = hear(&url, &desk, &sender).await {
-            tracing::warn!(%error, "news of other schedulers is not heard for now");
-        }
-        tokio::time::sleep(AGAIN).await;
+        let pause = match hear(&url, &desk, &sender).await {
+            // A connection that was there is made again at once.
+            Ok(()) => TOGETHER,
+            Err(error) => {
+                tracing::warn!(%error, "news of other schedulers is not heard for now");
+                AGAIN
+            }
+        };
+        tokio::time::sleep(pause).await;
     }
 }
 

@@ -1,6 +1,7 @@
 //! What only Postgres can be asked: how it finds work, and what several that share it do.
 
 mod hurt;
+mod recent;
 mod sql;
 
 use std::time::Duration;
@@ -40,7 +41,7 @@ fn all(place: usize, n: usize) -> Window {
     Window { stripe: (place, n), jobs_max: 10_000, reach: Reach::All }
 }
 
-fn ids(records: &[model::Record]) -> Vec<u64> {
+fn ids(records: &[Arc<model::Record>]) -> Vec<u64> {
     records.iter().filter_map(|record| record.id.as_number()).collect()
 }
 

@@ -1,6 +1,7 @@
 //! The first jobs of each queue, however long the queues are: one step into an index for each.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use deadpool_postgres::Object;
 use model::{Record, Timestamp};
@@ -72,7 +73,7 @@ pub(super) const STATEMENTS: [&str; 4] = [ALL_OWN, ALL_OTHERS, SOME_OWN, SOME_OT
 struct Row {
     queue: i64,
     place: i64,
-    record: Record,
+    record: Arc<Record>,
 }
 
 pub(super) async fn window(desk: &Desk, ask: Window) -> Result<Seen, Fault> {
@@ -105,7 +106,18 @@ pub(super) async fn window(desk: &Desk, ask: Window) -> Result<Seen, Fault> {
         desk.marks.move_on(&after, &found);
     }
     let is_more = desk.marks.is_more();
+    keep(desk, &own);
     Ok(Seen { is_whole, is_more, next_due, ..seen(own, others) })
+}
+
+/// Keeps what was seen for those who claim it.
+fn keep(desk: &Desk, own: &[Row]) {
+    let mut recent = desk.recent();
+    for Row { record, .. } in own {
+        if let Some(id) = number::of(&record.id) {
+            recent.keep(id, Arc::clone(record), None);
+        }
+    }
 }
 
 struct Look<'a> {
@@ -144,7 +156,7 @@ impl Look<'_> {
         let read = |row: &tokio_postgres::Row| {
             let next = row::N_COLUMNS;
             let (queue, place) = (row.try_get(next)?, row.try_get(next + 1)?);
-            Ok(Row { queue, place, record: row::read(row)? })
+            Ok(Row { queue, place, record: Arc::new(row::read(row)?) })
         };
         self.connection.query(&statement, &values).await?.iter().map(read).collect()
     }

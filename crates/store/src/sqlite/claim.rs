@@ -1,14 +1,15 @@
 //! Jobs are taken out of the queue, each for one worker.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use model::{Ask, Record, Timestamp, WorkerId};
 use rusqlite::{CachedStatement, Result, params};
 
 use super::fault::unreadable;
-use super::recent::Recent;
 use super::row;
 use super::writer::Desk;
+use crate::recent::Recent;
 use crate::{Claim, Claimed, document, number, transition};
 
 pub(super) fn claim(desk: &mut Desk, claims: Vec<Claim>) -> Result<Vec<Claimed>> {
@@ -28,7 +29,7 @@ pub(super) fn claim(desk: &mut Desk, claims: Vec<Claim>) -> Result<Vec<Claimed>>
 /// What every claim needs, prepared once.
 struct Stage<'d> {
     now: Timestamp,
-    recent: &'d mut Recent,
+    recent: &'d mut Recent<()>,
     finder: CachedStatement<'d>,
     update: CachedStatement<'d>,
     greet: CachedStatement<'d>,
@@ -40,17 +41,17 @@ impl Stage<'_> {
         let Some(id) = number::of(&claim.job) else {
             return Ok(Claimed::Lost(None));
         };
-        if let Some(mut record) = self.recent.take(id)
+        if let Some((mut record, ())) = self.recent.take(id)
             && transition::claim(&mut record, claim, self.now)
             && self.write((id, &record), claim)?
         {
             return self.won((id, record), claim);
         }
-        let Some(mut record) = row::found(&mut self.finder, id)? else {
+        let Some(mut record) = row::found(&mut self.finder, id)?.map(Box::new) else {
             return Ok(Claimed::Lost(None));
         };
         if !transition::claim(&mut record, claim, self.now) {
-            return Ok(Claimed::Lost(Some(Box::new(record))));
+            return Ok(Claimed::Lost(Some(record)));
         }
         row::one(usize::from(self.write((id, &record), claim)?))?;
         self.won((id, record), claim)
@@ -66,13 +67,13 @@ impl Stage<'_> {
         Ok(self.update.execute(values)? == 1)
     }
 
-    fn won(&mut self, (id, record): (i64, Record), claim: &Claim) -> Result<Claimed> {
+    fn won(&mut self, (id, record): (i64, Box<Record>), claim: &Claim) -> Result<Claimed> {
         if !self.greeted.contains(&claim.worker) {
             self.greet.execute(params![claim.worker.to_string(), self.now.0])?;
             self.greeted.insert(claim.worker.clone());
         }
-        self.recent.keep(id, &record);
-        Ok(Claimed::Won(Box::new(record)))
+        self.recent.keep(id, Arc::new(Record::clone(&record)), ());
+        Ok(Claimed::Won(record))
     }
 }
 

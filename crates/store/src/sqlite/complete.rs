@@ -5,10 +5,10 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Result, para
 
 use super::history;
 use super::lease;
-use super::recent::Recent;
 use super::row;
 use super::settle::{Before, Finish, Settled};
 use super::writer::Desk;
+use crate::recent::Recent;
 use crate::sums::{Sums, charge, newest};
 use crate::transition::After;
 use crate::{End, Ended, Past, Provided, number, transition};
@@ -47,7 +47,7 @@ pub(super) fn complete(desk: &mut Desk, ends: &[End]) -> Result<Vec<Ended>> {
 /// What every end needs, prepared once.
 struct Stage<'c> {
     connection: &'c Connection,
-    recent: &'c mut Recent,
+    recent: &'c mut Recent<()>,
     patience: Patience,
     now: Timestamp,
     finder: CachedStatement<'c>,
@@ -62,14 +62,14 @@ impl Stage<'_> {
             return Ok(Ended::Stale);
         };
         let is_current = |record: &Record| transition::is_current(record, end.attempt, &end.worker);
-        if let Some(record) = self.recent.take(id).filter(is_current)
+        if let Some((record, ())) = self.recent.take(id).filter(|(record, ())| is_current(record))
             && let Some(answer) = self.accept((id, record), end, finished)?
         {
             return Ok(answer);
         }
         match row::found(&mut self.finder, id)?.filter(is_current) {
             Some(record) => {
-                let answer = self.accept((id, record), end, finished)?;
+                let answer = self.accept((id, Box::new(record)), end, finished)?;
                 answer.ok_or(rusqlite::Error::StatementChangedRows(0))
             }
             None => ended_before(self.connection, id, end),
@@ -79,7 +79,7 @@ impl Stage<'_> {
     /// `None`: the row is not as the record says, and nothing was done.
     fn accept(
         &mut self,
-        (id, mut record): (i64, Record),
+        (id, mut record): (i64, Box<Record>),
         end: &End,
         all_finished: &mut Vec<TenantId>,
     ) -> Result<Option<Ended>> {
@@ -104,7 +104,6 @@ impl Stage<'_> {
         insert_past(&mut self.insert_past, id, &after.past)?;
         let Settled { released, cancelled, changed, finished } = settled;
         all_finished.extend(finished);
-        let record = Box::new(record);
         let After { charged, run, .. } = after;
         Ok(Some(Ended::Accepted { record, charged, run, released, cancelled, changed }))
     }

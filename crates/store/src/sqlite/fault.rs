@@ -26,11 +26,20 @@ impl Broken {
             Kind::Full => Error::Full { doing },
             Kind::Passing => Error::Unavailable { doing, cause },
             Kind::Final => {
-                // Whoever was first keeps the word: what follows is a consequence.
-                let _ = self.0.set(cause.clone());
+                self.give_up(&cause);
                 Error::Broken { doing, cause }
             }
         }
+    }
+
+    pub(super) fn is_set(&self) -> bool {
+        self.0.get().is_some()
+    }
+
+    /// There is no going on.
+    pub(super) fn give_up(&self, cause: &str) {
+        // Whoever was first keeps the word: what follows is a consequence.
+        let _ = self.0.set(cause.to_owned());
     }
 }
 

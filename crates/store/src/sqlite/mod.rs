@@ -1,4 +1,4 @@
-//! Everything in one `SQLite` file: one thread writes, two read.
+//! Everything in one `SQLite` file: one thread writes, one waits for the disk, two read.
 //!
 //! One file a stage; each is SQL and what to do with its rows. What a stage does to a record is in
 //! `transition.rs`, for every store alike.
@@ -7,9 +7,9 @@ mod open;
 mod backup;
 mod migrate;
 mod fault;
+mod disk;
 mod writer;
 mod reader;
-mod recent;
 mod row;
 mod submit;
 mod known;
@@ -42,6 +42,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::Steady;
 use crate::{Commits, Error, Options, Reply};
+use disk::Disk;
 use fault::Broken;
 use reader::Read;
 use writer::{CALLS_MAX, Call, Desk, Numbers, Writer};
@@ -59,7 +60,9 @@ pub struct Sqlite {
     calls: Option<mpsc::Sender<Box<dyn Call>>>,
     /// Empty for a store in memory, which has one connection for all.
     reads: Vec<mpsc::Sender<Read>>,
-    threads: Vec<JoinHandle<()>>,
+    readers: Vec<JoinHandle<()>>,
+    /// Who writes, and who waits for the disk.
+    writers: Vec<JoinHandle<()>>,
 }
 
 /// Which thread reads: a long list should not delay a look at one job.
@@ -75,9 +78,11 @@ impl Sqlite {
     pub fn open(path: &Path, options: Options) -> Result<Self, Error> {
         let connection = open::file(path, options.now())?;
         let connections = [open::reader(path)?, open::reader(path)?];
-        let mut store = Self::begin(connection, options)?;
+        let (disk, waits) = Disk::of(path, Broken::default())?;
+        let mut store = Self::begin(connection, options, disk.clone())?;
+        store.writers.push(waits);
         for connection in connections {
-            store.add_reader(connection)?;
+            store.add_reader(connection, disk.clone())?;
         }
         Ok(store)
     }
@@ -88,18 +93,17 @@ impl Sqlite {
         let connection = to_read(path)?;
         let clock = Arc::new(Steady::new(options.clock(), Timestamp(0)));
         let (numbers, broken) = (Arc::new(Numbers::from(1)), Broken::default());
-        let commits = Arc::default();
-        let (reads, threads) = (Vec::new(), Vec::new());
-        let mut store = Self { clock, numbers, broken, commits, calls: None, reads, threads };
-        store.add_reader(connection)?;
+        let (commits, calls, disk) = (Arc::default(), None, Disk::none(broken.clone()));
+        let (reads, readers, writers) = (Vec::new(), Vec::new(), Vec::new());
+        let mut store = Self { clock, numbers, broken, commits, calls, reads, readers, writers };
+        store.add_reader(connection, disk)?;
         Ok(store)
     }
 
-    fn add_reader(&mut self, connection: Connection) -> Result<(), Error> {
+    fn add_reader(&mut self, connection: Connection, disk: Disk) -> Result<(), Error> {
         let (sender, receiver) = mpsc::channel(CALLS_MAX);
-        let broken = self.broken.clone();
-        let work = move || reader::run(&connection, &broken, receiver);
-        self.threads.push(spawn("store-read", work)?);
+        let work = move || reader::run(&connection, &disk, receiver);
+        self.readers.push(spawn("store-read", work)?);
         self.reads.push(sender);
         Ok(())
     }
@@ -107,7 +111,7 @@ impl Sqlite {
     /// A store that is gone with the process.
     pub fn in_memory(options: Options) -> Result<Self, Error> {
         let connection = open::memory(options.now())?;
-        Self::begin(connection, options)
+        Self::begin(connection, options, Disk::none(Broken::default()))
     }
 
     /// Finishes what has arrived and copies the log to the file.
@@ -125,7 +129,7 @@ impl Sqlite {
         })
     }
 
-    fn begin(connection: Connection, options: Options) -> Result<Self, Error> {
+    fn begin(connection: Connection, options: Options, disk: Disk) -> Result<Self, Error> {
         let cannot = |error: rusqlite::Error| {
             Error::Unusable(format!("could not read what is in the store: {error}"))
         };
@@ -137,14 +141,14 @@ impl Sqlite {
         let clock = Arc::new(Steady::new(options.clock(), latest));
         let numbers = Arc::new(Numbers::from(next_job));
         let (calls, receiver) = mpsc::channel(CALLS_MAX);
-        let broken = Broken::default();
+        let broken = disk.broken.clone();
         let desk = Desk::new(connection, options, (Arc::clone(&clock), Arc::clone(&numbers)));
         let commits = Arc::default();
-        let writer = Writer::new(desk, broken.clone(), receiver, Arc::clone(&commits));
+        let writer = Writer::new(desk, disk, receiver, Arc::clone(&commits));
         let writer = writer.map_err(cannot)?;
-        let threads = vec![spawn("store-write", move || writer.run())?];
-        let (calls, reads) = (Some(calls), Vec::new());
-        Ok(Self { clock, numbers, broken, commits, calls, reads, threads })
+        let writers = vec![spawn("store-write", move || writer.run())?];
+        let (calls, reads, readers) = (Some(calls), Vec::new(), Vec::new());
+        Ok(Self { clock, numbers, broken, commits, calls, reads, readers, writers })
     }
 
     fn write<T, W>(&self, (doing, weight): (&'static str, usize), work: W) -> Reply<'_, T>
@@ -202,16 +206,15 @@ impl Drop for Sqlite {
     fn drop(&mut self) {
         // Readers first: the last connection to close is the one that tidies up the log.
         self.reads.clear();
-        let readers = self.threads.split_off(1.min(self.threads.len()));
         let join = |threads: Vec<JoinHandle<()>>| {
             // A thread that panicked has told those who waited for it already.
             for thread in threads {
                 drop(thread.join());
             }
         };
-        join(readers);
+        join(std::mem::take(&mut self.readers));
         self.calls = None;
-        join(std::mem::take(&mut self.threads));
+        join(std::mem::take(&mut self.writers));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Documents that somebody set.
 
-use rusqlite::{Connection, Result, params};
+use rusqlite::{Connection, OptionalExtension as _, Result, params};
 
 use super::fault::unreadable;
 use super::row;
@@ -24,6 +24,21 @@ pub(super) fn set(desk: &mut Desk, settings: &[Setting]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+const IS: &str = "SELECT document FROM settings WHERE kind = ?1 AND name = ?2";
+
+pub(super) fn replace(desk: &mut Desk, was: Option<&str>, setting: Setting) -> Result<bool> {
+    let key = params![setting.kind.name(), setting.name];
+    let mut statement = desk.connection.prepare_cached(IS)?;
+    let is: Option<String> = statement.query_row(key, |row| row.get(0)).optional()?;
+    drop(statement);
+    // Nobody else writes in between: there is one writer.
+    let is_same = is.as_deref() == was;
+    if is_same {
+        set(desk, &[setting])?;
+    }
+    Ok(is_same)
 }
 
 pub(super) fn settings(connection: &Connection) -> Result<Vec<Setting>> {

@@ -119,6 +119,12 @@ impl Store for Sqlite {
         self.write(("change settings", weight), move |desk| settings::set(desk, &settings))
     }
 
+    fn replace(&self, was: Option<String>, setting: Setting) -> Reply<'_, bool> {
+        self.write(("change a setting", 1), move |desk| {
+            settings::replace(desk, was.as_deref(), setting)
+        })
+    }
+
     fn settings(&self) -> Reply<'_, Vec<Setting>> {
         self.read(Lane::One, "read settings", settings::settings)
     }

@@ -1,6 +1,7 @@
 //! Jobs come in: all of a submission, or none.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use model::{Record, TenantId};
 use rusqlite::{Connection, OptionalExtension as _, Result, params};
@@ -190,7 +191,7 @@ fn insert(desk: &mut Desk, draft: &Draft, places: &[Place]) -> Result<()> {
     for (id, record) in inserted {
         desk.add_job(&record.spec.tenant);
         if places.len() <= SOON_MAX {
-            desk.recent.keep(id, record);
+            desk.recent.keep(id, Arc::new(record.clone()), ());
         }
     }
     let sql = "INSERT INTO waits (blocker, waiter) VALUES (?1, ?2)";

@@ -84,19 +84,83 @@ fn calls_that_come_together_share_a_commit() {
 }
 
 #[test]
-fn every_commit_waits_for_the_disk() {
-    let name = format!("maitre-store-pragmas-{}.db", std::process::id());
-    let path = std::env::temp_dir().join(name);
-    let connection = open::file(&path, Timestamp(0)).unwrap();
+fn what_the_disk_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let connection = open::file(&folder.path().join("maitre.db"), Timestamp(0)).unwrap();
     let pragma = |name: &str| -> String {
         let sql = format!("SELECT CAST({name} AS TEXT) FROM pragma_{name}");
         connection.query_row(&sql, [], |row| row.get(0)).unwrap()
     };
-    // Two is `FULL`.
-    assert_eq!([pragma("synchronous"), pragma("journal_mode")], ["2", "wal"]);
+    // One is `NORMAL`.
+    assert_eq!([pragma("synchronous"), pragma("journal_mode")], ["1", "wal"]);
     assert_eq!([pragma("foreign_keys"), pragma("temp_store")], ["1", "2"]);
-    drop(connection);
-    std::fs::remove_file(path).unwrap();
+}
+
+/// A store in a file whose commits are durable when `sync` says so.
+fn durable_by(folder: &Path, sync: impl Fn() -> std::io::Result<()> + Send + 'static) -> Sqlite {
+    let (path, time) = (folder.join("maitre.db"), Time::new());
+    let connection = open::file(&path, Timestamp(0)).unwrap();
+    let (disk, waits) = Disk::by(sync, Broken::default()).unwrap();
+    let mut store = Sqlite::begin(connection, options(&time), disk.clone()).unwrap();
+    store.writers.push(waits);
+    store.add_reader(open::reader(&path).unwrap(), disk).unwrap();
+    store
+}
+
+#[test]
+fn nobody_hears_of_what_is_not_durable() {
+    let folder = tempfile::tempdir().unwrap();
+    let (asked_for, is_asked) = mpsc::channel();
+    let (let_go, may_go) = mpsc::channel::<()>();
+    let store = durable_by(folder.path(), move || {
+        asked_for.send(()).ok();
+        may_go.recv().ok();
+        Ok(())
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let mut submit = store.submit(submission());
+        let mut read = store.look(None, 99);
+        // The commit is made, what it wrote is read, and the thread that read it is done with it.
+        assert!(poll(&mut submit).is_none());
+        is_asked.recv().unwrap();
+        assert!(poll(&mut read).is_none());
+        let (has_read, is_read) = mpsc::channel();
+        let mut next = store.read(Lane::One, "look on", move |_| Ok(has_read.send(()).is_ok()));
+        assert!(poll(&mut next).is_none());
+        is_read.recv().unwrap();
+        assert!(poll(&mut submit).is_none() && poll(&mut read).is_none());
+        drop(let_go);
+        assert!(submit.await.unwrap().is_ok());
+        assert_eq!(read.await.unwrap().len(), 1);
+        assert!(next.await.unwrap());
+    });
+}
+
+/// Goes on with a call, and says whether it is answered.
+fn poll<T>(call: &mut Reply<'_, T>) -> Option<Result<T, Error>> {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    match call.as_mut().poll(&mut context) {
+        std::task::Poll::Ready(answer) => Some(answer),
+        std::task::Poll::Pending => None,
+    }
+}
+
+#[test]
+fn a_disk_that_does_not_take_the_log_is_asked_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (asked_for, is_asked) = mpsc::channel();
+    let store = durable_by(folder.path(), move || {
+        asked_for.send(()).ok();
+        Err(std::io::Error::from_raw_os_error(5))
+    });
+    let answers = together(&store, vec![store.submit(submission()), store.submit(submission())]);
+    assert!(answers.iter().all(|one| matches!(one, Err(Error::Broken { .. }))), "{answers:?}");
+    let again = together(&store, vec![store.submit(submission())]);
+    assert!(matches!(again[..], [Err(Error::Broken { .. })]), "{again:?}");
+    let read = together(&store, vec![store.settings()]);
+    assert!(matches!(read[..], [Err(Error::Broken { .. })]));
+    assert_eq!(is_asked.try_iter().count(), 1);
 }
 
 #[test]

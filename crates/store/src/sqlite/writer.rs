@@ -1,6 +1,5 @@
-//! The one thread that writes: it takes everything that has arrived, commits once, and answers.
-//!
-//! **Invariant:** nobody is answered before the commit that holds what they asked for is durable.
+//! The one thread that writes: it takes everything that has arrived, commits once, and has it
+//! answered when it is durable.
 //!
 //! **Invariant:** what fails in one call hurts no other call of the same commit, unless the
 //! database gave up the whole transaction; then all of them are told.
@@ -8,17 +7,17 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use model::{TenantId, Timestamp};
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, Result};
 use tokio::sync::{mpsc, oneshot};
 
-use super::fault::Broken;
+use super::disk::{Disk, What};
 use super::forget::History;
-use super::recent::Recent;
 use crate::clock::{self, Steady};
+use crate::recent::Recent;
 use crate::{Commits, Error, Options};
 
 /// Calls that may wait; further callers wait for a place.
@@ -63,7 +62,7 @@ pub(super) struct Desk {
     /// Their sum.
     pub(super) n_jobs_total: u64,
     /// What was written lately. Forgotten after a rollback.
-    pub(super) recent: Recent,
+    pub(super) recent: Recent<()>,
     /// Where the search for histories with too many runs goes on.
     pub(super) trimmed: Option<History>,
 }
@@ -201,7 +200,7 @@ impl<T: Send, W: FnOnce(&mut Desk) -> Result<T> + Send> Call for Asked<T, W> {
 /// The thread's own.
 pub(super) struct Writer {
     desk: Desk,
-    broken: Broken,
+    disk: Disk,
     calls: mpsc::Receiver<Box<dyn Call>>,
     log_pages: Arc<AtomicI32>,
     commits: Arc<Mutex<Commits>>,
@@ -212,7 +211,7 @@ pub(super) struct Writer {
 impl Writer {
     pub(super) fn new(
         mut desk: Desk,
-        broken: Broken,
+        disk: Disk,
         calls: mpsc::Receiver<Box<dyn Call>>,
         commits: Arc<Mutex<Commits>>,
     ) -> Result<Self> {
@@ -223,7 +222,7 @@ impl Writer {
             seen.store(n_pages, Ordering::Relaxed);
             Ok(())
         }))?;
-        Ok(Self { desk, broken, calls, log_pages, commits, is_in_step: false })
+        Ok(Self { desk, disk, calls, log_pages, commits, is_in_step: false })
     }
 
     /// Until nobody can call any more.
@@ -251,7 +250,7 @@ impl Writer {
     fn commit(&mut self, batch: &mut VecDeque<Box<dyn Call>>) {
         if self.is_broken() {
             for call in batch.drain(..) {
-                let error = self.broken.error(call.doing());
+                let error = self.disk.broken.error(call.doing());
                 call.answer(error.map_or(Ok(()), Err));
             }
             return;
@@ -271,33 +270,47 @@ impl Writer {
                 done.push(call);
                 continue;
             };
-            let told = self.broken.note(call.doing(), &error);
+            let told = self.disk.broken.note(call.doing(), &error);
             call.answer(Err(told));
             let is_over = self.desk.connection.is_autocommit() || self.is_broken();
             if is_alone || is_over {
                 failed = Some(error);
             }
         }
+        self.disk.begin();
         let committed = match failed {
             Some(error) => Err(error),
             None => self.desk.put_down(n_changes).and_then(|()| self.desk.run("COMMIT")),
         };
-        match committed {
-            Ok(()) if self.desk.connection.total_changes() == n_changes => {}
-            Ok(()) => self.count(done.len(), began.elapsed()),
-            Err(_) => self.roll_back(),
+        if committed.is_err() {
+            self.roll_back();
         }
-        for call in done {
-            let doing = call.doing();
-            let outcome = committed.as_ref().map_err(|error| self.broken.note(doing, error));
-            call.answer(outcome.copied());
-        }
+        let is_change = committed.is_ok() && self.desk.connection.total_changes() != n_changes;
+        self.hand_over(done, &committed, is_change.then_some(began));
     }
 
-    fn count(&self, size: usize, took: Duration) {
-        let mut commits = self.commits.lock().unwrap_or_else(PoisonError::into_inner);
-        commits.sizes.add(u64::try_from(size).unwrap_or(u64::MAX));
-        commits.micros.add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+    /// Has them answered once the commit is durable. `began`: when what it changed was begun.
+    fn hand_over(&self, done: Vec<Box<dyn Call>>, committed: &Result<()>, began: Option<Instant>) {
+        let outcome = |call: &dyn Call| {
+            let told =
+                committed.as_ref().map_err(|error| self.disk.broken.note(call.doing(), error));
+            told.copied()
+        };
+        let done: Vec<_> = done.into_iter().map(|call| (outcome(&*call), call)).collect();
+        let what = if began.is_some() { What::Change } else { What::NoChange };
+        let commits = Arc::clone(&self.commits);
+        self.disk.commit(
+            what,
+            Box::new(move |broken| {
+                if let Some(began) = began {
+                    count(&commits, done.len(), began.elapsed());
+                }
+                for (outcome, call) in done {
+                    let broken = broken.error(call.doing()).map_or(Ok(()), Err);
+                    call.answer(outcome.and(broken));
+                }
+            }),
+        );
     }
 
     /// One call of several, so that it leaves nothing behind if it fails.
@@ -328,13 +341,13 @@ impl Writer {
         if !self.desk.connection.is_autocommit()
             && let Err(error) = self.desk.run("ROLLBACK")
         {
-            self.broken.note("roll back", &error);
+            self.disk.broken.note("roll back", &error);
         }
         self.is_in_step = false;
     }
 
     fn is_broken(&self) -> bool {
-        self.broken.error("go on").is_some()
+        self.disk.broken.is_set()
     }
 
     /// A checkpoint that fails for lack of room is done later; the log holds everything.
@@ -344,7 +357,13 @@ impl Writer {
         }
         self.log_pages.store(0, Ordering::Relaxed);
         if let Err(error) = self.desk.connection.query_row(pragma, [], |_| Ok(())) {
-            self.broken.note("copy the log to the file", &error);
+            self.disk.broken.note("copy the log to the file", &error);
         }
     }
+}
+
+fn count(commits: &Mutex<Commits>, size: usize, took: Duration) {
+    let mut commits = commits.lock().unwrap_or_else(PoisonError::into_inner);
+    commits.sizes.add(u64::try_from(size).unwrap_or(u64::MAX));
+    commits.micros.add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
 }

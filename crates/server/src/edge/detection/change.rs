@@ -3,7 +3,7 @@
 use ::detect::Policy;
 use proto::{Invalid, v1};
 use serde_json::{Map, Value};
-use store::{Setting, SettingKind};
+use store::SettingKind;
 use tonic::Status;
 
 use super::super::guard::Caller;
@@ -22,27 +22,32 @@ impl Door {
         kind: &str,
         values: &[(String, String)],
     ) -> Result<v1::TypeResponse, Status> {
-        let invalid = |invalid: Invalid| answer::invalid(&invalid);
         proto::name("type", kind).map_err(invalid)?;
-        let settings = self.store.settings().await.map_err(|error| answer::failed(&error))?;
-        let known = settings.iter().find(|one| one.kind == SettingKind::Type && one.name == kind);
-        let document = known.and_then(|setting| setting.document.as_deref()).unwrap_or("{}");
-        let mut document: Map<String, Value> = serde_json::from_str(document).unwrap_or_default();
-        for (name, value) in values {
-            change(&mut document, name, value).map_err(invalid)?;
-        }
         let now = self.ask(|answer| Question::Kind(kind.to_owned(), answer)).await?;
-        if let Some(now) = &now {
-            check(&document, now).map_err(invalid)?;
-        }
-        let (name, document) = (kind.to_owned(), Some(Value::Object(document).to_string()));
-        self.put_whole(Setting { kind: SettingKind::Type, name, document }).await?;
+        let changes = values.to_vec();
+        let revised = move |was: Option<&str>| {
+            let was = was.and_then(|text| serde_json::from_str(text).ok());
+            let mut document: Map<String, Value> = was.unwrap_or_default();
+            for (name, value) in &changes {
+                change(&mut document, name, value).map_err(invalid)?;
+            }
+            if let Some(now) = &now {
+                check(&document, now).map_err(invalid)?;
+            }
+            Ok(Value::Object(document).to_string())
+        };
+        self.revise_whole(SettingKind::Type, kind, revised).await?;
         let set: Vec<String> =
             values.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let what = format!("set {}", set.join(", "));
         self.write_down(caller, ("setting", kind), what).await?;
         self.type_now(kind).await
     }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it stands where errors are mapped")]
+fn invalid(invalid: Invalid) -> Status {
+    answer::invalid(&invalid)
 }
 
 /// Sets one value of a type's document; an empty one is unset.

@@ -8,7 +8,7 @@ use model::maxima::PAGE_MAX;
 use proto::v1::detection_server::Detection;
 use proto::{Invalid, v1};
 use serde_json::Value;
-use store::{NotePage, Noted};
+use store::{NotePage, Noted, SettingKind};
 use tonic::{Request, Response, Status};
 
 use super::guard::Caller;
@@ -218,19 +218,24 @@ impl Door {
         caller: &Caller,
         request: v1::PutContextRequest,
     ) -> Result<v1::ContextResponse, Status> {
-        let mut published = self.ask(Question::Published).await?;
-        if let Some(json) = request.json {
-            check_context(&json)
+        if let Some(json) = &request.json {
+            check_context(json)
                 .map_err(|problem| answer::invalid(&Invalid::new("json", problem)))?;
-            published.version += 1;
-            published.json = json;
         }
-        if let Some(publisher) = request.publisher {
-            let name = proto::optional_name("publisher", &publisher);
-            name.map_err(|invalid| answer::invalid(&invalid))?;
-            published.publisher = publisher;
-        }
-        self.put_whole(published.setting()).await?;
+        let publisher = request.publisher.as_deref().unwrap_or_default();
+        proto::optional_name("publisher", publisher)
+            .map_err(|invalid| answer::invalid(&invalid))?;
+        let change = move |was: Option<&str>| {
+            let v1::PutContextRequest { json, publisher } = request.clone();
+            let mut published = Published::kept(was);
+            if let Some(json) = json {
+                published = published.followed_by(json);
+            }
+            published.publisher = publisher.unwrap_or(published.publisher);
+            Ok(published.document())
+        };
+        let document = self.revise_whole(SettingKind::Context, "", change).await?;
+        let published = Published::kept(Some(&document));
         let what = match published.publisher.as_str() {
             "" => format!("published version {}", published.version),
             name => format!("published version {}; `{name}` may publish", published.version),

@@ -1,37 +1,16 @@
 //! Work that workers find, by HTTP: what holds, what ran, what happened; and what changes it.
-//!
-//! **Invariant:** what changes something says that its body is JSON. Pages of others cannot say so
-//! from a browser without being asked first, so none can use the door of its reader's machine.
 
-use axum::extract::{Extension, Path, Request, State};
-use axum::http::{HeaderMap, Uri, header};
-use axum::middleware::{Next, from_fn};
-use axum::response::Response;
+use axum::extract::{Extension, Path, State};
+use axum::http::Uri;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use proto::{Invalid, json, v1};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tonic::Status;
 
 use super::super::guard::Caller;
 use super::super::{Door, answer};
-
-type Answer = Result<Json<Value>, Failure>;
-
-/// What went wrong.
-struct Failure(Status);
-
-impl From<Status> for Failure {
-    fn from(status: Status) -> Self {
-        Self(status)
-    }
-}
-
-impl axum::response::IntoResponse for Failure {
-    fn into_response(self) -> Response {
-        answer::by_http(&self.0)
-    }
-}
+use super::body::{Answer, object, pairs};
 
 pub(super) fn router() -> Router<Door> {
     Router::new()
@@ -43,27 +22,11 @@ pub(super) fn router() -> Router<Door> {
         .route("/v1/types/{type}/describe", post(describe))
         .route("/v1/activity", get(activity))
         .route("/v1/context", get(context).put(publish))
-        .layer(from_fn(wants_json))
-}
-
-/// Turns away what would change something and does not say that it is JSON.
-async fn wants_json(request: Request, next: Next) -> Response {
-    if request.method().is_safe() || is_json(request.headers()) {
-        return next.run(request).await;
-    }
-    let problem = "what changes something needs the header `content-type: application/json`";
-    answer::by_http(&Status::invalid_argument(problem))
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    let kind = kind.and_then(|kind| kind.split(';').next()).map(str::trim);
-    kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"))
 }
 
 async fn list(State(door): State<Door>) -> Answer {
     let types = door.types_now().await?;
-    Ok(Json(json!({ "types": types.iter().map(json::load).collect::<Vec<Value>>() })))
+    Ok(Json(json!({ "types": types.iter().map(json::type_load).collect::<Vec<Value>>() })))
 }
 
 async fn show(State(door): State<Door>, Path(kind): Path<String>) -> Answer {
@@ -126,18 +89,19 @@ async fn describe(
 /// `?kind=detection&before=17&page_size=50`.
 async fn activity(State(door): State<Door>, uri: Uri) -> Answer {
     let mut request = v1::ActivityRequest::default();
-    for pair in uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let wrong = |problem: String| answer::invalid(&Invalid::new(name, problem));
+    for (name, value) in pairs(&uri) {
+        let wrong = |problem: String| answer::invalid(&Invalid::new(&name, problem));
         let no_number = |_| wrong(format!("is `{value}`, which is no whole number"));
-        match name {
-            "kind" => value.clone_into(&mut request.kind),
+        match name.as_str() {
+            "kind" => request.kind = value,
             "before" => request.before = value.parse().map_err(no_number)?,
             "page_size" => request.page_size = value.parse().map_err(no_number)?,
             _ => return Err(wrong("is none of kind, before, page_size".to_owned()).into()),
         }
     }
-    Ok(Json(json::activity(&door.activities(&request).await?)))
+    let mut value = json::activity(&door.activities(&request).await?);
+    value["now_ms"] = json!(door.store.now().0);
+    Ok(Json(value))
 }
 
 async fn context(State(door): State<Door>) -> Answer {
@@ -164,13 +128,4 @@ async fn publish(
     }
     let request = v1::PutContextRequest { json, publisher };
     Ok(Json(json::context(&door.publish(&caller, request).await?)))
-}
-
-fn object(body: &str) -> Result<Map<String, Value>, Status> {
-    let wrong = |problem: String| answer::invalid(&Invalid::new("body", problem));
-    match serde_json::from_str(body) {
-        Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => Err(wrong("is not a JSON object".to_owned())),
-        Err(error) => Err(wrong(format!("is not JSON: {error}"))),
-    }
 }

@@ -1,10 +1,14 @@
 //! The HTTP door.
 
 mod metrics;
+mod body;
+mod site;
 mod detection;
+mod schedules;
 
 use axum::extract::State;
 use axum::http::header;
+use axum::middleware::from_fn;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -16,7 +20,8 @@ use crate::status::Question;
 /// What is asked by HTTP. Who may ask it is in the table of `guard.rs`.
 pub(crate) fn router(door: Door) -> Router {
     let own = Router::new().route("/metrics", get(metrics)).route("/v1/demand", get(demand));
-    own.merge(detection::router()).with_state(door)
+    let own = own.merge(site::router()).merge(detection::router()).merge(schedules::router());
+    own.layer(from_fn(body::wants_json)).with_state(door)
 }
 
 async fn metrics(State(door): State<Door>) -> Response {

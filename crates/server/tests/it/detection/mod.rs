@@ -4,6 +4,7 @@ mod find;
 mod group;
 mod lead;
 mod told;
+mod promise;
 
 use model::Millis;
 use proto::v1;

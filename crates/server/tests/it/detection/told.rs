@@ -81,6 +81,69 @@ async fn what_is_published_reaches_every_worker_and_only_the_chosen_one_may_publ
     assert_eq!(site.worker("v").await.context().await, (2, json));
 }
 
+#[tokio::test]
+async fn of_many_who_publish_at_once_each_has_a_version_of_its_own() {
+    let site = Site::start().await;
+    let another = site.another().await;
+    let mut worker = another.worker("w").await;
+    let put = |site: &Site, n: usize, publisher: Option<&str>| {
+        let (json, publisher) = (Some(format!("{{\"n\": {n}}}")), publisher.map(str::to_owned));
+        let mut client = site.detection.clone();
+        async move {
+            let put = client.put_context(v1::PutContextRequest { json, publisher }).await;
+            put.expect("it is published").into_inner()
+        }
+    };
+    assert_eq!(put(&another, 0, Some("w")).await.version, 1);
+    worker.context().await;
+    // Both answer late, so that each of them has read what the other changes.
+    for store in [&site.store, &another.store] {
+        store.hold("settings");
+    }
+    let publish = v1::Publish { json: r#"{"n": 9}"#.to_owned() };
+    let all = async {
+        tokio::join!(
+            put(&site, 1, None),
+            put(&another, 2, None),
+            put(&site, 3, None),
+            worker.say(Ours::Publish(publish)),
+        )
+    };
+    let let_go = async {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        site.store.let_go("settings");
+        another.store.let_go("settings");
+    };
+    let ((a, b, c, ()), ()) = tokio::join!(all, let_go);
+    let mut versions = vec![a.version, b.version, c.version];
+    let (version, json) = loop {
+        let (version, json) = worker.context().await;
+        if json.contains('9') {
+            break (version, json);
+        }
+    };
+    versions.push(version);
+    versions.sort_unstable();
+    assert_eq!(versions, [2, 3, 4, 5], "{json}");
+}
+
+#[tokio::test]
+async fn two_who_change_different_values_at_once_both_have_their_way() {
+    let site = Site::start().await;
+    let another = site.another().await;
+    site.store.hold("settings");
+    let one = site.set_kind("vacuum", &[("interval", "7m")]);
+    let other = async {
+        let set = another.set_kind("vacuum", &[("lane", "slow")]).await;
+        site.store.let_go("settings");
+        set
+    };
+    let (one, _) = tokio::join!(one, other);
+    let shown = one.expect("it is set").policy;
+    let value = |name: &str| shown.iter().find(|one| one.name == name).unwrap().value.clone();
+    assert_eq!((value("interval"), value("lane")), ("7m".to_owned(), "slow".to_owned()));
+}
+
 impl Puppet {
     async fn context(&mut self) -> (u64, String) {
         loop {

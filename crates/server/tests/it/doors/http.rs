@@ -1,6 +1,7 @@
 //! What is asked by HTTP, on the same port.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use model::Millis;
@@ -11,6 +12,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::site::{Site, spec};
+use crate::store::Faulty;
 
 impl Site {
     /// The status and the body that a path is answered with.
@@ -30,32 +32,35 @@ impl Site {
         (status, serde_json::from_str(&body).expect("it is JSON"))
     }
 
-    /// `rest` is the end of the head, an empty line and a body; or nothing.
     pub(super) async fn http(
         &self,
-        (method, path): (&str, &str),
+        line: (&str, &str),
         token: Option<&str>,
         rest: &str,
     ) -> (u16, String) {
-        let authority = self.url().split("://").last().expect("it is a URL").to_owned();
-        let mut stream = TcpStream::connect(&authority).await.expect("it listens");
         let token = token.map(|token| format!("authorization: Bearer {token}\r\n"));
-        let token = token.unwrap_or_default();
         let rest = if rest.is_empty() { "\r\n" } else { rest };
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nhost: {authority}\r\n{token}connection: close\r\n{rest}"
-        );
-        stream.write_all(request.as_bytes()).await.expect("it listens");
-        let mut text = Vec::new();
-        let read = stream.read_to_end(&mut text);
-        tokio::time::timeout(Duration::from_mins(1), read)
-            .await
-            .expect("it ends")
-            .expect("it is read");
-        let text = String::from_utf8_lossy(&text).into_owned();
-        let (head, body) = text.split_once("\r\n\r\n").expect("it has a head");
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-        (status.expect("it has a status"), unchunked(head, body))
+        let own = format!("host: {}\r\n{}", self.authority(), token.unwrap_or_default());
+        let (status, _, body) = self.send(line, &format!("{own}{rest}")).await;
+        (status, body)
+    }
+
+    /// The status, the head and the body that a path is answered with.
+    pub(super) async fn whole(&self, line: (&str, &str), headers: &str) -> (u16, String, String) {
+        self.send(line, &format!("host: {}\r\n{headers}\r\n", self.authority())).await
+    }
+
+    /// What somebody is told who calls it by another name.
+    pub(super) async fn called(&self, line: (&str, &str), host: &str) -> u16 {
+        self.send(line, &format!("{host}\r\n")).await.0
+    }
+
+    fn authority(&self) -> String {
+        self.url().split("://").last().expect("it is a URL").to_owned()
+    }
+
+    async fn send(&self, line: (&str, &str), rest: &str) -> (u16, String, String) {
+        send(&self.authority(), line, rest).await
     }
 
     async fn metrics(&self) -> BTreeMap<String, f64> {
@@ -68,6 +73,26 @@ impl Site {
         };
         lines.map(|line| pair(line).unwrap_or_else(|| panic!("{line}"))).collect()
     }
+}
+
+/// The status, the head and the body that whoever listens there answers with.
+async fn send(authority: &str, (method, path): (&str, &str), rest: &str) -> (u16, String, String) {
+    let mut stream = TcpStream::connect(authority).await.expect("it listens");
+    let request = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n{rest}");
+    stream.write_all(request.as_bytes()).await.expect("it listens");
+    let mut text = Vec::new();
+    let read = stream.read_to_end(&mut text);
+    tokio::time::timeout(Duration::from_mins(1), read).await.expect("it ends").expect("it is read");
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let (head, body) = text.split_once("\r\n\r\n").expect("it has a head");
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+    (status.expect("it has a status"), head.to_owned(), unchunked(head, body))
+}
+
+/// The status and the body that a path is answered with there.
+async fn get(authority: &str, path: &str) -> (u16, String) {
+    let (status, _, body) = send(authority, ("GET", path), "host: localhost\r\n\r\n").await;
+    (status, body)
 }
 
 fn unchunked(head: &str, body: &str) -> String {
@@ -176,4 +201,40 @@ async fn it_is_ready_once_the_world_is_built_and_while_the_store_answers() {
     site.stop().await;
     site.go().await;
     assert_eq!(site.get("/readyz", None).await.0, 200);
+}
+
+#[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "a test owns its tasks")]
+async fn it_is_alive_and_not_ready_before_the_store_is_there_and_while_it_is_read() {
+    let site = Site::start().await;
+    let id = site.submit(spec()).await;
+    let store = Arc::new(site.store.again());
+    let doors = server::open(site.config.clone()).await.expect("it listens");
+    let address = doors.address.to_string();
+    let get = async |path: &str| get(&address, path).await;
+    assert_eq!(get("/healthz").await.0, 200);
+    assert_eq!(get("/readyz").await, (503, "the store cannot be reached yet\n".to_owned()));
+    assert_eq!(get("/v1/demand").await.0, 503, "nobody waits for a store");
+    // The first time it is read it does not answer, the second time it takes long.
+    let cause = "a fault".to_owned();
+    store.fail("look", 1, store::Error::Unavailable { doing: "look", cause });
+    store.hold("look");
+    let started = tokio::spawn(doors.start(Arc::<Faulty>::clone(&store)));
+    site.until("it reads", async || {
+        let told = (503, "the scheduler reads what it knows\n".to_owned());
+        (get("/readyz").await == told).then_some(())
+    })
+    .await;
+    let waits = tokio::spawn({
+        let address = address.clone();
+        async move { self::get(&address, "/v1/demand").await }
+    });
+    assert_eq!(get("/healthz").await.0, 200);
+    store.let_go("look");
+    let server = started.await.expect("it does not panic").expect("it starts");
+    assert_eq!(get("/readyz").await, (200, "ready\n".to_owned()));
+    let told = tokio::spawn(server.run(std::future::pending()));
+    assert_eq!(waits.await.expect("it does not panic").0, 200, "who came early was let in");
+    assert_eq!(site.record(id).await.state, model::State::Queued);
+    told.abort();
 }

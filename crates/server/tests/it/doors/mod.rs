@@ -6,6 +6,8 @@ mod limits;
 mod tls;
 mod http;
 mod detection;
+mod schedules;
+mod board;
 mod webhooks;
 
 use proto::v1::admin_client::AdminClient;

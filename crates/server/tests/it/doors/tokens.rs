@@ -185,3 +185,36 @@ async fn an_address_that_others_can_reach_needs_a_token() {
     store.set(vec![token.setting()]).await.unwrap();
     assert!(server::start(config, store).await.is_ok());
 }
+
+#[tokio::test]
+async fn a_token_in_a_file_may_do_everything_and_is_kept_nowhere_else() {
+    let dir = tempfile::tempdir().expect("it is made");
+    let path = dir.path().join("admin.token");
+    let secret = "0123456789abcdef0123456789abcdef";
+    std::fs::write(&path, format!("{secret}\n")).expect("it is written");
+    let config = Config { admin_token_file: Some(path.clone()), ..Config::default() };
+    let mut site = Site::with(config.clone()).await;
+    assert!(is_turned_away(&knock(&site, "Admin/Status", None).await));
+    assert!(is_turned_away(&knock(&site, "Admin/Status", Some("another")).await));
+    let admin = site.bearing(secret);
+    let made = admin.make("acme", &["submit"]).await.unwrap();
+    assert_eq!(site.store.settings().await.unwrap().len(), 1, "only what it made");
+    site.bearing(&made).submit(spec()).await.unwrap();
+    // Another in its place holds from the next start on.
+    let other = secret.replace('0', "9");
+    std::fs::write(&path, &other).expect("it is written");
+    site.stop().await;
+    site.go().await;
+    assert!(is_turned_away(&knock(&site, "Admin/Status", Some(secret)).await));
+    knock(&site, "Admin/Status", Some(&other)).await.unwrap();
+    std::fs::write(&path, "short").expect("it is written");
+    for (path, problem) in [(path, "too short"), (dir.path().join("none"), "cannot be read")] {
+        let store = Arc::new(store::Memory::new(store::Options::default()));
+        let config = Config { admin_token_file: Some(path), ..config.clone() };
+        let server::Error::Config(refused) = server::start(config, store).await.unwrap_err() else {
+            panic!("it is refused for another reason")
+        };
+        assert_eq!(refused.field, "admin_token_file");
+        assert!(refused.problem.contains(problem), "{}", refused.problem);
+    }
+}

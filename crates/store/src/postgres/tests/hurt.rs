@@ -44,8 +44,47 @@ async fn a_statement_that_takes_too_long_is_given_up_and_the_next_one_works() {
     assert_eq!(store.look(None, 9).await.unwrap().len(), 1);
 }
 
+const END_LISTENERS: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+    WHERE datname = current_database() AND query LIKE 'LISTEN%'";
+
 #[tokio::test]
-async fn whoever_waits_for_aconnection_gets_one_however_many_do() {
+async fn who_does_not_hear_any_longer_listens_again_and_looks() {
+    let (database, time) = (database(), Time::new());
+    let (one, two) = (open(&database, &time).await, open(&database, &time).await);
+    let mut news = two.listen();
+    assert_eq!(next(&mut news).await, News::Work);
+    let connection = one.desk.connection().await.unwrap();
+    assert_eq!(connection.execute(END_LISTENERS, &[]).await.unwrap(), 1);
+    // Nobody did anything: it is told to look because something may have been missed.
+    assert_eq!(next(&mut news).await, News::Work);
+    let setting = Setting { kind: SettingKind::Pool, name: "p".to_owned(), document: None };
+    one.set(vec![setting]).await.unwrap();
+    assert_eq!(next(&mut news).await, News::Settings);
+}
+
+#[tokio::test]
+async fn much_that_is_new_is_told_by_few_words() {
+    let (database, time) = (database(), Time::new());
+    let (one, two) = (open(&database, &time).await, open(&database, &time).await);
+    let mut news = two.listen();
+    assert_eq!(next(&mut news).await, News::Work);
+    let begun = std::time::Instant::now();
+    for n in 0..100 {
+        submit(&one, submission("a", &format!("kind{n}"), 1)).await;
+    }
+    let setting = Setting { kind: SettingKind::Pool, name: "p".to_owned(), document: None };
+    one.set(vec![setting]).await.unwrap();
+    let mut n_told = 0;
+    while next(&mut news).await != News::Settings {
+        n_told += 1;
+    }
+    // Once in 10 ms, however long all this took, and what was under way at the ends.
+    let most = begun.elapsed().as_millis() / 10 + 2;
+    assert!(n_told <= most, "{n_told} times, and {most} at most");
+}
+
+#[tokio::test]
+async fn whoever_waits_for_a_connection_gets_one_however_many_do() {
     let (database, time) = (database(), Time::new());
     let store = Arc::new(open(&database, &time).await);
     submit(&store, submission("a", "kind", 1)).await;

@@ -1,15 +1,22 @@
 //! Answers in the words of JSON: the same for `--json` and for HTTP.
 
+mod site;
+
 use serde_json::{Map, Value, json};
 
 use crate::v1;
+
+pub use site::{attempt, ending_name, job, load, state_name, why, worker, worker_state};
 
 /// What holds for a type.
 pub fn kind(kind: &v1::TypeResponse) -> Value {
     let policy: Map<String, Value> = kind
         .policy
         .iter()
-        .map(|one| (one.name.clone(), json!({ "value": one.value, "origin": one.origin })))
+        .map(|one| {
+            let (value, origin, help) = (&one.value, &one.origin, &one.help);
+            (one.name.clone(), json!({ "value": value, "origin": origin, "help": help }))
+        })
         .collect();
     json!({
         "type": kind.r#type,
@@ -24,6 +31,7 @@ pub fn kind(kind: &v1::TypeResponse) -> Value {
         "last_success_ms": kind.last_success_ms,
         "running": kind.running.as_ref().map(running),
         "descriptor": serde_json::from_str::<Value>(&kind.descriptor_json).ok(),
+        "now_ms": kind.now_ms,
         "schedulers": kind.schedulers,
         "schedulers_current": kind.schedulers_current,
     })
@@ -46,7 +54,7 @@ fn running(run: &v1::RunningRun) -> Value {
 }
 
 /// How many jobs of a type there are, who takes them, and how long they take.
-pub fn load(kind: &v1::TypeStatus) -> Value {
+pub fn type_load(kind: &v1::TypeStatus) -> Value {
     let document: Option<Value> = serde_json::from_str(&kind.json).ok();
     json!({
         "type": kind.name,
@@ -105,5 +113,26 @@ pub fn context(context: &v1::ContextResponse) -> Value {
         "version": context.version,
         "publisher": context.publisher,
         "context": published,
+    })
+}
+
+/// A job that recurs.
+pub fn schedule(status: &v1::ScheduleStatus) -> Value {
+    let schedule = status.schedule.clone().unwrap_or_default();
+    let job = schedule.job.unwrap_or_default();
+    json!({
+        "schedule": schedule.name,
+        "cron": (!schedule.cron.is_empty()).then_some(schedule.cron),
+        "every_ms": schedule.every_ms,
+        "time_zone": schedule.time_zone,
+        "catch_up": schedule.catch_up,
+        "catch_up_max": schedule.catch_up_max,
+        "paused": schedule.paused,
+        "next_ms": status.next_ms,
+        "last_ms": status.last_ms,
+        "last_job": (status.last_job != 0).then_some(status.last_job),
+        "type": job.r#type,
+        "tenant": job.tenant,
+        "payload": String::from_utf8_lossy(&job.payload),
     })
 }

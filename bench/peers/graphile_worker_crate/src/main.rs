@@ -1,0 +1,118 @@
+//! graphile_worker (crates.io): one process, set up as its own benchmark of throughput.
+
+use std::error::Error;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use graphile_worker::{
+    IntoTaskHandlerResult, JobSpec, LocalQueueConfig, RawJobSpec, TaskHandler, WorkerContext,
+    WorkerOptions, WorkerUtils,
+};
+use serde::{Deserialize, Serialize};
+use sqlx::PgPool;
+use sqlx::postgres::PgPoolOptions;
+use tokio::sync::mpsc;
+
+const SCHEMA: &str = "graphile_worker";
+const LEFT: &str = "SELECT count(*) FROM graphile_worker._private_jobs";
+const BATCH: usize = 1_000;
+const N_TIMED: usize = 100;
+
+type Done<T = ()> = Result<T, Box<dyn Error>>;
+
+/// Says when jobs start that somebody waits for.
+#[derive(Clone, Debug)]
+struct Starts(mpsc::UnboundedSender<Instant>);
+
+#[derive(Deserialize, Serialize)]
+struct Noop {
+    is_timed: bool,
+}
+
+impl TaskHandler for Noop {
+    const IDENTIFIER: &'static str = "noop";
+
+    async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
+        if self.is_timed && let Some(starts) = context.get_ext::<Starts>() {
+            starts.0.send(Instant::now()).ok();
+        }
+        Ok::<(), String>(())
+    }
+}
+
+#[tokio::main]
+async fn main() -> Done {
+    let n_jobs: usize = std::env::args().nth(1).ok_or("say how many jobs")?.parse()?;
+    let url = std::env::var("PEERS_POSTGRES")?;
+    let pool = PgPoolOptions::new().max_connections(50).connect(&url).await?;
+    let utils = WorkerUtils::new(pool.clone(), SCHEMA);
+    utils.migrate().await?;
+    submit(&utils, n_jobs, false).await?;
+    let (sender, mut started) = mpsc::unbounded_channel();
+    let worker = WorkerOptions::default()
+        .database(pool.clone())
+        .schema(SCHEMA)
+        .concurrency(500)
+        .poll_interval(Duration::from_millis(5))
+        .complete_job_batch_delay(Duration::from_millis(5))
+        .local_queue(LocalQueueConfig::default().with_size(5_000))
+        .add_extension(Starts(sender))
+        .define_job::<Noop>();
+    let worker = Arc::new(worker.init().await?);
+    let running = Arc::clone(&worker);
+    let drained = rate(n_jobs, async {
+        tokio::spawn(async move { running.run().await.map_err(|error| error.to_string()) });
+        empty(&pool).await
+    })
+    .await?;
+    let mut starts = Vec::new();
+    for _ in 0..N_TIMED {
+        let before = Instant::now();
+        submit(&utils, 1, true).await?;
+        let start = started.recv().await.ok_or("the worker is gone")?;
+        starts.push(start.duration_since(before));
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    empty(&pool).await?;
+    let together = rate(n_jobs, async {
+        submit(&utils, n_jobs, false).await?;
+        empty(&pool).await
+    })
+    .await?;
+    starts.sort();
+    let figures = serde_json::json!({
+        "drained_per_s": drained,
+        "together_per_s": together,
+        "start_p50_us": starts[starts.len() / 2].as_micros(),
+    });
+    println!("{figures}");
+    std::process::exit(0);
+}
+
+async fn submit(utils: &WorkerUtils, n_jobs: usize, is_timed: bool) -> Done {
+    let job = || RawJobSpec {
+        identifier: Noop::IDENTIFIER.to_owned(),
+        payload: serde_json::json!({ "is_timed": is_timed }),
+        spec: JobSpec::default(),
+    };
+    for n in (0..n_jobs).step_by(BATCH) {
+        let jobs: Vec<RawJobSpec> = (n..n_jobs.min(n + BATCH)).map(|_| job()).collect();
+        utils.add_raw_jobs(&jobs).await?;
+    }
+    Ok(())
+}
+
+async fn empty(pool: &PgPool) -> Done {
+    while sqlx::query_scalar::<_, i64>(LEFT).fetch_one(pool).await? > 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    Ok(())
+}
+
+/// Jobs in a second, if `work` does so many of them.
+async fn rate(n_jobs: usize, work: impl Future<Output = Done>) -> Done<f64> {
+    let start = Instant::now();
+    work.await?;
+    Ok(n_jobs as f64 / start.elapsed().as_secs_f64())
+}

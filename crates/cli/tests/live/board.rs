@@ -1,0 +1,220 @@
+//! The board, in a real browser.
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use worker::{Attempt, Descriptor, Detection, Done, Field, FieldKind, Proposal, Worker};
+
+use crate::browser::Browser;
+use crate::site::Site;
+
+/// If anything made markup of this, the title of the page would say so.
+const EVIL: &str = r#"<img src="x" onerror="document.title='taken'"><script>alert(1)</script>"#;
+
+/// A worker that looks for work of type `vacuum` and finds one thing each time.
+struct Scout {
+    stop: CancellationToken,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Scout {
+    fn start(site: &Site) -> Self {
+        let (stop, server) = (CancellationToken::new(), site.address().to_owned());
+        let stopped = stop.clone();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let descriptor = Descriptor::new(EVIL, EVIL)
+                .admin(Field::new("threshold", FieldKind::Number).default(0.3).range(0.0, 1.0))
+                .worker(Field::new("polite", FieldKind::Flag).default(true).help(EVIL))
+                .policy("interval", "1h");
+            let worker = Worker::builder(&server)
+                .name("scout")
+                .slots(2)
+                .software(EVIL)
+                .describe("vacuum", descriptor)
+                .detect("vacuum", 1, |detection: Detection| async move {
+                    let proposal = Proposal::new(EVIL).label("what", EVIL);
+                    detection.propose(proposal).await;
+                    Ok(())
+                })
+                .type_("vacuum", 1, |attempt: Attempt| async move {
+                    attempt.stage(0.4, EVIL, "sweeping");
+                    // What is asked for is to wait for a file.
+                    let path = String::from_utf8_lossy(attempt.payload()).into_owned();
+                    while !path.is_empty() && !std::path::Path::new(&path).exists() {
+                        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                        if attempt.is_stopped() {
+                            break;
+                        }
+                    }
+                    Ok(Done::new())
+                })
+                .leave_grace(std::time::Duration::from_millis(100))
+                .build()
+                .expect("it is put together well");
+            let runtime = runtime.expect("there is room for a runtime");
+            runtime.block_on(worker.run(stopped)).expect("it works");
+        });
+        Self { stop, thread: Some(thread) }
+    }
+}
+
+impl Drop for Scout {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn page(site: &Site, rest: &str) -> String {
+    format!("http://{}/{rest}", site.address())
+}
+
+/// What was complained about, but for answers that the test provoked.
+fn complaints(browser: &Browser, provoked: &str) -> Vec<String> {
+    let all = browser.complaints().into_iter();
+    all.filter(|one| provoked.is_empty() || !one.contains(provoked)).collect()
+}
+
+#[test]
+fn the_board_shows_what_waits_and_why_and_what_becomes_of_it() {
+    let mut site = Site::serve();
+    let browser = Browser::open();
+    browser.go(&page(&site, ""));
+    browser.reads("Nothing waits.");
+    browser.reads("No worker is here.");
+    let label = format!("note={EVIL}");
+    let id = site.submit(&["--need", "gpu=a100", "--label", &label, "--", "true"]);
+    browser.reads("no-worker-ever");
+    browser.reads("none of 0 workers known can ever run 1 slot, type exec, gpu=a100");
+    // Nobody touches the page: it sees that the worker comes, and that the job is done.
+    site.work("gpu-1", &["--has", "gpu=a100"]);
+    browser.reads("gpu-1 serving");
+    browser.reads("Nothing waits.");
+    browser.until("it is done", || {
+        let row = browser.run("return document.querySelector('.chip.succeeded')?.textContent");
+        (row == "succeeded").then_some(())
+    });
+    browser.go(&page(&site, &format!("#/jobs/{id}")));
+    browser.reads(&format!("Job {id} succeeded"));
+    browser.reads(&label);
+    assert_eq!(browser.run("return document.title"), format!("Maitre: {id}"));
+    browser.go(&page(&site, "#/jobs/99"));
+    browser.reads("there is no job 99");
+    assert_eq!(complaints(&browser, "status of 404"), [""; 0]);
+}
+
+#[test]
+fn a_policy_is_changed_on_the_board_and_a_run_is_asked_for() {
+    let site = Site::serve();
+    let _scout = Scout::start(&site);
+    site.until("the first run is over", || {
+        let kind = site.maitre(&["types", "history", "vacuum", "--json"]);
+        (kind.stdout.starts_with(b"[") && kind.stdout.len() > 4).then_some(())
+    });
+    let browser = Browser::open();
+    browser.go(&page(&site, "#/types"));
+    browser.click("main a[href='#/types/vacuum']");
+    browser.reads("Jobs in process");
+    assert_eq!(browser.run("return document.querySelector('h1').textContent"), EVIL);
+    let made = "return document.querySelectorAll('main img, main script').length";
+    assert_eq!(browser.run(made), 0, "what is said stays text");
+
+    let interval = "input[data-field='interval']";
+    browser.write(interval, "17m\n");
+    browser.reads("interval is 17m now");
+    let kept = |name: &str| site.json(&["types", "show", "vacuum"])["policy"][name].clone();
+    assert_eq!(
+        (&kept("interval")["value"], &kept("interval")["origin"]),
+        (&json!("17m"), &json!("set"))
+    );
+    browser.write(interval, "17\n");
+    browser.reads("which is no length of time");
+    assert_eq!(kept("interval")["value"], "17m");
+    browser.reload();
+    browser.reads("Jobs in process");
+    let value = |selector: &str| {
+        browser.run(&format!("return document.querySelector({})?.value", json!(selector)))
+    };
+    assert_eq!(value(interval), "17m", "it is kept");
+    browser.write("input[data-field='admin.threshold']", "0.5\n");
+    browser.reads("admin.threshold is 0.5 now");
+    browser.click("input[data-field='worker.polite']");
+    browser.reads("worker.polite is false now");
+    browser.click("button[aria-label='unset interval']");
+    browser.reads("interval is 1h now");
+
+    browser.click("button[data-do='detect']");
+    browser.reads("a run is asked for");
+    browser.reads("asked for succeeded");
+    let runs = site.json(&["types", "history", "vacuum"]);
+    assert_eq!((runs[0]["asked"].clone(), &runs[0]["status"]), (json!(true), &json!("succeeded")));
+    browser.go(&page(&site, "#/activity"));
+    browser.reads("set interval=17m");
+    assert_eq!(complaints(&browser, "status of 400"), [""; 0]);
+}
+
+#[test]
+fn progress_is_seen_on_the_board_and_schedules_are_kept_there() {
+    let site = Site::serve();
+    let _scout = Scout::start(&site);
+    let browser = Browser::open();
+    browser.go(&page(&site, "#/schedules"));
+    browser.reads("Nothing recurs yet.");
+    let go = site.path("go");
+    for (field, text) in [("name", "sweep"), ("when", "1h"), ("type", "vacuum"), ("payload", &*go)]
+    {
+        browser.write(&format!("input[name='{field}']"), text);
+    }
+    browser.click("form button");
+    browser.reads("schedule sweep is set");
+    browser.click("button[aria-label='Run now sweep']");
+    browser.reads("is submitted");
+    browser.go(&page(&site, "#/types/vacuum"));
+    browser.reads("40 % sweeping: <img");
+    std::fs::write(&go, "").expect("there is room");
+    browser.until("it is done", || (!browser.text().contains("sweeping")).then_some(()));
+    browser.go(&page(&site, "#/schedules"));
+    browser.click("button[aria-label='Pause sweep']");
+    browser.reads("schedule sweep rests");
+    browser.click("button[aria-label='Remove sweep']");
+    browser.agree();
+    browser.reads("Nothing recurs yet.");
+    assert_eq!(site.json(&["schedule", "list"]), json!([]));
+    assert_eq!(complaints(&browser, ""), [""; 0]);
+}
+
+#[test]
+fn with_tokens_the_board_asks_for_one_and_shows_what_it_allows() {
+    let site = Site::serve();
+    let secret = |words: &[&str], admin: Option<&str>| {
+        let mut command = site.command(&[&["token", "new"], words].concat());
+        let made = command.env("MAITRE_TOKEN", admin.unwrap_or("none")).output();
+        String::from_utf8(made.expect("it runs").stdout).expect("it is text").trim().to_owned()
+    };
+    let admin = secret(&["--scope", "admin", "--name", "root"], None);
+    let reader = secret(&["--scope", "read", "--name", "guest"], Some(&admin));
+    let browser = Browser::open();
+    browser.go(&page(&site, ""));
+    browser.reads("This scheduler wants a token");
+    let token = "input[name='token']";
+    browser.write(token, "maitre_wrong\n");
+    browser.reads("the token is not known");
+    browser.write(token, &format!("{reader}\n"));
+    browser.reads("guest (may look)");
+    browser.reads("Nothing waits.");
+    browser.go(&page(&site, "#/schedules"));
+    browser.reads("Nothing recurs yet.");
+    let n_forms = "return document.querySelectorAll('form').length";
+    assert_eq!(browser.run(n_forms), 0, "whoever may look changes nothing");
+    assert_eq!(browser.run("return document.cookie"), "");
+    browser.reload();
+    browser.reads("guest (may look)");
+    browser.click("button[data-do='logout']");
+    browser.reads("This scheduler wants a token");
+    assert_eq!(browser.run("return sessionStorage.length"), Value::from(0));
+    browser.write(token, &format!("{admin}\n"));
+    browser.reads("Add a schedule, or change one");
+    assert_eq!(complaints(&browser, "status of 401"), [""; 0]);
+}

@@ -1,0 +1,99 @@
+//! What one client was told, as it writes it down; and what others read there.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::Path;
+
+use tonic::{Code, Status};
+
+use crate::clock::now_ms;
+use crate::{Asked, Error, Op, Outcome, Said};
+
+/// Where one client writes.
+#[derive(Debug)]
+pub struct Notebook {
+    client: u32,
+    log: File,
+}
+
+/// What was answered.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// Whether it was done.
+    pub outcome: Outcome,
+    /// Jobs that it is about.
+    pub ids: Vec<u64>,
+    /// Whether that changed anything.
+    pub changed: bool,
+    /// In words.
+    pub note: String,
+}
+
+impl Notebook {
+    /// Goes on where it ended.
+    pub fn open(client: u32, path: &Path) -> Result<Self, Error> {
+        let log = File::options().create(true).append(true).open(path);
+        Ok(Self { client, log: log.map_err(Error::system("open a log"))? })
+    }
+
+    /// What was asked when, and what was answered now.
+    pub fn write(
+        &mut self,
+        (op, key, sent_ms): (Op, &str, i64),
+        answer: Answer,
+        asked: Vec<Asked>,
+    ) -> Result<(), Error> {
+        let Answer { outcome, ids, changed, note } = answer;
+        let (client, key, at_ms) = (self.client, key.to_owned(), now_ms());
+        let said = Said { client, op, key, sent_ms, at_ms, outcome, ids, changed, asked, note };
+        let line = serde_json::to_string(&said).expect("plain data becomes JSON");
+        writeln!(self.log, "{line}").map_err(Error::system("write a client's log"))
+    }
+}
+
+/// What one client wrote down.
+pub fn read_said(path: &Path) -> Result<Vec<Said>, Error> {
+    lines(path, |line| serde_json::from_str(line).ok())
+}
+
+/// What is written in each line of a file, if it can be understood.
+pub(crate) fn lines<T>(path: &Path, read: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, Error> {
+    let read = |line: &str| read(line).ok_or_else(|| Error::Line { line: line.to_owned() });
+    text(path)?.lines().map(read).collect()
+}
+
+/// A file that nobody has written to yet says nothing.
+fn text(path: &Path) -> Result<String, Error> {
+    match fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        read => read.map_err(Error::system(format!("read `{}`", path.display()))),
+    }
+}
+
+/// What an answer says, and whether there is no point in asking again.
+pub fn settle(answer: Result<Answer, Status>) -> (Answer, bool) {
+    let status = match answer {
+        Ok(answer) => return (answer, true),
+        Err(status) => status,
+    };
+    let (outcome, is_final) = match status.code() {
+        Code::InvalidArgument | Code::NotFound | Code::AlreadyExists => (Outcome::Fail, true),
+        // It says itself that nothing was changed; later there may be room.
+        Code::ResourceExhausted => (Outcome::Fail, false),
+        Code::Ok
+        | Code::Cancelled
+        | Code::Unknown
+        | Code::DeadlineExceeded
+        | Code::PermissionDenied
+        | Code::FailedPrecondition
+        | Code::Aborted
+        | Code::OutOfRange
+        | Code::Unimplemented
+        | Code::Internal
+        | Code::Unavailable
+        | Code::DataLoss
+        | Code::Unauthenticated => (Outcome::Unknown, false),
+    };
+    let note = format!("{:?}: {}", status.code(), status.message());
+    (Answer { outcome, ids: Vec::new(), changed: false, note }, is_final)
+}

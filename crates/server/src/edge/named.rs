@@ -1,0 +1,68 @@
+//! Jobs that somebody watches by their numbers, whichever scheduler has them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use model::{JobId, Progress, State, WorkerId};
+use store::Store;
+use tokio::time::sleep;
+
+use super::Door;
+use super::follow::LOOK_EVERY;
+use crate::watch::Change;
+
+/// What was last told of each.
+pub(super) struct Named {
+    told: BTreeMap<JobId, Option<Told>>,
+    /// Where they are looked up, if others may change them.
+    store: Option<Arc<dyn Store>>,
+}
+
+#[derive(PartialEq, Eq)]
+struct Told {
+    state: State,
+    worker: Option<WorkerId>,
+    progress: Option<Progress>,
+}
+
+impl Told {
+    fn by(change: &Change) -> Self {
+        let (worker, progress) = (change.worker.clone(), change.progress.clone());
+        Self { state: change.state, worker, progress }
+    }
+}
+
+impl Named {
+    pub(super) fn of(ids: Vec<u64>, door: &Door) -> Self {
+        let told: BTreeMap<_, _> = ids.into_iter().map(|id| (JobId::number(id), None)).collect();
+        let is_shared = door.store.shared().is_some() && !told.is_empty();
+        Self { told, store: is_shared.then(|| Arc::clone(&door.store)) }
+    }
+
+    /// Whether it is about one of them and was not told before; without names, it always is.
+    pub(super) fn is_news(&mut self, change: &Change) -> bool {
+        if self.told.is_empty() {
+            return true;
+        }
+        let Some(told) = self.told.get_mut(&change.job) else { return false };
+        let now = Some(Told::by(change));
+        // What another scheduler does is seen as well as heard.
+        let is_news = self.store.is_none() || *told != now;
+        *told = now;
+        is_news
+    }
+
+    /// How those are that are not final, after a while. Never answers if nobody else changes them.
+    pub(super) async fn look(&self) -> Vec<Change> {
+        let Some(store) = &self.store else { return std::future::pending().await };
+        sleep(LOOK_EVERY).await;
+        let is_final = |told: &Option<Told>| told.as_ref().is_some_and(|it| it.state.is_terminal());
+        let mut changes = Vec::new();
+        for (job, _) in self.told.iter().filter(|(_, told)| !is_final(told)) {
+            // What cannot be read now is read later.
+            let record = store.job(job.clone()).await.ok().flatten();
+            changes.extend(record.map(|record| Change::of(&record, store.now())));
+        }
+        changes
+    }
+}
