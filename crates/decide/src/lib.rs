@@ -60,9 +60,11 @@ mod detail;
 mod status;
 mod wanted;
 mod ahead;
+mod lengths;
 pub mod check;
 
 pub use explain::decide;
+pub use lengths::{Lengths, Like};
 pub use rule::Sheet;
 pub use status::TenantStatus;
 pub use wanted::Wanted;

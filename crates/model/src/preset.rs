@@ -83,8 +83,7 @@ impl Preset {
             aging: Aging::DOCUMENTED,
             shortest: Shortest::BALANCED,
             rules: self.rules().iter().map(|rule| (*rule, Fixed::ONE)).collect::<BTreeMap<_, _>>(),
-            guard: is_balanced
-                .then_some(Guard { rare_one_in: 4, price: Fixed::thousandths(3_600) }),
+            guard: is_balanced.then_some(Guard { rare_one_in: 2, price: Fixed::whole(2) }),
             reserve: is_balanced,
             reserve_wait_max: Millis::from_secs(3_600),
         }

@@ -70,7 +70,7 @@ impl Scheduler {
         let workers: Vec<Worker> =
             seats.filter(|seat| seat.runs_jobs).map(|seat| seat.worker(&self.closed)).collect();
         let lately = self.samples.mean_duration(self.store.now());
-        let of_its_own = || self.histories.of(spec).and_then(|history| history.duration);
+        let of_its_own = || self.histories.length(spec);
         let slots = slots_that_fit(workers.iter(), spec, self.pool_for(spec).as_ref());
         let slots = slots + self.slots_elsewhere(record);
         Pace { slots, mean: lately.or_else(of_its_own) }

@@ -62,8 +62,7 @@ impl Rehearsal {
             let kind = snapshot.types.iter().find(|kind| kind.name == spec.kind);
             let pool = spec.pool.as_ref().or_else(|| kind.and_then(|kind| kind.pool.as_ref()));
             let slots = slots_that_fit(snapshot.workers.iter(), &spec, pool);
-            let of_its_own = || job.history.and_then(|history| history.duration);
-            let pace = Pace { slots, mean: mean.or_else(of_its_own) };
+            let pace = Pace { slots, mean: mean.or(job.estimate) };
             Foreseen::Held(held(&mut world, &job, &spec, &pace))
         };
         jobs.into_iter().map(foresee).collect()

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use decide::{Lengths, Like};
 use model::{Fixed, History, Millis, Name, Spec, TenantId};
 use store::Run;
 
@@ -17,6 +18,7 @@ type Key = (Name, TenantId, String);
 pub(crate) struct Histories {
     by_key: BTreeMap<Key, Runs>,
     clock: u64,
+    lengths: Lengths,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -33,7 +35,9 @@ impl Histories {
     /// One more run of its key.
     pub(crate) fn learn(&mut self, run: &Run) {
         self.clock += 1;
-        let key = (run.kind.clone(), run.tenant.clone(), run.history_key.clone());
+        let Run { kind, tenant, history_key, duration, .. } = run;
+        self.lengths.learn(like(kind, tenant, history_key), *duration);
+        let key = (kind.clone(), tenant.clone(), history_key.clone());
         if self.by_key.len() >= KEYS_MAX && !self.by_key.contains_key(&key) {
             self.forget_oldest();
         }
@@ -57,6 +61,15 @@ impl Histories {
         self.by_key.get(&key)?.summary
     }
 
+    /// How long this job will run, as far as its submitter or the past tells.
+    pub(crate) fn length(&self, spec: &Spec) -> Option<Millis> {
+        let Spec { kind, tenant, history_key, run_timeout, .. } = spec;
+        let predicted = || self.lengths.predict(like(kind, tenant, history_key));
+        let length = spec.estimate.or_else(predicted)?;
+        // What may not run longer does not run longer.
+        Some(run_timeout.map_or(length, |limit| length.min(limit)))
+    }
+
     /// What runs of each type were like, over all tenants and keys.
     pub(crate) fn by_kind(&self) -> BTreeMap<Name, History> {
         let mut kinds: BTreeMap<Name, History> = BTreeMap::new();
@@ -76,6 +89,11 @@ impl Histories {
             self.by_key.remove(&key);
         }
     }
+}
+
+/// What the runs of a key have in common.
+fn like<'a>(kind: &'a Name, tenant: &'a TenantId, key: &'a str) -> Like<'a> {
+    Like { kind: Some(kind), tenant, key, inputs: None, claim: None }
 }
 
 /// The mean of two means.
@@ -149,6 +167,19 @@ mod tests {
         assert_eq!((history.samples, history.ram_peak_mb), (200, Some(190)));
         assert_eq!(history.duration, Some(Millis(10)));
         assert_eq!(history.cpu_ms, None);
+    }
+
+    #[test]
+    fn a_job_is_predicted_by_its_like_and_never_beyond_what_it_may_run() {
+        let mut histories = Histories::default();
+        let new = Spec::new(TenantId::new("b"), Name::new("pdf"));
+        assert_eq!(histories.length(&new), None);
+        histories.learn(&run(1, 60_000));
+        assert_eq!(histories.length(&new), Some(Millis(60_000)), "as others of its type");
+        let short = Spec { run_timeout: Some(Millis(5_000)), ..new.clone() };
+        assert_eq!(histories.length(&short), Some(Millis(5_000)));
+        let told = Spec { estimate: Some(Millis(7)), ..new };
+        assert_eq!(histories.length(&told), Some(Millis(7)));
     }
 
     #[test]

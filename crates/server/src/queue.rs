@@ -143,7 +143,7 @@ pub(crate) fn new_job(id: JobId, spec: &Spec, at: Timestamp, histories: &Histori
         not_before: spec.not_before,
         backoff_until: None,
         evictions: 0,
-        estimate: spec.estimate.or_else(|| history.and_then(|history| history.duration)),
+        estimate: histories.length(spec),
         last_worker: None,
         traits: spec.traits,
         hint: spec.hint.clone(),

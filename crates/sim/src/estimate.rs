@@ -1,7 +1,6 @@
 //! What is believed about how long jobs run.
 
-use std::collections::{BTreeMap, VecDeque};
-
+use decide::{Lengths, Like};
 use model::{Fixed, Millis};
 
 use crate::chance::split_mix;
@@ -16,8 +15,7 @@ pub enum Estimates {
     User,
     /// The truth.
     Perfect,
-    /// Earlier runs of the same type and inputs, or of the same tenant, type and key, or of the
-    /// same type; but no more than submitters said.
+    /// What the scheduler itself would predict from earlier runs, but no more than submitters said.
     History,
     /// The truth times or divided by up to so much, by chance.
     Wrong(Fixed),
@@ -40,69 +38,16 @@ impl Estimates {
 }
 
 /// Predicts, and learns from what ends.
-pub(crate) struct Oracle {
+pub(crate) struct Oracle<'a> {
+    workload: &'a Workload,
     estimates: Estimates,
     seed: u64,
-    /// Jobs of one type with the same inputs, whoever submits them.
-    by_inputs: BTreeMap<(usize, usize), Runs>,
-    by_history: Vec<Runs>,
-    by_fit: Vec<Runs>,
+    lengths: Lengths,
 }
 
-/// The last runs of jobs that are alike.
-#[derive(Clone, Debug, Default)]
-struct Runs {
-    last: VecDeque<i64>,
-    sum: i64,
-    /// By how much each guess was wrong lately.
-    wrong: [i64; 2],
-}
-
-/// Runs that the first guess is drawn from …
-const RUNS_MAX: usize = 200;
-/// … and the second: it follows changes faster.
-const LATEST: usize = 5;
-/// What a guess was wrong by is forgotten over so many runs.
-const MEMORY: i64 = 16;
-
-impl Runs {
-    /// The mean of all, and that of the latest.
-    fn guesses(&self) -> Option<[i64; 2]> {
-        let count = |n: usize| i64::try_from(n).ok().filter(|n| *n > 0);
-        let latest = self.last.iter().rev().take(LATEST);
-        let (n, n_latest) = (count(self.last.len())?, count(latest.len())?);
-        Some([self.sum / n, latest.sum::<i64>() / n_latest])
-    }
-
-    /// Of both guesses the one that was nearer lately.
-    fn guess(&self) -> Option<Millis> {
-        let [all, latest] = self.guesses()?;
-        Some(Millis(if self.wrong[0] <= self.wrong[1] { all } else { latest }))
-    }
-
-    fn add(&mut self, ran: Millis) {
-        let guesses = self.guesses().into_iter().flatten();
-        for (wrong, guess) in self.wrong.iter_mut().zip(guesses) {
-            *wrong += (guess - ran.0).abs() - *wrong / MEMORY;
-        }
-        self.last.push_back(ran.0);
-        self.sum += ran.0;
-        if self.last.len() > RUNS_MAX {
-            self.sum -= self.last.pop_front().unwrap_or(0);
-        }
-    }
-}
-
-impl Oracle {
-    pub(crate) fn new(workload: &Workload, estimates: Estimates, seed: u64) -> Self {
-        let empty = |n: usize| vec![Runs::default(); n];
-        Self {
-            estimates,
-            seed,
-            by_inputs: BTreeMap::new(),
-            by_history: empty(workload.n_histories),
-            by_fit: empty(workload.fits.len()),
-        }
+impl<'a> Oracle<'a> {
+    pub(crate) fn new(workload: &'a Workload, estimates: Estimates, seed: u64) -> Self {
+        Self { workload, estimates, seed, lengths: Lengths::default() }
     }
 
     /// How long a job that arrives now is believed to run.
@@ -112,7 +57,7 @@ impl Oracle {
             Estimates::User => job.requested,
             Estimates::Perfect => Some(job.duration),
             // Who knows how long a job may run knows that it does not run longer.
-            Estimates::History => match (self.recall(job), job.requested) {
+            Estimates::History => match (self.lengths.predict(self.like(job)), job.requested) {
                 (Some(ran), Some(requested)) => Some(ran.min(requested)),
                 (ran, requested) => ran.or(requested),
             },
@@ -120,23 +65,21 @@ impl Oracle {
         }
     }
 
-    /// What is known about jobs like this one: with its inputs, of its history, or of its type.
-    fn recall(&self, job: &Job) -> Option<Millis> {
-        let inputs = job.label.and_then(|label| self.by_inputs.get(&(job.fit, label)));
-        let known = inputs.and_then(Runs::guess);
-        let known = known.or_else(|| self.by_history[job.history].guess());
-        known.or_else(|| job.requested.is_none().then(|| self.by_fit[job.fit].guess())?)
-    }
-
     /// A job has ended after it ran for so long.
     pub(crate) fn learn(&mut self, job: &Job, ran: Millis) {
-        if self.estimates != Estimates::History {
-            return;
+        if self.estimates == Estimates::History {
+            self.lengths.learn(self.like(job), ran);
         }
-        self.by_history[job.history].add(ran);
-        self.by_fit[job.fit].add(ran);
-        if let Some(label) = job.label {
-            self.by_inputs.entry((job.fit, label)).or_default().add(ran);
+    }
+
+    fn like(&self, job: &Job) -> Like<'a> {
+        let Workload { tenants, fits, labels, history_keys, .. } = self.workload;
+        Like {
+            kind: fits[job.fit].kind.as_ref(),
+            tenant: &tenants[job.tenant].id,
+            key: job.history_key.map_or("", |key| &history_keys[key]),
+            inputs: job.label.map(|label| &labels[label]),
+            claim: job.requested,
         }
     }
 

@@ -66,7 +66,7 @@ pub struct Preset<'a> {
     workload: &'a Workload,
     fleet: &'a Fleet,
     world: World,
-    oracle: Oracle,
+    oracle: Oracle<'a>,
     /// The job of each rank: ranks are what jobs are called in there.
     by_rank: Vec<usize>,
     started: Vec<Timestamp>,

@@ -83,6 +83,15 @@ fn in_milliseconds(record: &csv::StringRecord) -> Result<Row, String> {
     })
 }
 
+/// What of an id is more than a number: `PR-12#3` is the third build of `PR-12`, and
+/// `7:steps30:img8` is one of many of those steps and images.
+fn history_key(id: &str) -> Option<Name> {
+    let is_number = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts: Vec<&str> = id.split([':', '#']).collect();
+    let told: Vec<&str> = parts.iter().copied().filter(|part| !is_number(part)).collect();
+    (!told.is_empty() && told.len() < parts.len()).then(|| Name::new(&told.join("/")))
+}
+
 fn in_seconds(record: &csv::StringRecord) -> Result<Row, String> {
     let length = |at: usize| -> Result<Option<i64>, String> {
         let wrong = || format!("`{}` is `{}`", SECONDS[at], &record[at]);
@@ -103,7 +112,7 @@ fn in_seconds(record: &csv::StringRecord) -> Result<Row, String> {
         slots: slots.max(1),
         priority: record[5].parse().map_err(|_| format!("`priority` is `{}`", &record[5]))?,
         on_demand: &record[6] == "on_demand",
-        history_key: None,
+        history_key: history_key(&record[11]),
         label: named(&record[9]),
     })
 }

@@ -66,8 +66,8 @@ fn row(line: &str, reading: Reading) -> Result<Row, String> {
         slots,
         priority: 0,
         on_demand: false,
-        // Who asks for the same time again runs the same again, more or less.
-        history_key: Some(Name::new(&format!("{} {}", words[11], words[8]))),
+        // What a user runs is like what the same user ran before.
+        history_key: Some(Name::new(words[11])),
         label: None,
     };
     Ok(match reading {

@@ -30,7 +30,7 @@ pub struct Row {
     pub priority: i32,
     /// Whether a person waits for the result.
     pub on_demand: bool,
-    /// Jobs of one tenant, type and key have one history.
+    /// What jobs like this one are called: how long they ran tells how long it will run.
     pub history_key: Option<Name>,
     /// What its inputs are called; a worker that had them lately need not fetch them.
     pub label: Option<Name>,
@@ -59,8 +59,8 @@ pub struct Job {
     pub priority: i32,
     /// Whether a person waits for the result.
     pub on_demand: bool,
-    /// Which history it has, of [`Workload::n_histories`].
-    pub history: usize,
+    /// What jobs like this one are called: a place in [`Workload::history_keys`].
+    pub history_key: Option<usize>,
     /// Its inputs: a place in [`Workload::labels`].
     pub label: Option<usize>,
 }
@@ -150,8 +150,8 @@ pub struct Workload {
     pub tenants: Vec<Sharer>,
     /// In order.
     pub fits: Vec<Fit>,
-    /// How many histories there are.
-    pub n_histories: usize,
+    /// What jobs that are alike are called, in order.
+    pub history_keys: Vec<String>,
     /// What inputs are called, in order.
     pub labels: Vec<Name>,
     /// What was left out.
@@ -171,9 +171,7 @@ impl Workload {
         let fit = |row: &Row| Fit { kind: row.kind.clone(), needs: row.needs.clone() };
         let all_fits: Vec<Fit> = rows.iter().map(fit).collect();
         let fits = places(all_fits.iter());
-        let history = |row: &Row| (row.tenant.clone(), row.kind.clone(), row.history_key.clone());
-        let all_histories: Vec<_> = rows.iter().map(history).collect();
-        let histories = places(all_histories.iter());
+        let history_keys = places(rows.iter().filter_map(|row| row.history_key.as_ref()));
         let labels = places(rows.iter().filter_map(|row| row.label.as_ref()));
         let mut jobs: Vec<Job> = Vec::with_capacity(rows.len());
         for (at, (row, rank)) in rows.iter().zip(ranks).enumerate() {
@@ -185,7 +183,7 @@ impl Workload {
                 requested: row.requested,
                 tenant: tenants[&row.tenant],
                 fit: fits[&all_fits[at]],
-                history: histories[&all_histories[at]],
+                history_key: row.history_key.as_ref().map(|key| history_keys[key]),
                 label: row.label.as_ref().map(|label| labels[label]),
                 slots: row.slots,
                 priority: row.priority,
@@ -198,7 +196,7 @@ impl Workload {
         Ok(Self {
             jobs,
             tenants: tenants.map(|(id, place)| Sharer::new(id.clone(), weight(place))).collect(),
-            n_histories: histories.len(),
+            history_keys: history_keys.into_keys().map(Name::to_string).collect(),
             labels: labels.into_keys().cloned().collect(),
             fits: fits.into_keys().cloned().collect(),
             bad,

@@ -96,13 +96,13 @@ fn what_rare_work_cannot_take_is_for_others() {
 
 #[test]
 fn while_another_slot_for_rare_work_is_free_the_price_is_lower() {
-    let decision = guarded(5, |world| {
+    let decision = guarded(10, |world| {
         world.worker("also").types(&["common", "rare"]);
         world.worker("more").slots(16).types(&["common"]);
         world.attempt("8", "more").kind("common").slots(16);
     });
     assert_eq!(jobs_placed(&decision), ["1"]);
-    assert_eq!(jobs_placed(&guarded(5, |_| ())), [""; 0]);
+    assert_eq!(jobs_placed(&guarded(10, |_| ())), [""; 0]);
 }
 
 #[test]
@@ -113,9 +113,10 @@ fn a_job_goes_to_a_slot_that_is_not_kept() {
 
 #[test]
 fn work_is_not_rare_if_other_work_has_hardly_more_slots() {
-    let decision = guarded(60, |world| {
+    let decision = guarded(600, |world| {
         world.snapshot.workers[0].slots = 1;
         world.snapshot.attempts[0].slots = 1;
+        world.worker("also").types(&["common", "rare"]);
     });
     assert_eq!(jobs_placed(&decision), ["1"]);
 }

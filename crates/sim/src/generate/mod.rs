@@ -154,7 +154,7 @@ impl Recipe {
             jobs,
             tenants: parts.sharers(),
             fits: parts.fits,
-            n_histories: parts.submitters.len() * self.types.len(),
+            history_keys: Vec::new(),
             labels: parts.labels,
             bad: Bad::default(),
         }
@@ -234,7 +234,7 @@ impl<'a> Parts<'a> {
             slots: kind.slots,
             priority: lowest.saturating_add(above),
             on_demand: chance.part() <= kind.on_demand,
-            history: tenant * types.len() + at,
+            history_key: None,
             label: (kind.labels > 0).then(|| self.label_of[at] + label),
         }
     }
