@@ -339,8 +339,10 @@ fn a_slot_that_could_serve_several_kinds_serves_the_one_where_most_wait_for_each
     let first = |n_scans: usize| {
         let decision = decided(PRESET, |world| {
             world.worker("any").types(&["pdf", "scan"]);
+            world.worker("full").types(&["pdf", "scan"]);
             world.worker("pdf").types(&["pdf"]);
             world.worker("mail").types(&["mail"]);
+            world.attempt("8", "full");
             world.attempt("9", "pdf");
             world.job("page").kind("pdf").estimate_s(10);
             for scan in 0..n_scans {

@@ -125,7 +125,7 @@ fn guarded_comes_before_a_spent_budget() {
         world.worker("special").types(&["common", "rare"]);
         world.job("expected").kind("rare").age_s(60).not_before_ms(60_000);
         world.budget(1, 1);
-        world.job("1").kind("common");
+        world.job("1").kind("common").estimate_s(120);
     });
     assert_eq!(reason(&decision, "1"), Some(Reason::Guarded));
 }
@@ -138,7 +138,7 @@ fn a_maximum_comes_before_guarded() {
         world.worker("special").types(&["common", "rare"]);
         world.job("expected").kind("rare").age_s(60).not_before_ms(60_000);
         world.tenant("a").max("default", 0);
-        world.job("1").tenant("a").kind("common");
+        world.job("1").tenant("a").kind("common").estimate_s(120);
     });
     assert_eq!(reason(&decision, "1"), Some(Reason::TenantAtMax));
 }

@@ -58,13 +58,15 @@ fn a_slot_is_not_guarded_for_work_that_is_not_rare() {
     let mut before = rare_work();
     before.workers[0].slots = 1;
     before.attempts[0].slots = 1;
+    before.workers.push(typed("also", 1, &["common", "rare"]));
+    before.jobs[0].estimate = Some(Millis::from_secs(600));
     not_guarded(&before, "special");
 }
 
 #[test]
 fn a_slot_is_guarded_less_while_another_can_run_rare_work() {
     let mut before = rare_work();
-    before.jobs[0].estimate = Some(Millis::from_secs(6));
+    before.jobs[0].estimate = Some(Millis::from_secs(10));
     assert_sound(&found(&before, &[], &[hold(1, Reason::Guarded)]));
     before.workers.push(typed("also", 1, &["common", "rare"]));
     not_guarded(&before, "special");
