@@ -147,6 +147,11 @@ impl World {
         }
     }
 
+    /// Whether slots are taken from attempts for jobs that have a right to them.
+    pub const fn may_preempt(&self) -> bool {
+        self.policy.preemption.enabled
+    }
+
     /// How many jobs wait.
     pub fn n_queued(&self) -> usize {
         self.queue.jobs.len()

@@ -1,6 +1,10 @@
 //! Several schedulers on one Postgres, and workers that move between them.
 
-#![expect(clippy::unwrap_used, reason = "a test that fails says where")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test that fails says where, and knows patience"
+)]
 
 use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -328,12 +332,14 @@ fn any_scheduler_says_what_becomes_of_a_job_of_another_and_why_it_waits() {
 #[test]
 fn a_tenant_below_its_minimum_gets_its_slot_whichever_scheduler_has_it() {
     let database = database();
-    let (one, mut two) = (serve(&database), serve(&database));
+    let (mut one, mut two) = (serve(&database), serve(&database));
     one.said(&[
         "policy",
         r#"{"preset": "cohort", "preemption": {"enabled": true, "delay_ms": 0}}"#,
     ]);
     one.said(&["quota", "below", "gpu", "--min", "1", "--max", "1"]);
+    // The one that takes the job in has workers too, none of which can run it.
+    one.work_named("w1", &["--exec", "--slots", "1", "--pool", "other"]);
     two.work_named("w2", &["--exec", "--slots", "2", "--pool", "gpu"]);
     let over = |n: usize| {
         let site = if n == 0 { &one } else { &two };
@@ -343,6 +349,7 @@ fn a_tenant_below_its_minimum_gets_its_slot_whichever_scheduler_has_it() {
     for victim in &victims {
         one.wait(victim, "state", "running");
     }
+    // Whoever's stripe each of them is in.
     for _ in 0..2 {
         let job =
             one.submit(&["--tenant", "below", "--priority", "1", "--pool", "gpu", "--", "true"]);

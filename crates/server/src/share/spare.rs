@@ -1,7 +1,8 @@
 //! Jobs that are another scheduler's to claim, for slots that nothing of one's own has use for.
 //!
 //! A job that its owner can claim is gone in a moment. So one of another's is taken if its owner
-//! cannot have heard of it yet, or has left it where it is for a while.
+//! cannot have heard of it yet, or has left it where it is for a while. If it is left for longer,
+//! it may have a right to a slot that is taken here: only who has the victim can preempt it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,6 +17,10 @@ use crate::scheduler::Scheduler;
 const UNHEARD: Millis = Millis(10);
 /// What its owner could claim is gone by then.
 const LEFT_FOR: Millis = Millis(25);
+/// What its owner can seat where it has workers is seated by then, if it has a right to a slot.
+const STUCK_FOR: Millis = Millis(500);
+/// Such jobs that stand in line here, where slots may be taken from others.
+const STUCK_MAX: usize = 64;
 
 /// Jobs of others that were not taken, and since when they have been seen.
 pub(super) type Left = HashMap<JobId, Timestamp>;
@@ -28,14 +33,17 @@ impl Scheduler {
         let n_before = self.world.n_queued();
         let mut n_more = self.n_free().saturating_sub(n_before);
         let has_room = n_more >= spare.len();
+        let mut n_stuck = if self.world.may_preempt() { STUCK_MAX } else { 0 };
         let mut left = Left::new();
         let mut before = self.sharing.as_mut().map(|sharing| std::mem::take(&mut sharing.left));
         for record in spare {
             let since = before.as_mut().and_then(|left| left.remove(&record.id)).unwrap_or(now);
             let is_unheard = record.ready.is_some_and(|ready| now.since(ready) < UNHEARD);
             let is_left = is_unheard || now.since(since) >= LEFT_FOR;
-            if self.jobs.seen(&record.id).is_some() || (is_left && n_more > 0) {
+            let is_stuck = n_stuck > 0 && now.since(since) >= STUCK_FOR;
+            if self.jobs.seen(&record.id).is_some() || (is_left && n_more > 0) || is_stuck {
                 n_more = n_more.saturating_sub(1);
+                n_stuck = n_stuck.saturating_sub(1);
                 window.insert(record.id.clone());
                 self.stand_in_line(record);
             } else {
