@@ -26,6 +26,7 @@ STAGES = [
     ("scheduler", "store: starts", r"store::sqlite::start::"),
     ("scheduler", "store: ends (complete)", r"store::sqlite::(complete|settle)::"),
     ("scheduler", "store: copying the log to the file", r"checkpoint"),
+    ("scheduler", "store: waiting for the disk, answering", r"store::sqlite::disk"),
     ("scheduler", "store: commits", r"store::sqlite::writer"),
     ("scheduler", "decide", r"decide::round|World>?::decide"),
     ("scheduler", "world: events", r"decide::"),
