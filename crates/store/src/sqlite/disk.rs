@@ -18,6 +18,9 @@ use crate::Error;
 /// Commits and reads that may wait for the disk; whoever brings more waits for a place.
 const WAITING_MAX: usize = 64;
 
+/// Waits until what was written to the log is on the disk.
+type Sync = Arc<dyn Fn() -> io::Result<()> + Send + std::marker::Sync>;
+
 /// Tells people what they asked for, or that the disk failed.
 type Tell = Box<dyn FnOnce(&Broken) + Send>;
 
@@ -38,7 +41,7 @@ pub(super) enum What {
 #[derive(Clone)]
 pub(super) struct Disk {
     pub(super) broken: Broken,
-    waiting: Option<SyncSender<Waiting>>,
+    thread: Option<(SyncSender<Waiting>, Sync)>,
     /// Commits that may be visible and are not known to be durable.
     n_open: Arc<AtomicUsize>,
 }
@@ -46,7 +49,7 @@ pub(super) struct Disk {
 impl Disk {
     /// For a store in memory.
     pub(super) fn none(broken: Broken) -> Self {
-        Self { broken, waiting: None, n_open: Arc::default() }
+        Self { broken, thread: None, n_open: Arc::default() }
     }
 
     /// For a store in this file, which was opened already: it has its log.
@@ -59,13 +62,15 @@ impl Disk {
 
     /// For a store whose commits are durable when `sync` says so.
     pub(super) fn by(
-        sync: impl Fn() -> io::Result<()> + Send + 'static,
+        sync: impl Fn() -> io::Result<()> + Send + std::marker::Sync + 'static,
         broken: Broken,
     ) -> Result<(Self, JoinHandle<()>), Error> {
         let (sender, receiver) = sync_channel(WAITING_MAX);
-        let disk = Self { broken, waiting: Some(sender), n_open: Arc::default() };
+        let sync: Sync = Arc::new(sync);
+        let own = Arc::clone(&sync);
+        let disk = Self { broken, thread: Some((sender, sync)), n_open: Arc::default() };
         let (broken, n_open) = (disk.broken.clone(), Arc::clone(&disk.n_open));
-        let thread = spawn("store-sync", move || run(&sync, &broken, &receiver, &n_open))?;
+        let thread = spawn("store-sync", move || run(&*own, &broken, &receiver, &n_open))?;
         Ok((disk, thread))
     }
 
@@ -74,9 +79,16 @@ impl Disk {
         self.n_open.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// The commit is made, or failed: tells so as soon as it is durable.
-    pub(super) fn commit(&self, what: What, tell: Tell) {
-        self.wait(Waiting { what, tell });
+    /// The commit is made, or failed: tells so as soon as it is durable. Whoever made it waits for
+    /// the disk, unless there is something to do meanwhile or somebody waits already.
+    pub(super) fn commit(&self, what: What, tell: Tell, is_busy: bool) {
+        let one = Waiting { what, tell };
+        match &self.thread {
+            Some((_, sync)) if !is_busy && self.n_open.load(Ordering::SeqCst) == 1 => {
+                settle(vec![one], &**sync, &self.broken, &self.n_open);
+            }
+            _ => self.wait(one),
+        }
     }
 
     /// Something was read: tells it as soon as all that it can have seen is durable.
@@ -89,9 +101,9 @@ impl Disk {
     }
 
     fn wait(&self, waiting: Waiting) {
-        let left = match &self.waiting {
+        let left = match &self.thread {
             None => waiting,
-            Some(thread) => match thread.send(waiting) {
+            Some((thread, _)) => match thread.send(waiting) {
                 Ok(()) => return,
                 Err(SendError(waiting)) => {
                     self.broken.give_up("the thread that waits for the disk is gone");
@@ -105,7 +117,7 @@ impl Disk {
 
 /// Until nobody can write or read any more.
 fn run(
-    sync: &impl Fn() -> io::Result<()>,
+    sync: &dyn Fn() -> io::Result<()>,
     broken: &Broken,
     waiting: &Receiver<Waiting>,
     n_open: &AtomicUsize,
@@ -113,16 +125,31 @@ fn run(
     while let Ok(first) = waiting.recv() {
         let mut all = vec![first];
         all.extend(waiting.try_iter().take(WAITING_MAX));
-        let is_change = all.iter().any(|one| one.what == What::Change);
-        // What failed once is not tried again: the kernel may have dropped what it could not write.
-        if is_change
-            && !broken.is_set()
-            && let Err(error) = sync()
-        {
-            broken.give_up(&format!("the disk did not take the log: {error}"));
-        }
-        tell(all, broken, n_open);
+        settle(all, sync, broken, n_open);
     }
+}
+
+/// Waits for the disk, if there is anything to wait for, and tells them. What a read saw may be of
+/// a commit for which another thread waits.
+fn settle(
+    all: Vec<Waiting>,
+    sync: &dyn Fn() -> io::Result<()>,
+    broken: &Broken,
+    n_open: &AtomicUsize,
+) {
+    let is_news = |one: &Waiting| match one.what {
+        What::Change => true,
+        What::NoChange => false,
+        What::Read => n_open.load(Ordering::SeqCst) > 0,
+    };
+    // What failed once is not tried again: the kernel may have dropped what it could not write.
+    if all.iter().any(is_news)
+        && !broken.is_set()
+        && let Err(error) = sync()
+    {
+        broken.give_up(&format!("the disk did not take the log: {error}"));
+    }
+    tell(all, broken, n_open);
 }
 
 fn tell(all: Vec<Waiting>, broken: &Broken, n_open: &AtomicUsize) {

@@ -97,7 +97,10 @@ fn what_the_disk_is_asked_for() {
 }
 
 /// A store in a file whose commits are durable when `sync` says so.
-fn durable_by(folder: &Path, sync: impl Fn() -> std::io::Result<()> + Send + 'static) -> Sqlite {
+fn durable_by(
+    folder: &Path,
+    sync: impl Fn() -> std::io::Result<()> + Send + Sync + 'static,
+) -> Sqlite {
     let (path, time) = (folder.join("maitre.db"), Time::new());
     let connection = open::file(&path, Timestamp(0)).unwrap();
     let (disk, waits) = Disk::by(sync, Broken::default()).unwrap();
@@ -112,9 +115,10 @@ fn nobody_hears_of_what_is_not_durable() {
     let folder = tempfile::tempdir().unwrap();
     let (asked_for, is_asked) = mpsc::channel();
     let (let_go, may_go) = mpsc::channel::<()>();
+    let may_go = Mutex::new(may_go);
     let store = durable_by(folder.path(), move || {
         asked_for.send(()).ok();
-        may_go.recv().ok();
+        may_go.lock().unwrap().recv().ok();
         Ok(())
     });
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -15,6 +15,7 @@ use rusqlite::{Connection, Result};
 use tokio::sync::{mpsc, oneshot};
 
 use super::disk::{Disk, What};
+use super::fault::Broken;
 use super::forget::History;
 use crate::clock::{self, Steady};
 use crate::recent::Recent;
@@ -299,18 +300,16 @@ impl Writer {
         let done: Vec<_> = done.into_iter().map(|call| (outcome(&*call), call)).collect();
         let what = if began.is_some() { What::Change } else { What::NoChange };
         let commits = Arc::clone(&self.commits);
-        self.disk.commit(
-            what,
-            Box::new(move |broken| {
-                if let Some(began) = began {
-                    count(&commits, done.len(), began.elapsed());
-                }
-                for (outcome, call) in done {
-                    let broken = broken.error(call.doing()).map_or(Ok(()), Err);
-                    call.answer(outcome.and(broken));
-                }
-            }),
-        );
+        let tell = move |broken: &Broken| {
+            if let Some(began) = began {
+                count(&commits, done.len(), began.elapsed());
+            }
+            for (outcome, call) in done {
+                let broken = broken.error(call.doing()).map_or(Ok(()), Err);
+                call.answer(outcome.and(broken));
+            }
+        };
+        self.disk.commit(what, Box::new(tell), !self.calls.is_empty());
     }
 
     /// One call of several, so that it leaves nothing behind if it fails.
