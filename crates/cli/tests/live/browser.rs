@@ -4,13 +4,12 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A page shows what is so well before that, even on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(1);
+use crate::site;
+
 /// What a reference to an element is called.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 /// Nothing of the machine's own, nobody else asked, and it runs where there is no screen.
@@ -95,16 +94,8 @@ impl Browser {
         self.until(words, || self.text().contains(words).then_some(()));
     }
 
-    #[expect(clippy::disallowed_methods, reason = "a test that waits needs a clock")]
-    pub(crate) fn until<T>(&self, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(found) = look() {
-                return found;
-            }
-            assert!(Instant::now() < deadline, "never: {what}\n{}", self.text());
-            std::thread::sleep(Duration::from_millis(50));
-        }
+    pub(crate) fn until<T>(&self, what: &str, look: impl FnMut() -> Option<T>) -> T {
+        site::until(what, || self.text(), look)
     }
 
     pub(crate) fn click(&self, selector: &str) {

@@ -216,17 +216,9 @@ impl Site {
     }
 
     /// Waits until there is something; says what was waited for if it never comes.
-    #[expect(clippy::disallowed_methods, reason = "a test that waits needs a clock")]
-    pub(crate) fn until<T>(&self, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(found) = look() {
-                return found;
-            }
-            let jobs = || String::from_utf8_lossy(&self.maitre(&["jobs"]).stdout).into_owned();
-            assert!(Instant::now() < deadline, "never: {what}\n{}", jobs());
-            std::thread::sleep(Duration::from_millis(20));
-        }
+    pub(crate) fn until<T>(&self, what: &str, look: impl FnMut() -> Option<T>) -> T {
+        let jobs = || String::from_utf8_lossy(&self.maitre(&["jobs"]).stdout).into_owned();
+        until(what, jobs, look)
     }
 
     /// A path in the site's directory.
@@ -262,4 +254,21 @@ fn quiet(mut command: Command) -> Command {
     }
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
+}
+
+/// Waits until there is something; says what was waited for, and what there is, if it never comes.
+#[expect(clippy::disallowed_methods, reason = "a test that waits needs a clock")]
+pub(crate) fn until<T>(
+    what: &str,
+    show: impl Fn() -> String,
+    mut look: impl FnMut() -> Option<T>,
+) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "never: {what}\n{}", show());
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }

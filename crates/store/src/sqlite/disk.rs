@@ -19,7 +19,7 @@ use crate::Error;
 const WAITING_MAX: usize = 64;
 
 /// Waits until what was written to the log is on the disk.
-type Sync = Arc<dyn Fn() -> io::Result<()> + Send + std::marker::Sync>;
+type Flush = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
 
 /// Tells people what they asked for, or that the disk failed.
 type Tell = Box<dyn FnOnce(&Broken) + Send>;
@@ -41,7 +41,7 @@ pub(super) enum What {
 #[derive(Clone)]
 pub(super) struct Disk {
     pub(super) broken: Broken,
-    thread: Option<(SyncSender<Waiting>, Sync)>,
+    thread: Option<(SyncSender<Waiting>, Flush)>,
     /// Commits that may be visible and are not known to be durable.
     n_open: Arc<AtomicUsize>,
 }
@@ -62,11 +62,11 @@ impl Disk {
 
     /// For a store whose commits are durable when `sync` says so.
     pub(super) fn by(
-        sync: impl Fn() -> io::Result<()> + Send + std::marker::Sync + 'static,
+        sync: impl Fn() -> io::Result<()> + Send + Sync + 'static,
         broken: Broken,
     ) -> Result<(Self, JoinHandle<()>), Error> {
         let (sender, receiver) = sync_channel(WAITING_MAX);
-        let sync: Sync = Arc::new(sync);
+        let sync: Flush = Arc::new(sync);
         let own = Arc::clone(&sync);
         let disk = Self { broken, thread: Some((sender, sync)), n_open: Arc::default() };
         let (broken, n_open) = (disk.broken.clone(), Arc::clone(&disk.n_open));

@@ -95,6 +95,25 @@ async fn a_job_that_fails_is_tried_again_elsewhere_as_often_as_its_policy_says()
 }
 
 #[tokio::test]
+async fn a_job_that_is_refused_goes_to_the_next_worker_and_costs_no_try() {
+    let site = Site::start().await;
+    site.set(v1::SettingKind::Policy, "", "detected").await;
+    site.set_kind("vacuum", &[("retries_max", "0")]).await.unwrap();
+    let mut first = site.worker_with(detector("a", &["vacuum"])).await;
+    let mut second = site.worker_with(hand("b", "vacuum")).await;
+    first.find("vacuum", &["x"]).await;
+    let offer = first.offer().await;
+    first.refuse(&offer).await;
+    site.record_when(offer.job, |record| record.counts.refusals == 1).await;
+    site.pass(model::Millis(100)).await;
+    let again = second.other(&[]).await;
+    assert_eq!((again.job, again.attempt), (offer.job, 2));
+    second.say(Ours::Complete(succeeded(&again))).await;
+    let record = site.record_when(offer.job, |record| record.state.is_terminal()).await;
+    assert_eq!((record.state, record.counts.failures), (State::Succeeded, 0));
+}
+
+#[tokio::test]
 async fn the_last_ten_runs_that_went_well_and_the_last_ten_that_did_not_outlive_a_restart() {
     let mut site = Site::start().await;
     let mut worker = site.worker_with(detector("w", &["vacuum"])).await;
