@@ -13,6 +13,7 @@ mod unprivileged;
 mod bulk;
 mod overview;
 mod shared;
+mod watched;
 mod janitor;
 mod lanes;
 mod doors;

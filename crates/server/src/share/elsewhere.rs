@@ -32,6 +32,8 @@ struct Said {
     looks_for: BTreeSet<String>,
     /// The seal of the settings that it goes by.
     settings: String,
+    /// Somebody there wants to hear what becomes of all jobs.
+    watches: bool,
 }
 
 impl Said {
@@ -91,6 +93,7 @@ impl Scheduler {
             under_way: self.under_way(),
             looks_for: self.looks_for(),
             settings: self.sharing.iter().map(|sharing| sharing.seal.as_str()).collect(),
+            watches: self.hub.is_watched(),
         };
         serde_json::to_string(&said).unwrap_or_default()
     }
@@ -127,6 +130,7 @@ impl Scheduler {
     pub(super) fn count_elsewhere(&mut self, meeting: &Meeting) {
         let others = meeting.all.iter().enumerate().filter(|(at, _)| *at != meeting.place);
         let said: Vec<Said> = others.clone().map(|(_, peer)| Said::by(peer)).collect();
+        self.hub.others_watch(said.iter().any(|one| one.watches));
         let Some(sharing) = &mut self.sharing else { return };
         let looks_for = said.iter().flat_map(|one| one.looks_for.iter().cloned()).collect();
         self.detection.is_dirty |= sharing.elsewhere.looks_for != looks_for;

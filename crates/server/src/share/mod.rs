@@ -9,6 +9,7 @@ mod limits;
 mod meet;
 mod seats;
 mod spare;
+pub(crate) mod watched;
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -44,6 +45,8 @@ pub(crate) struct Sharing {
     /// Workers are connected here, and the others know: jobs are dealt to this one too.
     is_seated: bool,
     is_dealt: bool,
+    /// Whether the others were told that somebody watches all jobs here.
+    is_watched: bool,
     /// When schedulers meet next.
     meets: Timestamp,
     /// A look at queues is wanted, and which.
@@ -81,6 +84,7 @@ impl Sharing {
             stripe: (0, 1),
             is_seated: false,
             is_dealt: false,
+            is_watched: false,
             meets: Timestamp(0),
             wanted: Some(Reach::All),
             is_looking: false,
@@ -150,6 +154,8 @@ impl Scheduler {
                 self.call(|store| async move { Answer::Settings(store.settings().await) }.boxed());
             }
             News::Peers => self.meet_at(self.store.now()),
+            // Whoever watches reads it: nothing is decided by it.
+            News::Changed(_) => {}
         }
     }
 
