@@ -79,6 +79,9 @@ fn whoever_watches_at_one_scheduler_sees_the_jobs_of_all() {
     let of_acme = of_acme.seen();
     assert!(of_acme.iter().any(|change| is(change, &failed, "failed")), "{of_acme:?}");
     assert!(of_acme.iter().all(|change| change["tenant"] == "acme"), "{of_acme:?}");
+    // How late others are known is told to those who measure.
+    let metrics = crate::doors::get(one.address(), "/metrics");
+    assert!(metrics.contains("\nmaitre_others_age_seconds 0."), "{metrics}");
     // What both hear of, the scheduler that is asked and the other, is seen once.
     let own = one.submit(&["--", "true"]);
     let seen = until_seen(&own, "succeeded");
