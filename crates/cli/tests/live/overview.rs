@@ -131,6 +131,46 @@ fn a_copy_is_made_while_the_scheduler_works_and_holds_all_that_it_acknowledged()
     assert_eq!(told.status.code(), Some(2), "it came after the copy");
 }
 
+/// The titles of the table that a page shows for a command.
+fn titles_in_docs(command: &str) -> Vec<String> {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operating.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let shown = page.lines().skip_while(|line| *line != format!("$ maitre {command}"));
+    titles(shown.skip(1).next().unwrap_or_else(|| panic!("no screen of `{command}`")))
+}
+
+fn titles(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn the_screens_of_the_docs_have_the_titles_that_commands_have() {
+    let site = Site::dev();
+    site.submit(&["--attempts", "1", "--wait", "--", "true"]);
+    site.submit(&["--need", "gpu=a100", "--", "true"]);
+    site.said(&["schedule", "add", "nightly", "--cron", "0 3 * * *", "--", "true"]);
+    let data = site.path("other");
+    site.said(&["token", "new", "--scope", "admin", "--data-dir", &data]);
+    let tokens = ["token", "list", "--data-dir", &data];
+    let commands: [(&str, &[&str]); 9] = [
+        ("jobs -n 4", &["jobs", "-n", "4"]),
+        ("job 4", &["job", "1"]),
+        ("workers", &["workers"]),
+        ("workers --wanted", &["workers", "--wanted"]),
+        ("types", &["types"]),
+        ("tenants", &["tenants"]),
+        ("schedule list", &["schedule", "list"]),
+        ("token list", &tokens),
+        ("config --changed --set lease=30s", &["config", "--changed", "--set", "lease=30s"]),
+    ];
+    for (command, words) in commands {
+        let said = site.said(words);
+        assert_eq!(titles_in_docs(command), titles(said.lines().next().unwrap()), "{command}");
+    }
+    let said = site.said(&["store", "check", "--data-dir", &site.data().display().to_string()]);
+    assert!(said.ends_with(": 1 unfinished and 1 finished jobs; everything agrees\n"), "{said}");
+}
+
 #[test]
 fn what_is_refused_comes_with_a_hint() {
     let site = Site::serve();
