@@ -121,9 +121,8 @@ impl All {
         let connected = BTreeMap::from([(Vec::new(), connected)]);
         sheet.gauges("maitre_workers_connected", "Workers that are connected", &connected)?;
         let help = "How old what is known of other schedulers is";
-        self.measures.others_age_ms.map_or(Ok(()), |age_ms| {
-            sheet.seconds("maitre_others_age_seconds", help, Duration::from_millis(age_ms))
-        })
+        let age = Duration::from_millis(self.measures.others_age_ms);
+        sheet.seconds("maitre_others_age_seconds", help, age)
     }
 
     fn demand(&self, sheet: &mut Sheet<'_>) -> fmt::Result {
