@@ -46,7 +46,7 @@ fn what_others_have_under_way_counts_as_used_here() {
     let held = two.submit(&["--tenant", "acme", "--slots", "2", "--", "sleep", "60"]);
     two.wait(&held, "state", "running");
     let slots = |site: &Site| {
-        let tenants = site.json(&["tenants"]);
+        let tenants = site.json(&["tenants"])["tenants"].clone();
         let acme = tenants.as_array().unwrap().iter().find(|it| it["tenant"] == "acme").cloned();
         acme.map_or(Value::Null, |acme| acme["slots"].clone())
     };
@@ -71,13 +71,15 @@ fn an_application_submits_in_its_own_transaction_and_may_do_no_more() {
              GRANT USAGE ON SCHEMA maitre TO {shop}, {reports}; \
              GRANT EXECUTE ON FUNCTION maitre.submit TO {shop}; \
              GRANT SELECT ON maitre.completions TO {reports}; \
-             CREATE TABLE orders (number int); GRANT ALL ON orders TO {shop}"
+             CREATE TABLE public.orders (number int); GRANT ALL ON public.orders TO {shop}"
         ))
         .unwrap();
     let submit = r#"SELECT maitre.submit(tenant => 'shop', type => 'exec',
         payload => '{"argv": ["true"]}')"#;
-    as_one(&shop, &format!("BEGIN; INSERT INTO orders VALUES (1); {submit}; ROLLBACK")).unwrap();
-    as_one(&shop, &format!("BEGIN; INSERT INTO orders VALUES (2); {submit}; COMMIT")).unwrap();
+    as_one(&shop, &format!("BEGIN; INSERT INTO public.orders VALUES (1); {submit}; ROLLBACK"))
+        .unwrap();
+    as_one(&shop, &format!("BEGIN; INSERT INTO public.orders VALUES (2); {submit}; COMMIT"))
+        .unwrap();
     // Nobody tells the scheduler: it looks.
     let done = site.until("it ran", || {
         let jobs = site.json(&["jobs", "--tenant", "shop"])["jobs"].clone();

@@ -80,6 +80,8 @@ pub(super) struct Elsewhere {
     looks_for: BTreeSet<String>,
     /// The seals of the settings that all go by, this scheduler included.
     seals: Vec<String>,
+    /// Whether the others were told that somebody watches all jobs here.
+    pub(super) is_watched: bool,
     /// When the oldest of what is known was said.
     pub(super) said: Option<Timestamp>,
 }

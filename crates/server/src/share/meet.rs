@@ -35,8 +35,8 @@ impl Scheduler {
     pub(crate) fn meet(&mut self, now: Timestamp) {
         let (said, is_watched) = (self.says(), self.hub.is_watched());
         let Some(sharing) = &mut self.sharing else { return };
-        let is_news = !sharing.is_dealt || sharing.is_watched != is_watched;
-        sharing.is_watched = is_watched;
+        let is_news = !sharing.is_dealt || sharing.elsewhere.is_watched != is_watched;
+        sharing.elsewhere.is_watched = is_watched;
         let workers = self.fleet.seats.keys().cloned().collect();
         self.call(|store| {
             async move {

@@ -45,8 +45,6 @@ pub(crate) struct Sharing {
     /// Workers are connected here, and the others know: jobs are dealt to this one too.
     is_seated: bool,
     is_dealt: bool,
-    /// Whether the others were told that somebody watches all jobs here.
-    is_watched: bool,
     /// When schedulers meet next.
     meets: Timestamp,
     /// A look at queues is wanted, and which.
@@ -84,7 +82,6 @@ impl Sharing {
             stripe: (0, 1),
             is_seated: false,
             is_dealt: false,
-            is_watched: false,
             meets: Timestamp(0),
             wanted: Some(Reach::All),
             is_looking: false,

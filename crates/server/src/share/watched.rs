@@ -14,8 +14,8 @@ use crate::watch::{Change, Hub};
 
 /// What comes within this is told together.
 const TOGETHER: Duration = Duration::from_millis(50);
-/// Jobs that are read at once.
-const READ_MAX: usize = 1_000;
+/// Jobs that are read at once: with all that they carry, a few at a time.
+const READ_MAX: usize = 100;
 /// Jobs of others of which is known what was told last.
 const TOLD_MAX: usize = 10_000;
 
