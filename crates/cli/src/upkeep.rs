@@ -16,7 +16,7 @@ use crate::settings::Settings;
 pub(crate) enum Upkeep {
     /// Find out whether all that is kept agrees with itself; changes nothing.
     Check(CheckOptions),
-    /// Copy everything from SQLite into an empty Postgres.
+    /// Copy everything from a data directory into an empty Postgres.
     Move(MoveOptions),
 }
 

@@ -134,9 +134,9 @@ fn a_copy_is_made_while_the_scheduler_works_and_holds_all_that_it_acknowledged()
 /// The titles of the table that a page shows for a command.
 fn titles_in_docs(command: &str) -> Vec<String> {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operating.md");
-    let page = std::fs::read_to_string(page).unwrap();
-    let shown = page.lines().skip_while(|line| *line != format!("$ maitre {command}"));
-    titles(shown.skip(1).next().unwrap_or_else(|| panic!("no screen of `{command}`")))
+    let page = std::fs::read_to_string(page).expect("it is there");
+    let mut shown = page.lines().skip_while(|line| *line != format!("$ maitre {command}"));
+    titles(shown.nth(1).unwrap_or_else(|| panic!("no screen of `{command}`")))
 }
 
 fn titles(line: &str) -> Vec<String> {

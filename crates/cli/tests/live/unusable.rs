@@ -1,5 +1,7 @@
 //! Stores that waiting does not mend: refused at once, by name, without what is secret.
 
+#![expect(clippy::unwrap_used, reason = "a test that fails says where")]
+
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 

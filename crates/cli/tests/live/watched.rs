@@ -1,5 +1,7 @@
 //! What one scheduler does is seen by whoever watches at another.
 
+#![expect(clippy::unwrap_used, reason = "a test that fails says where")]
+
 use std::io::{BufRead as _, BufReader};
 use std::sync::mpsc;
 
