@@ -131,7 +131,7 @@ impl Target {
             return "whoever is there speaks without TLS: `http://…`";
         }
         if cause.contains("certificate") {
-            return "`--ca FILE` names who vouches for it; it must have the name that it is called by";
+            return "`--ca FILE` names who vouches for it; its certificate must be for this name";
         }
         "start one with `maitre dev`, or name another with `--server`"
     }

@@ -44,7 +44,7 @@ impl Drop for Watching {
 }
 
 fn is(change: &Value, job: &str, state: &str) -> bool {
-    change["id"].to_string() == job && change["state"] == state
+    change["id"].as_u64() == job.parse().ok() && change["state"] == state
 }
 
 #[test]

@@ -83,7 +83,7 @@ impl Postgres {
         Self::over(pool, url, options).await
     }
 
-    /// The same as `connect`, to move a store into it: also if an earlier try left half of it there.
+    /// As `connect`, to move a store into it: also if an earlier try left half of it there.
     pub async fn connect_to_import(url: &str, options: Options) -> Result<Self, Error> {
         let pool = connect::pool(url)?;
         migrate::migrate(&pool).await?;
