@@ -9,6 +9,7 @@ mod limits;
 mod meet;
 mod seats;
 mod spare;
+pub(crate) mod watched;
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -150,6 +151,8 @@ impl Scheduler {
                 self.call(|store| async move { Answer::Settings(store.settings().await) }.boxed());
             }
             News::Peers => self.meet_at(self.store.now()),
+            // Whoever watches reads it: nothing is decided by it.
+            News::Changed(_) => {}
         }
     }
 
