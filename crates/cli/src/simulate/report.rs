@@ -4,31 +4,81 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use sim::report::{self, Run, Table};
+use serde_json::{Value, json};
+use sim::report::{self, Picture, Run, Table};
 use sim::{Bounds, Fleet, Workload};
 
 use super::run::Outcome;
 use super::{Options, show};
 use crate::print::Failure;
 
-/// Writes the page and the pictures; where the page is.
-pub(super) fn write(
-    folder: &Path,
-    options: &Options,
-    (workload, fleet): (&Workload, &Fleet),
-    bounds: &Bounds,
-    outcomes: &[Outcome],
-) -> Result<PathBuf, Failure> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
-    let runs: Vec<Run<'_>> = outcomes
-        .iter()
-        .map(|outcome| Run { name: &outcome.policy, replay: &outcome.replay })
-        .collect();
-    let pictures = report::pictures(workload, fleet, &runs);
-    for picture in &pictures {
-        super::write(&folder.join(format!("{}.svg", picture.name)), &picture.svg)?;
+/// What a report is made of.
+pub(super) struct Report {
+    title: String,
+    notes: Vec<String>,
+    tables: Vec<Table>,
+    pictures: Vec<Picture>,
+}
+
+impl Report {
+    pub(super) fn new(
+        options: &Options,
+        (workload, fleet): (&Workload, &Fleet),
+        bounds: &Bounds,
+        outcomes: &[Outcome],
+    ) -> Self {
+        let runs: Vec<Run<'_>> = outcomes
+            .iter()
+            .map(|outcome| Run { name: &outcome.policy, replay: &outcome.replay })
+            .collect();
+        Self {
+            title: format!("What would have happened: {}", options.source.name()),
+            notes: notes(options, workload, fleet),
+            tables: tables(workload, bounds, outcomes),
+            pictures: report::pictures(workload, fleet, &runs),
+        }
     }
-    let title = format!("What would have happened: {}", options.source.name());
+
+    /// Writes the page and the pictures; where the page is.
+    pub(super) fn write(&self, folder: &Path) -> Result<PathBuf, Failure> {
+        let cannot = || format!("cannot make `{}`", folder.display());
+        fs::create_dir_all(folder).with_context(cannot)?;
+        for picture in &self.pictures {
+            super::write(&folder.join(format!("{}.svg", picture.name)), &picture.svg)?;
+        }
+        let path = folder.join("report.html");
+        super::write(&path, &self.page())?;
+        Ok(path)
+    }
+
+    fn page(&self) -> String {
+        report::page(&self.title, &self.notes, &self.tables, &self.pictures)
+    }
+
+    /// The parts of it, and the page that they make.
+    pub(super) fn json(&self) -> Value {
+        let table = |table: &Table| {
+            json!({ "title": table.title, "header": table.header, "rows": table.rows })
+        };
+        let picture = |picture: &Picture| {
+            json!({
+                "name": picture.name,
+                "title": picture.title,
+                "note": picture.note,
+                "svg": picture.svg,
+            })
+        };
+        json!({
+            "title": self.title,
+            "notes": self.notes,
+            "tables": self.tables.iter().map(table).collect::<Vec<_>>(),
+            "pictures": self.pictures.iter().map(picture).collect::<Vec<_>>(),
+            "page": self.page(),
+        })
+    }
+}
+
+fn tables(workload: &Workload, bounds: &Bounds, outcomes: &[Outcome]) -> Vec<Table> {
     let table = |title: &str, (header, rows): show::Cells| Table {
         title: title.to_owned(),
         header: header.into_iter().map(ToOwned::to_owned).collect(),
@@ -42,12 +92,7 @@ pub(super) fn write(
     if extras.0.len() > 1 {
         tables.insert(1, table("Losses and bounds", extras));
     }
-    let path = folder.join("report.html");
-    super::write(
-        &path,
-        &report::page(&title, &notes(options, workload, fleet), &tables, &pictures),
-    )?;
-    Ok(path)
+    tables
 }
 
 fn notes(options: &Options, workload: &Workload, fleet: &Fleet) -> Vec<String> {

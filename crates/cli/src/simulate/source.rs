@@ -1,8 +1,10 @@
 //! Where the workload and the fleet come from.
 
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use model::{Fixed, Millis, Timestamp};
 use sim::read::{self, Reading};
@@ -11,7 +13,7 @@ use sim::{Fleet, Workload};
 use super::history::{self, Span};
 use super::{failure, wrong};
 use crate::place::Place;
-use crate::print::Failure;
+use crate::print::{self, Failure};
 
 /// What is replayed, and on what.
 #[derive(Args)]
@@ -21,7 +23,8 @@ pub(crate) struct Source {
     /// Make a workload up, from a recipe.
     #[arg(long, value_name = "FILE.toml", conflicts_with = "file")]
     generate: Option<PathBuf>,
-    /// Our own history: the store of a scheduler, such as `sqlite://maitre-data/maitre.db`.
+    /// Our own history: the store of a scheduler, such as `sqlite://maitre-data/maitre.db`; `-`
+    /// reads the address from a line of the input, where nobody else sees its password.
     #[arg(long, value_name = "URL", conflicts_with_all = ["file", "generate"])]
     from: Option<String>,
     /// Only jobs that were submitted from then on: `2026-11-15T08:00:00Z`, or so long ago, `6h`.
@@ -30,6 +33,9 @@ pub(crate) struct Source {
     /// Only jobs that were submitted before then.
     #[arg(long, value_name = "TIME", requires = "from")]
     until: Option<String>,
+    /// Only the newest so many jobs of it.
+    #[arg(long, value_name = "N", requires = "from")]
+    newest: Option<usize>,
     /// The workers: a `.csv` or `.toml` file, or a size such as `64` or `10x8` (workers x slots).
     #[arg(long, value_name = "FILE|SIZE")]
     fleet: Option<String>,
@@ -76,6 +82,9 @@ impl Source {
     /// What it is called.
     pub(crate) fn name(&self) -> String {
         if let Some(url) = &self.from {
+            if url == INPUT {
+                return "what happened here".to_owned();
+            }
             // Without its password.
             return Place::named(url).map_or_else(|_| url.clone(), |place| place.to_string());
         }
@@ -113,9 +122,7 @@ impl Source {
             return Ok((read::recipe(path).map_err(failure)?.workload(), None));
         }
         if let Some(url) = &self.from {
-            let history = history::read(url, self.span()?)?;
-            let workload = Workload::new(&history.rows, &weights, history.bad).map_err(failure)?;
-            return Ok((workload, history.fleet));
+            return self.history(url, &weights);
         }
         let Some(file) = &self.file else {
             return Err(wrong("there is no workload".to_owned(), Some(SOURCES.to_owned())));
@@ -124,12 +131,27 @@ impl Source {
         Ok((read::workload(file, &how).map_err(failure)?, None))
     }
 
+    fn history(&self, url: &str, weights: &[u32]) -> Result<(Workload, Option<Fleet>), Failure> {
+        let line = if url == INPUT { input()? } else { url.to_owned() };
+        let mut history = history::read(line.trim(), self.span()?)?;
+        if history.is_cut {
+            print::note("there are older jobs, which were not read");
+        }
+        let bad = mem::take(&mut history.bad);
+        let mut workload = Workload::new(&history.rows, weights, bad).map_err(failure)?;
+        if weights.is_empty() {
+            history.weigh(&mut workload);
+        }
+        Ok((workload, history.fleet))
+    }
+
     fn span(&self) -> Result<Span, Failure> {
         let since = self.since.as_deref().map(|text| moment("--since", text)).transpose()?;
         let until = self.until.as_deref().map(|text| moment("--until", text)).transpose()?;
         Ok(Span {
             since: since.unwrap_or(Timestamp(i64::MIN)),
             until: until.unwrap_or(Timestamp(i64::MAX)),
+            jobs_max: self.newest.unwrap_or(history::JOBS_MAX),
         })
     }
 
@@ -147,6 +169,15 @@ impl Source {
             )),
         }
     }
+}
+
+/// Stands for the first line of the input.
+const INPUT: &str = "-";
+
+fn input() -> Result<String, Failure> {
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).context("read the address of the store")?;
+    Ok(line)
 }
 
 /// A moment, or how long ago it was.
