@@ -76,14 +76,14 @@ function form(seen) {
   return h(
     "form",
     { class: "form asking", "data-do": "ask", key: "form" },
-    field(`The last hours, up to ${hoursMax}`, "hours", {
+    field(`Hours, up to ${hoursMax}`, "hours", {
       type: "number",
       min: 1,
       max: hoursMax,
       value: hours,
       required: true,
     }),
-    field("On: the workers that were there, or a size", "fleet", { placeholder: "as it was; 10x8" }),
+    field("Workers", "fleet", { placeholder: "as they were, or 10x8" }),
     h(
       "label",
       {},
@@ -96,13 +96,14 @@ function form(seen) {
     ),
     Array.from({ length: n }, one),
     known,
-    h("button", { type: "submit" }, "Replay"),
     h(
       "p",
-      { class: "soft" },
+      { class: "soft acts" },
+      h("button", { type: "submit" }, "Replay"),
+      h("span", {},
       "A policy is a name, or JSON as for ",
       h("code", {}, "maitre policy"),
-      ". It runs beside the scheduler, when nobody else needs the machine.",
+      ". It runs beside the scheduler, when nobody else needs the machine."),
     ),
   );
 }

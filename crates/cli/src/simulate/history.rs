@@ -151,7 +151,9 @@ async fn load(store: &dyn Store, span: Span) -> Result<Loaded, Failure> {
 async fn tenants(store: &dyn Store) -> Result<Vec<Tenant>, Failure> {
     let settings = store.settings().await.context("read what is set")?;
     let of_tenants = settings.iter().filter(|setting| setting.kind == SettingKind::Tenant);
-    Ok(of_tenants.filter_map(|setting| tenant(&setting.name, setting.document.as_deref()?)).collect())
+    Ok(of_tenants
+        .filter_map(|setting| tenant(&setting.name, setting.document.as_deref()?))
+        .collect())
 }
 
 /// A tenant's setting is what a snapshot would say about it, without its id.

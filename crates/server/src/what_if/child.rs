@@ -58,11 +58,7 @@ fn command(replayer: &Replayer, config: &WhatIf, question: &Question) -> Command
     command
 }
 
-async fn run(
-    replayer: &Replayer,
-    config: &WhatIf,
-    question: &Question,
-) -> std::io::Result<Output> {
+async fn run(replayer: &Replayer, config: &WhatIf, question: &Question) -> std::io::Result<Output> {
     let mut child = command(replayer, config, question).spawn()?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     if let Some(mut stdin) = child.stdin.take() {

@@ -1,5 +1,7 @@
 //! What if: replays of what happened lately, by HTTP.
 
+use std::sync::Arc;
+
 use axum::extract::{Extension, Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
@@ -98,10 +100,8 @@ fn is_size(text: &str) -> bool {
         let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
         is_plain && text.parse().is_ok_and(|number: u32| (1..=SIZE_MAX).contains(&number))
     };
-    text.split_once('x').map_or_else(
-        || is_number(text),
-        |(workers, slots)| is_number(workers) && is_number(slots),
-    )
+    text.split_once('x')
+        .map_or_else(|| is_number(text), |(workers, slots)| is_number(workers) && is_number(slots))
 }
 
 async fn ask(
@@ -114,7 +114,7 @@ async fn ask(
         .map_err(|error| invalid(Invalid::new("body", format!("cannot be read: {error}"))))?;
     let config = &door.config.what_if;
     let question = wanted.question(caller.who(), config.hours_max).map_err(invalid)?;
-    let begun = door.replays.begin(config, door.store.clone(), question);
+    let begun = door.replays.begin(config, Arc::clone(&door.store), question);
     let number = begun.map_err(Status::failed_precondition)?;
     Ok(Json(json!({ "number": number })))
 }

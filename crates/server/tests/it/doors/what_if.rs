@@ -31,10 +31,10 @@ struct Stage {
 
 impl Stage {
     async fn new(timeout: Millis) -> Self {
-        let dir = TempDir::new().unwrap();
+        let dir = TempDir::new().expect("there is room for a directory");
         let program = dir.path().join("replayer");
-        fs::write(&program, SCRIPT).unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+        fs::write(&program, SCRIPT).expect("there is room");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).expect("it is ours");
         let replayer = Replayer {
             program,
             store: Secret::new("sqlite://here".to_owned()),
