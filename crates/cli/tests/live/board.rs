@@ -222,7 +222,7 @@ fn with_tokens_the_board_asks_for_one_and_shows_what_it_allows() {
 #[test]
 fn what_happened_is_replayed_on_the_board_under_other_policies() {
     let mut site = Site::serve();
-    site.work("w1", &["--slots", "2"]);
+    site.work_named("w1", &["--exec", "--slots", "2"]);
     site.said(&["set", "tenant", "acme", r#"{"weight": 3}"#]);
     let file = site.path("jobs.jsonl");
     let lines = ["acme", "initech"]
@@ -231,12 +231,7 @@ fn what_happened_is_replayed_on_the_board_under_other_policies() {
         .take(12)
         .map(|tenant| json!({ "tenant": tenant, "command": ["sleep", "0.02"] }).to_string());
     std::fs::write(&file, lines.collect::<Vec<_>>().join("\n")).expect("there is room");
-    site.said(&["submit", "--file", &file]);
-    site.until("all are done", || {
-        let tenants = site.json(&["tenants"]);
-        let mut tenants = tenants.as_array()?.iter();
-        tenants.all(|tenant| tenant["queued"] == 0 && tenant["running"] == 0).then_some(())
-    });
+    site.said(&["submit", "--wait", "--file", &file]);
     let browser = Browser::open();
     browser.go(&page(&site, "#/what-if"));
     browser.reads("Nothing was replayed yet.");
@@ -244,7 +239,7 @@ fn what_happened_is_replayed_on_the_board_under_other_policies() {
     browser.write(named, "nothing");
     browser.click("form button");
     browser.reads("No report of nothing · fifo");
-    browser.reads("`policy.preset` is `nothing`");
+    browser.reads("`policy` is \"nothing\", not a preset");
 
     browser.write(named, r#"<i>={"preset": "aging"}"#);
     browser.click("form button");
