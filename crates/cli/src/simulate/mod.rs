@@ -82,6 +82,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let (mut workload, fleet) = options.source.load()?;
     options.under.endow(&mut workload)?;
     tell_bad(&workload);
+    options.under.tell_idle(&workload);
     let balanced = "balanced".to_owned();
     let names = if names.is_empty() { vec![&balanced] } else { names };
     let mut outcomes: Vec<Outcome> = Vec::new();
@@ -161,7 +162,11 @@ fn window(options: &Options, of_baseline: bool) -> Millis {
 
 fn failure(error: Error) -> Failure {
     match error {
-        Error::Read { .. } | Error::Form { .. } | Error::Bad { .. } | Error::Unfit(_) => {
+        Error::Bad { .. } => {
+            let hint = "`--bad-max N` passes more of them over";
+            wrong(error.to_string(), Some(hint.to_owned()))
+        }
+        Error::Read { .. } | Error::Form { .. } | Error::Unfit(_) => {
             let error = anyhow::Error::new(error);
             wrong(format!("{error:#}"), None)
         }

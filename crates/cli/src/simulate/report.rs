@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use model::Fixed;
 use serde_json::{Value, json};
 use sim::report::{self, Picture, Run, Table};
 use sim::{Bounds, Fleet, Workload};
@@ -57,9 +58,7 @@ impl Report {
 
     /// The parts of it, and the page that they make.
     pub(super) fn json(&self) -> Value {
-        let table = |table: &Table| {
-            json!({ "title": table.title, "header": table.header, "rows": table.rows })
-        };
+        let table = |table: &Table| json!({ "title": table.title, "header": table.header, "rows": table.rows });
         let picture = |picture: &Picture| {
             json!({
                 "name": picture.name,
@@ -88,18 +87,29 @@ fn tables(workload: &Workload, bounds: &Bounds, outcomes: &[Outcome]) -> Vec<Tab
         table("Policies", show::policies(bounds, outcomes)),
         table("By tenant, type and mode", show::parts(workload, outcomes)),
     ];
-    let extras = show::extras(outcomes);
+    let extras = show::extras(bounds, outcomes);
     if extras.0.len() > 1 {
-        tables.insert(1, table("Losses and bounds", extras));
+        tables.insert(1, table("Against the bounds", extras));
     }
     tables
 }
 
+/// A length of time in a unit that suits it.
+fn over(ms: i64) -> String {
+    let (unit, length) = match ms {
+        ..120_000 => ("seconds", 1_000),
+        120_000..7_200_000 => ("minutes", 60_000),
+        7_200_000..172_800_000 => ("hours", 3_600_000),
+        _ => ("days", 86_400_000),
+    };
+    format!("{:.1} {unit}", Fixed::ONE.scale(ms, length).to_f64())
+}
+
 fn notes(options: &Options, workload: &Workload, fleet: &Fleet) -> Vec<String> {
-    let hours = f64::from(i32::try_from(workload.last_arrival().0 / 36_000).unwrap_or(0)) / 100.0;
+    let over = over(workload.last_arrival().0);
     let mut notes = vec![
         format!(
-            "{} jobs of {} tenants over {hours} hours, on {} workers with {} slots; lengths are \
+            "{} jobs of {} tenants over {over}, on {} workers with {} slots; lengths are \
              believed from: {}.",
             workload.jobs.len(),
             workload.tenants.len(),
@@ -111,7 +121,7 @@ fn notes(options: &Options, workload: &Workload, fleet: &Fleet) -> Vec<String> {
          Slowdown is how many times longer a job took than it ran, jobs below 10 s counted as \
          10 s. Used is the part of all slot time up to the last arrival. Shares, the Jain index \
          and lag (slot-seconds) are over the time in which every tenant had something waiting. \
-         The last row is what no schedule can beat."
+         The last row is what no schedule can beat; × is how many times that it was."
             .to_owned(),
     ];
     if workload.bad.count > 0 {
@@ -122,4 +132,18 @@ fn notes(options: &Options, workload: &Workload, fleet: &Fleet) -> Vec<String> {
         notes.push(format!("Only the first {} policies are drawn.", report::RUNS_MAX));
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_short_history_is_not_told_in_hours() {
+        let over = super::over;
+        assert_eq!((over(0).as_str(), over(36_000).as_str()), ("0.0 seconds", "36.0 seconds"));
+        assert_eq!(
+            (over(5_400_000).as_str(), over(7_200_000).as_str()),
+            ("90.0 minutes", "2.0 hours")
+        );
+        assert_eq!(over(864_000_000), "10.0 days");
+    }
 }

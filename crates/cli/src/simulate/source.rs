@@ -159,6 +159,10 @@ impl Source {
         match (&self.fleet, recorded, self.workload) {
             (Some(text), ..) => match Fleet::parse_size(text) {
                 Some(fleet) => Ok(fleet),
+                None if looks_like_size(text) => {
+                    let hint = "workers, or workers x slots, each at least 1: `64`, `10x8`";
+                    Err(wrong(format!("`--fleet` is `{text}`"), Some(hint.to_owned())))
+                }
                 None => read::fleet(Path::new(text)).map_err(failure),
             },
             (None, Some(recorded), _) => Ok(recorded),
@@ -180,6 +184,11 @@ fn input() -> Result<String, Failure> {
     Ok(line)
 }
 
+/// Whether a text is meant as a size, though it may be none.
+fn looks_like_size(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'x')
+}
+
 /// A moment, or how long ago it was.
 fn moment(flag: &str, text: &str) -> Result<Timestamp, Failure> {
     let now = store::wall_clock()();
@@ -187,11 +196,12 @@ fn moment(flag: &str, text: &str) -> Result<Timestamp, Failure> {
         return Ok(now - Millis(i64::try_from(ago.as_millis()).unwrap_or(i64::MAX)));
     }
     let since_epoch = humantime::parse_rfc3339_weak(text)
+        .or_else(|_| humantime::parse_rfc3339_weak(&format!("{text}T00:00:00Z")))
         .ok()
         .and_then(|moment| moment.duration_since(SystemTime::UNIX_EPOCH).ok());
     let since_epoch = since_epoch.and_then(|length| i64::try_from(length.as_millis()).ok());
     since_epoch.map(Timestamp).ok_or_else(|| {
-        let hint = "a moment, `2026-11-15T08:00:00Z`, or how long ago, `6h`";
+        let hint = "a moment, `2026-11-15T08:00:00Z`, a day, or how long ago, `6h`";
         wrong(format!("`{flag}` is `{text}`"), Some(hint.to_owned()))
     })
 }
