@@ -2,7 +2,7 @@
 
 import { file, get, post, remove } from "/board/ask.js";
 import { button, h, number, section } from "/board/draw.js";
-import { count, length, moment } from "/board/words.js";
+import { count, fine, length, moment } from "/board/words.js";
 
 export const title = "What if";
 
@@ -110,7 +110,7 @@ function form(seen) {
 
 const asked = ({ hours, policies, fleet }) => [
   h("strong", {}, policies.join(" · ")),
-  ` over the last ${count(hours, "hour")}`,
+  ` over the last ${hours === 1 ? "hour" : count(hours, "hour")}`,
   fleet ? ` on ${fleet}` : "",
 ];
 
@@ -149,7 +149,7 @@ function ended({ last, running: other, why_not: whyNot }) {
       h(
         "p",
         { class: "acts" },
-        h("span", {}, asked(last), `, before ${moment(last.at_ms)}; took ${length(last.took_ms)}`),
+        h("span", {}, asked(last), `, before ${moment(last.at_ms)}; took ${fine(last.took_ms)}`),
         h("a", { href: kept.files.get(PAGE), download: `what-if-${last.number}.html` }, "Save it"),
       ),
       notes.map((note) => h("p", { class: "soft prose" }, note)),

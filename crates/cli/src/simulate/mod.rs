@@ -79,7 +79,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.starts.is_some() && names.len() > 1 {
         return Err(wrong("`--starts` is for one policy".to_owned(), None));
     }
-    let (mut workload, fleet) = options.source.load()?;
+    let (mut workload, fleet, notes) = options.source.load()?;
+    for note in &notes {
+        print::note(note);
+    }
     options.under.endow(&mut workload)?;
     tell_bad(&workload);
     options.under.tell_idle(&workload);
@@ -93,7 +96,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         write_starts(path, &workload, outcome)?;
     }
     let bounds = Bounds::new(&workload, &fleet);
-    let made = || report::Report::new(options, (&workload, &fleet), &bounds, &outcomes);
+    let made =
+        || report::Report::new(options, (&workload, &fleet), &bounds, &outcomes).noting(&notes);
     if let Some(folder) = &options.report {
         let path = made().write(folder)?;
         if print::is_watched() {

@@ -40,6 +40,13 @@ impl Report {
         }
     }
 
+    /// With what else there is to say, after the first note.
+    pub(super) fn noting(mut self, notes: &[String]) -> Self {
+        let after = self.notes.len().min(1);
+        self.notes.splice(after..after, notes.iter().cloned());
+        self
+    }
+
     /// Writes the page and the pictures; where the page is.
     pub(super) fn write(&self, folder: &Path) -> Result<PathBuf, Failure> {
         let cannot = || format!("cannot make `{}`", folder.display());
@@ -58,7 +65,7 @@ impl Report {
 
     /// The parts of it, and the page that they make.
     pub(super) fn json(&self) -> Value {
-        let table = |table: &Table| json!({ "title": table.title, "header": table.header, "rows": table.rows });
+        let table = |Table { title, header, rows }: &Table| json!({ "title": title, "header": header, "rows": rows });
         let picture = |picture: &Picture| {
             json!({
                 "name": picture.name,

@@ -13,7 +13,7 @@ use sim::{Fleet, Workload};
 use super::history::{self, Span};
 use super::{failure, wrong};
 use crate::place::Place;
-use crate::print::{self, Failure};
+use crate::print::Failure;
 
 /// What is replayed, and on what.
 #[derive(Args)]
@@ -92,9 +92,10 @@ impl Source {
         file.map_or_else(|| "workload".to_owned(), |name| name.to_string_lossy().into_owned())
     }
 
-    /// The workload and the fleet, as they were asked for.
-    pub(crate) fn load(&self) -> Result<(Workload, Fleet), Failure> {
-        let (mut workload, recorded) = self.read()?;
+    /// The workload and the fleet, as they were asked for, and what there is to say about them.
+    pub(crate) fn load(&self) -> Result<(Workload, Fleet, Vec<String>), Failure> {
+        let mut notes = Vec::new();
+        let (mut workload, recorded) = self.read(&mut notes)?;
         let fleet = self.fleet(recorded)?;
         fleet.sift(&mut workload, self.bad_max).map_err(failure)?;
         workload.jobs.truncate(self.first.unwrap_or(usize::MAX));
@@ -108,11 +109,11 @@ impl Source {
         if let Some(load) = self.load {
             workload.compress_to(positive("--load", load)?, fleet.capacity());
         }
-        Ok((workload, fleet))
+        Ok((workload, fleet, notes))
     }
 
     /// The workload, and the fleet that it came with.
-    fn read(&self) -> Result<(Workload, Option<Fleet>), Failure> {
+    fn read(&self, notes: &mut Vec<String>) -> Result<(Workload, Option<Fleet>), Failure> {
         let (reading, weights) = match self.workload {
             Kind::Plain => (Reading::Plain, self.weights.clone()),
             Kind::KthM if self.weights.is_empty() => (Reading::KthM, KTH_WEIGHTS.to_vec()),
@@ -122,7 +123,7 @@ impl Source {
             return Ok((read::recipe(path).map_err(failure)?.workload(), None));
         }
         if let Some(url) = &self.from {
-            return self.history(url, &weights);
+            return self.history(url, &weights, notes);
         }
         let Some(file) = &self.file else {
             return Err(wrong("there is no workload".to_owned(), Some(SOURCES.to_owned())));
@@ -131,11 +132,17 @@ impl Source {
         Ok((read::workload(file, &how).map_err(failure)?, None))
     }
 
-    fn history(&self, url: &str, weights: &[u32]) -> Result<(Workload, Option<Fleet>), Failure> {
+    fn history(
+        &self,
+        url: &str,
+        weights: &[u32],
+        notes: &mut Vec<String>,
+    ) -> Result<(Workload, Option<Fleet>), Failure> {
         let line = if url == INPUT { input()? } else { url.to_owned() };
         let mut history = history::read(line.trim(), self.span()?)?;
         if history.is_cut {
-            print::note("there are older jobs, which were not read");
+            let n = history.rows.len();
+            notes.push(format!("Only the newest {n} jobs of that time were read."));
         }
         let bad = mem::take(&mut history.bad);
         let mut workload = Workload::new(&history.rows, weights, bad).map_err(failure)?;

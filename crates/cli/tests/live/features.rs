@@ -164,7 +164,9 @@ fn what_happened_can_be_replayed_while_the_scheduler_runs() {
     let people = parts.iter().find(|part| part["name"] == "on-demand").unwrap();
     assert_eq!(people["n_jobs"], 1);
     assert_eq!(from(&["--since", "1h", "--fleet", "1"])["workload"]["n_jobs"], 7);
-    assert_eq!(from(&["--newest", "2"])["workload"]["n_jobs"], 2, "the newest alone");
+    let newest = from(&["--newest", "2", "--pictures"]);
+    assert_eq!(newest["workload"]["n_jobs"], 2, "the newest alone");
+    assert_eq!(newest["report"]["notes"][1], "Only the newest 2 jobs of that time were read.");
     // Tenants weigh what is set for them, unless somebody says otherwise.
     site.json(&["submit", "--tenant", "acme", "--wait", "--", "true"]);
     site.said(&["set", "tenant", "acme", r#"{"weight": 2.5}"#]);
