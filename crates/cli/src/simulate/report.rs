@@ -65,7 +65,10 @@ impl Report {
 
     /// The parts of it, and the page that they make.
     pub(super) fn json(&self) -> Value {
-        let table = |Table { title, header, rows }: &Table| json!({ "title": title, "header": header, "rows": rows });
+        let table = |table: &Table| {
+            let Table { title, header, rows } = table;
+            json!({ "title": title, "header": header, "rows": rows })
+        };
         let picture = |picture: &Picture| {
             json!({
                 "name": picture.name,

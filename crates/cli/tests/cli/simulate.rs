@@ -31,13 +31,6 @@ fn a_baseline_has_its_known_answer() {
 /// The starts of all jobs under each baseline, as a simulator found them that was written in
 /// another language from the rules alone: the first bytes of the SHA-256 of `--starts`.
 const STARTS: &[(&str, &str, &str)] = &[
-    ("het90", "fifo", "6aff42d9e831f644"),
-    ("het90", "prio", "bf1edb5f0b668db1"),
-    ("het90", "sjf", "c3535225ec41f892"),
-    ("het90", "sfq", "6880371e9862511f"),
-    ("het90", "sfq-sjf", "3a2614c986cef2b9"),
-    ("het90", "seed3", "47ddae1b648341d7"),
-    ("het90", "seed4", "b5b41b10600614f7"),
     ("hetovl", "fifo", "ebbe6adf570a8681"),
     ("hetovl", "prio", "5949d77f7b1f5293"),
     ("hetovl", "sjf", "aea66119726c31ce"),
