@@ -66,8 +66,9 @@ pub(crate) struct DevOptions {
 
 /// Runs a scheduler until it is told to stop.
 pub(crate) fn serve(options: &Options) -> Result<(), Failure> {
-    let all = options.settings()?.all;
+    let mut all = options.settings()?.all;
     let place = Place::of(&all);
+    all.config.what_if.replayer = place.replayer();
     run(all.config, &place, |server, stop| async move {
         print::note(&format!("maitre listens on {}", server.address));
         ended(server.run(stop.cancelled_owned()).await)
@@ -78,7 +79,8 @@ pub(crate) fn serve(options: &Options) -> Result<(), Failure> {
 pub(crate) fn dev(options: &DevOptions) -> Result<(), Failure> {
     let settings = options.serve.settings()?;
     let place = Place::of(&settings.all);
-    let config = settings.all.config;
+    let mut config = settings.all.config;
+    config.what_if.replayer = place.replayer();
     let section = options.work.over(settings.worker)?;
     let tls_cert = config.tls_cert.clone();
     run(config, &place.clone(), |server, stop| async move {

@@ -31,6 +31,7 @@ use crate::task;
 use crate::tokens::{Grant, Scope, Token, Tokens};
 use crate::watch::Hub;
 use crate::webhook;
+use crate::what_if::Replays;
 
 /// A token in a file has at least so many characters.
 const TOKEN_CHARACTERS_MIN: usize = 32;
@@ -217,6 +218,7 @@ pub(crate) async fn build(
         watches: Arc::new(Semaphore::new(watches_max)),
         tolls: tolls.clone(),
         turn: Arc::default(),
+        replays: Replays::default(),
     };
     Ok(Built { scheduler, messages, door, tolls })
 }
