@@ -19,7 +19,7 @@ const BATCH_BYTES: usize = 1 << 20;
 /// Records that are read again in one turn.
 const REFETCH_MAX: usize = 256;
 
-/// Calls under way at once by which jobs are claimed in a store that is shared, and as many by which
+/// Calls under way at once by which jobs are claimed in a shared store, and as many by which
 /// attempts end: it takes each by itself, so what comes meanwhile goes together.
 const CALLS_MAX: usize = 2;
 /// Jobs in such a call. While the store has some of those that are on their way, workers have
