@@ -4,6 +4,7 @@ use decide::{Lengths, Like};
 use model::{Fixed, Millis};
 
 use crate::chance::split_mix;
+use crate::hindsight::{Alike, Hindsight};
 use crate::workload::{Job, Workload};
 
 /// Where predictions come from.
@@ -17,18 +18,25 @@ pub enum Estimates {
     Perfect,
     /// What the scheduler itself would predict from earlier runs, but no more than submitters said.
     History,
+    /// The mean of all jobs that are alike in these ways, as known in hindsight, but no more than
+    /// submitters said.
+    Hindsight(Alike),
     /// The truth times or divided by up to so much, by chance.
     Wrong(Fixed),
 }
 
 impl Estimates {
-    /// `none`, `user`, `perfect`, `history`, or `wrong:4` for up to four times too long or short.
+    /// `none`, `user`, `perfect`, `history`, `hindsight:type+key` for what jobs of one type and key
+    /// turn out to take, or `wrong:4` for up to four times too long or short.
     pub fn parse(text: &str) -> Option<Self> {
         Some(match text {
             "none" => Self::None,
             "user" => Self::User,
             "perfect" => Self::Perfect,
             "history" => Self::History,
+            _ if text.starts_with("hindsight:") => {
+                Self::Hindsight(Alike::parse(text.strip_prefix("hindsight:")?)?)
+            }
             _ => {
                 let factor = text.strip_prefix("wrong:")?.parse().ok().and_then(Fixed::from_f64)?;
                 (factor >= Fixed::ONE).then_some(Self::Wrong(factor))?
@@ -43,11 +51,20 @@ pub(crate) struct Oracle<'a> {
     estimates: Estimates,
     seed: u64,
     lengths: Lengths,
+    hindsight: Option<Hindsight>,
 }
 
 impl<'a> Oracle<'a> {
     pub(crate) fn new(workload: &'a Workload, estimates: Estimates, seed: u64) -> Self {
-        Self { workload, estimates, seed, lengths: Lengths::default() }
+        let hindsight = match estimates {
+            Estimates::Hindsight(alike) => Some(Hindsight::new(workload, alike)),
+            Estimates::None
+            | Estimates::User
+            | Estimates::Perfect
+            | Estimates::History
+            | Estimates::Wrong(_) => None,
+        };
+        Self { workload, estimates, seed, lengths: Lengths::default(), hindsight }
     }
 
     /// How long a job that arrives now is believed to run.
@@ -56,11 +73,11 @@ impl<'a> Oracle<'a> {
             Estimates::None => None,
             Estimates::User => job.requested,
             Estimates::Perfect => Some(job.duration),
-            // Who knows how long a job may run knows that it does not run longer.
-            Estimates::History => match (self.lengths.predict(self.like(job)), job.requested) {
-                (Some(ran), Some(requested)) => Some(ran.min(requested)),
-                (ran, requested) => ran.or(requested),
-            },
+            Estimates::History => within_claim(self.lengths.predict(self.like(job)), job),
+            Estimates::Hindsight(_) => {
+                let known = self.hindsight.as_ref().and_then(|own| own.estimate(job));
+                within_claim(known, job)
+            }
             Estimates::Wrong(factor) => Some(self.mistaken(job, factor)),
         }
     }
@@ -99,6 +116,14 @@ impl<'a> Oracle<'a> {
     }
 }
 
+/// Who knows how long a job may run knows that it does not run longer.
+fn within_claim(length: Option<Millis>, job: &Job) -> Option<Millis> {
+    match (length, job.requested) {
+        (Some(length), Some(requested)) => Some(length.min(requested)),
+        (length, requested) => length.or(requested),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,6 +136,8 @@ mod tests {
             Some(Estimates::Wrong(Fixed::thousandths(2_500)))
         );
         assert_eq!(Estimates::parse("wrong:0.5"), None);
+        assert!(matches!(Estimates::parse("hindsight:type"), Some(Estimates::Hindsight(_))));
+        assert_eq!(Estimates::parse("hindsight:guess"), None);
         assert_eq!(Estimates::parse("guess"), None);
     }
 }

@@ -25,6 +25,7 @@ mod chance;
 pub mod conditions;
 pub mod engine;
 pub mod estimate;
+pub mod hindsight;
 pub mod preset;
 pub mod many;
 mod usage;

@@ -148,7 +148,8 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 fn estimates(options: &Options) -> Result<Estimates, Failure> {
     Estimates::parse(&options.estimates).ok_or_else(|| {
         let error = format!("there is no source of estimates `{}`", options.estimates);
-        let hint = "none, user, perfect, history, or wrong:4 for up to four times off";
+        let hint = "none, user, perfect, history, hindsight:type+key for the means of all jobs \
+                    that are alike, or wrong:4 for up to four times off";
         wrong(error, Some(hint.to_owned()))
     })
 }
