@@ -362,8 +362,8 @@ impl World {
 
     /// How many count as waiting for the slots that could run jobs of this lane, in parts of a job.
     /// Of a tenant that competes only its own jobs tell: nobody else has its turns, so what it has
-    /// most of for each slot goes first, and it is not left with work that few slots could run. Rare
-    /// work counts as more than there is.
+    /// most of for each slot goes first, and it is not left with work that few slots could run.
+    /// Rare work counts as more than there is.
     fn parts_relieved(&self, lane: &LaneKey) -> u64 {
         let ix = self.fleet.catalogue.classes[lane.class].key.fit;
         let fit = &self.fleet.catalogue.fits[ix];
