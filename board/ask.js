@@ -15,8 +15,16 @@ export const token = () => sessionStorage.getItem(KEPT);
 export const keepToken = (text) => sessionStorage.setItem(KEPT, text);
 export const dropToken = () => sessionStorage.removeItem(KEPT);
 
+/** What a file holds, as something that a picture or a link can show. */
+export async function file(path) {
+  const headers = token() ? { authorization: `Bearer ${token()}` } : {};
+  const response = await fetch(path, { headers, credentials: "omit", cache: "no-store" });
+  if (!response.ok) throw new Refused(response.status, response.statusText);
+  return URL.createObjectURL(await response.blob());
+}
+
 export const get = (path) => ask("GET", path);
-export const post = (path) => ask("POST", path, {});
+export const post = (path, body = {}) => ask("POST", path, body);
 export const put = (path, body) => ask("PUT", path, body);
 export const patch = (path, body) => ask("PATCH", path, body);
 export const remove = (path) => ask("DELETE", path, {});

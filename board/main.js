@@ -8,11 +8,12 @@ import * as types from "/board/types.js";
 import * as type from "/board/type.js";
 import * as schedules from "/board/schedules.js";
 import * as activity from "/board/activity.js";
+import * as whatif from "/board/whatif.js";
 
 /** How long the board rests before it looks again. It does not look while nobody sees it. */
 const REST_MS = 1500;
 const SAID_MS = 6000;
-const PAGES = { "": overview, jobs: job, types, schedules, activity };
+const PAGES = { "": overview, jobs: job, types, schedules, activity, "what-if": whatif };
 
 const root = document.getElementById("page");
 const live = document.getElementById("live");

@@ -9,7 +9,7 @@ use model::maxima::IDS_MAX;
 use proto::v1;
 use serde_json::{Value, json};
 
-use crate::client::{Jobs, Target, refused};
+use crate::client::{Jobs, Target, job_number, refused};
 use crate::filter::{self, FilterOptions};
 use crate::print::{self, Failure};
 
@@ -17,6 +17,7 @@ use crate::print::{self, Failure};
 #[derive(Args, Default)]
 pub(crate) struct Options {
     /// The jobs; or say by filters which.
+    #[arg(value_parser = job_number)]
     ids: Vec<u64>,
     /// Every job that this can change.
     #[arg(long, conflicts_with = "ids")]

@@ -26,16 +26,19 @@ pub(crate) type Admin = AdminClient<Wire>;
 
 /// Which scheduler to talk to.
 #[derive(Args, Clone, Default)]
+#[command(next_help_heading = "Connection")]
 pub(crate) struct Target {
     /// The scheduler's address; `https://…` is encrypted.
-    #[arg(long, global = true, env = "MAITRE_SERVER", default_value = ADDRESS)]
+    #[arg(long, global = true, env = "MAITRE_SERVER", hide_env_values = true)]
+    #[arg(value_name = "ADDRESS", default_value = ADDRESS)]
     pub(crate) server: String,
     /// A file with the token to show; or the token itself in `MAITRE_TOKEN`.
-    #[arg(long, global = true, env = "MAITRE_TOKEN_FILE", value_name = "FILE")]
+    #[arg(long, global = true, env = "MAITRE_TOKEN_FILE", hide_env_values = true)]
+    #[arg(value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Who vouches for an `https` scheduler, as PEM; otherwise those that the
     /// system trusts.
-    #[arg(long, global = true, env = "MAITRE_CA", value_name = "FILE")]
+    #[arg(long, global = true, env = "MAITRE_CA", hide_env_values = true, value_name = "FILE")]
     ca: Option<PathBuf>,
 }
 
@@ -118,9 +121,25 @@ impl Target {
             .http2_keep_alive_interval(Duration::from_secs(10));
         endpoint.connect().await.map_err(|error| Failure::Input {
             error: format!("no scheduler answers at `{}`: {}", self.server, cause(&error)),
-            hint: Some("start one with `maitre dev`, or name another with `--server`".to_owned()),
+            hint: Some(self.hint(&cause(&error)).to_owned()),
         })
     }
+
+    /// What to do about a scheduler that does not answer.
+    fn hint(&self, cause: &str) -> &'static str {
+        if self.url().starts_with("https://") && cause.contains("InvalidContentType") {
+            return "whoever is there speaks without TLS: `http://…`";
+        }
+        if cause.contains("certificate") {
+            return "`--ca FILE` names who vouches for it; its certificate must be for this name";
+        }
+        "start one with `maitre dev`, or name another with `--server`"
+    }
+}
+
+/// The number of a job.
+pub(crate) fn job_number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "a job is named by its number; `maitre jobs` lists them".to_owned())
 }
 
 fn read(path: &Path, hint: &str) -> Result<String, Failure> {
@@ -176,6 +195,12 @@ pub(crate) fn refused(status: &Status) -> Failure {
             "the scheduler does not know this request\n\nhint: it is older than this program; \
              upgrade it"
         )),
+        Code::Internal | Code::Unknown if error.contains("h2 protocol error") => {
+            Failure::Other(anyhow!(
+                "whoever answers is no scheduler that speaks without TLS: {error}\n\nhint: \
+                 `--server https://…` if it speaks with TLS"
+            ))
+        }
         code @ (Code::Ok
         | Code::Cancelled
         | Code::Unknown
@@ -203,4 +228,21 @@ fn hint(status: &Status) -> Option<&'static str> {
     ];
     let own = hints.iter().find(|(of, word, _)| *of == code && message.contains(word));
     own.filter(|_| !message.contains("hint: ")).map(|(_, _, hint)| *hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_does_not_answer_as_asked_comes_with_a_hint() {
+        let hint = |server: &str, cause: &str| Target::at(server.to_owned()).hint(cause);
+        let plain = "received corrupt message of type InvalidContentType";
+        assert!(hint("https://a:1", plain).contains("`http://…`"));
+        let stranger = "invalid peer certificate: UnknownIssuer";
+        assert!(hint("https://a:1", stranger).contains("`--ca FILE`"));
+        assert!(hint("a:1", "Connection refused").contains("`maitre dev`"));
+        let status = Status::internal("h2 protocol error: http2 error");
+        assert!(refused(&status).to_string().contains("hint: `--server https://…`"));
+    }
 }

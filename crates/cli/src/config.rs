@@ -44,6 +44,10 @@ pub(crate) fn run(options: &ConfigOptions) -> Result<(), Failure> {
         });
         return print::json(&entries.collect::<Vec<_>>());
     }
+    if wanted.clone().next().is_none() {
+        print::note("everything is as it is by default");
+        return Ok(());
+    }
     let rows = wanted.map(|entry| {
         let value = (entry.show)(&settings.all);
         let value = if value.is_empty() { "-".to_owned() } else { value };

@@ -24,6 +24,7 @@ Examples:
   maitre detect vacuum --cancel   call its run off, with its jobs")]
 pub(crate) struct Options {
     /// The type.
+    #[arg(value_name = "TYPE")]
     kind: String,
     /// Wait until the run and all its jobs are done.
     #[arg(long)]

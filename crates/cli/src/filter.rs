@@ -18,7 +18,7 @@ pub(crate) struct FilterOptions {
     #[arg(long, value_delimiter = ',')]
     state: Vec<String>,
     /// Of this type.
-    #[arg(long = "type")]
+    #[arg(long = "type", value_name = "TYPE")]
     kind: Option<String>,
     /// With this label; may be given several times.
     #[arg(long = "label", short, value_name = "KEY=VALUE")]

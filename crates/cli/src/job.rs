@@ -4,16 +4,18 @@ use clap::Args;
 use proto::v1;
 use serde_json::json;
 
-use crate::client::{Target, refused};
+use crate::client::{Target, job_number, refused};
 use crate::filter::FilterOptions;
 use crate::print::{self, Failure};
 use crate::view;
 
 /// Options of `maitre jobs`.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  maitre jobs --state queued,blocked
+  maitre jobs --tenant acme --type pdf --cause exhausted")]
 pub(crate) struct ListOptions {
-    #[command(flatten)]
-    filter: FilterOptions,
     /// Older than this job: the next page.
     #[arg(long, value_name = "ID", default_value_t = 0, hide_default_value = true)]
     before: u64,
@@ -23,12 +25,26 @@ pub(crate) struct ListOptions {
     /// For machines.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    filter: FilterOptions,
 }
+
+/// What else helps whoever asks why a job waits.
+pub(crate) const WHY_HELP: &str = "\
+Says the one reason, what it is known by, what would change it, how many jobs go
+before it and, if the past says so, about when it starts.
+
+Examples:
+  maitre jobs --state queued,blocked
+  maitre why 17
+  maitre top --once
+  maitre submit --dry-run --need gpu=a100 -- ./train.sh";
 
 /// Options of commands about one job.
 #[derive(Args)]
 pub(crate) struct OneOptions {
     /// The job.
+    #[arg(value_parser = job_number)]
     id: u64,
     /// For machines.
     #[arg(long)]
@@ -145,6 +161,10 @@ fn fields(job: &v1::Job, now: i64) -> Vec<Vec<String>> {
     let mut labels: Vec<String> =
         spec.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     labels.sort();
+    let wanted = spec.needs.iter().map(|(key, any)| format!("{key}={}", any.values.join("|")));
+    let amounts = spec.amounts.iter().map(|(name, amount)| format!("{name}={amount}"));
+    let mut needs: Vec<String> = wanted.chain(amounts).collect();
+    needs.sort();
     let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let all = [
         ("job", Some(job.id.to_string())),
@@ -153,6 +173,9 @@ fn fields(job: &v1::Job, now: i64) -> Vec<Vec<String>> {
         ("type", some(&spec.r#type)),
         ("payload", some(&payload)),
         ("priority", Some(job.priority.to_string())),
+        ("pool", some(&spec.pool)),
+        ("needs", some(&needs.join(", "))),
+        ("slots", (spec.slots > 1).then(|| spec.slots.to_string())),
         ("labels", some(&labels.join(", "))),
         ("after", some(&after.join(", "))),
         ("group", some(&spec.group)),

@@ -5,13 +5,14 @@ use std::io::Write;
 use clap::Args;
 use proto::v1;
 
-use crate::client::{Jobs, Target, refused};
+use crate::client::{Jobs, Target, job_number, refused};
 use crate::print::{self, Failure};
 
 /// Options of `maitre logs`.
 #[derive(Args)]
 pub(crate) struct Options {
     /// The job.
+    #[arg(value_parser = job_number)]
     id: u64,
     /// Go on until the job is done.
     #[arg(long, short)]

@@ -49,7 +49,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Seats jobs at workers, and can always say why.
 #[derive(Parser)]
-#[command(name = "maitre", version, propagate_version = true, max_term_width = 80)]
+#[command(name = "maitre", version, max_term_width = 80)]
 #[command(after_help = "\
 Start here:
   maitre dev                         a scheduler and a worker, in this terminal
@@ -88,6 +88,7 @@ enum Command {
     /// Show what a job wrote.
     Logs(logs::Options),
     /// Say why a job waits, or why it is where it is.
+    #[command(after_help = job::WHY_HELP)]
     Why(job::OneOptions),
     /// Call jobs off.
     Cancel(change::Options),
@@ -136,7 +137,7 @@ enum Command {
     Store(upkeep::Upkeep),
     /// Write the live world down, for `maitre decide`.
     Snapshot,
-    /// Decide on a snapshot, once: who runs where, and why the others wait.
+    /// Decide on a snapshot: who runs where, and why the others wait.
     Decide(decide::Options),
     /// Replay a workload: what a policy would have done with it.
     Simulate(simulate::Options),

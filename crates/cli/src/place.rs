@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
+use server::{Replayer, Secret};
 use store::{Options, Postgres, Sqlite, Store};
 
 use crate::print::Failure;
@@ -60,6 +61,20 @@ impl Place {
         Err(Failure::Input {
             error: format!("the store's address begins with `{scheme}`, which is no store"),
             hint: Some("use `postgres://user@host/database` or `sqlite://DIR`".to_owned()),
+        })
+    }
+
+    /// This program, for replays of what is kept; what is in memory is for one process alone.
+    pub(crate) fn replayer(&self) -> Option<Replayer> {
+        let store = match self {
+            Self::Directory(directory) if directory == Path::new(MEMORY) => return None,
+            Self::Directory(directory) => format!("sqlite://{}", directory.display()),
+            Self::Postgres(url) => url.clone(),
+        };
+        Some(Replayer {
+            program: std::env::current_exe().ok()?,
+            store: Secret::new(store),
+            policies: crate::simulate::policies(),
         })
     }
 

@@ -5,7 +5,8 @@ use proto::v1;
 use serde_json::{Value, json};
 
 use crate::change;
-use crate::client::{Target, refused};
+
+use crate::client::{Target, job_number, refused};
 use crate::filter::FilterOptions;
 use crate::print::{self, Failure};
 use crate::view;
@@ -39,7 +40,7 @@ enum What {
     /// Try poisonous jobs again.
     Release {
         /// The jobs.
-        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        #[arg(required_unless_present = "all", conflicts_with = "all", value_parser = job_number)]
         ids: Vec<u64>,
         /// All of them.
         #[arg(long)]

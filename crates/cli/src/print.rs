@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
 
 /// What a command could not do.
 #[derive(Debug)]
@@ -110,15 +110,23 @@ pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>, numbers: &[usize]) 
         table.set_width(width());
     }
     table.set_header(header.iter().map(|title| title.to_ascii_uppercase()));
+    let widest = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(String::len).max();
+    let widths: Vec<usize> = numbers.iter().map(|at| widest(*at).unwrap_or(0)).collect();
     table.add_rows(rows);
-    for column in numbers {
-        if let Some(column) = table.column_mut(*column) {
+    for (at, width) in numbers.iter().zip(widths) {
+        if let Some(column) = table.column_mut(*at) {
+            // Words may go on in the next line; a number is one.
+            let width = Width::Fixed(u16::try_from(width + PADDING).unwrap_or(u16::MAX));
+            column.set_constraint(ColumnConstraint::LowerBoundary(width));
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
     lines.join("\n") + "\n"
 }
+
+/// Blanks around a cell.
+const PADDING: usize = 2;
 
 /// Columns that there are: of the terminal, or as `COLUMNS` says, or as many as seem right.
 pub(crate) fn width() -> u16 {

@@ -10,6 +10,7 @@ use clap::Args;
 use server::{Config, Server};
 use store::{Options as StoreOptions, Postgres, Store};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use crate::place::{Kept, Place};
 use crate::print::{self, Failure};
@@ -65,8 +66,9 @@ pub(crate) struct DevOptions {
 
 /// Runs a scheduler until it is told to stop.
 pub(crate) fn serve(options: &Options) -> Result<(), Failure> {
-    let all = options.settings()?.all;
+    let mut all = options.settings()?.all;
     let place = Place::of(&all);
+    all.config.what_if.replayer = place.replayer();
     run(all.config, &place, |server, stop| async move {
         print::note(&format!("maitre listens on {}", server.address));
         ended(server.run(stop.cancelled_owned()).await)
@@ -77,7 +79,8 @@ pub(crate) fn serve(options: &Options) -> Result<(), Failure> {
 pub(crate) fn dev(options: &DevOptions) -> Result<(), Failure> {
     let settings = options.serve.settings()?;
     let place = Place::of(&settings.all);
-    let config = settings.all.config;
+    let mut config = settings.all.config;
+    config.what_if.replayer = place.replayer();
     let section = options.work.over(settings.worker)?;
     let tls_cert = config.tls_cert.clone();
     run(config, &place.clone(), |server, stop| async move {
@@ -125,10 +128,13 @@ fn failed(error: server::Error) -> Failure {
             let hint = Some(error.hint.to_owned());
             Failure::Input { error: error.to_string(), hint }
         }
-        error @ (server::Error::Listen { .. }
-        | server::Error::Store(_)
-        | server::Error::Serve(_)
-        | server::Error::Ended(_)) => Failure::Other(error.into()),
+        server::Error::Listen { address, source } => Failure::Input {
+            error: format!("could not listen on {address}: {source}"),
+            hint: Some("name another address with `--listen`".to_owned()),
+        },
+        error @ (server::Error::Store(_) | server::Error::Serve(_) | server::Error::Ended(_)) => {
+            Failure::Other(error.into())
+        }
     }
 }
 
@@ -140,6 +146,8 @@ fn welcome(address: SocketAddr, place: &Place, worker: &str) -> String {
          \x20 maitre run -- echo hello      runs a command and shows what it says\n\
          \x20 maitre submit -- sleep 5      puts a command into the queue\n\
          \x20 maitre jobs                   lists what became of them\n\
+         \x20 maitre why 2                  says why job 2 waits\n\
+         or in a browser: http://{address}/\n\
          \n\
          Ctrl-C stops it; nothing is lost"
     )
@@ -234,7 +242,13 @@ async fn begin(
     };
     let doors = server::open(config).await.map_err(failed)?;
     let connect = || async { Ok(Postgres::connect(url, options.clone()).await?) };
-    let store: Arc<dyn Store> = Arc::new(server::patiently(connect).await.map_err(failed)?);
+    // Whoever waits for it wants to know where it should be.
+    let connected = server::patiently(connect).instrument(tracing::warn_span!("store", %place));
+    let connected = connected.await.map_err(|error| match failed(error) {
+        Failure::Other(error) => Failure::Other(error.context(format!("`{place}`"))),
+        told @ (Failure::Input { .. } | Failure::Exit(_)) => told,
+    });
+    let store: Arc<dyn Store> = Arc::new(connected?);
     let server = doors.start(Arc::clone(&store)).await.map_err(failed)?;
     Ok((Kept::shared(store), server))
 }
@@ -253,6 +267,7 @@ pub(crate) fn logging() {
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(print::is_watched() && std::env::var_os("NO_COLOR").is_none())
         .with_target(false)
         .try_init();
 }

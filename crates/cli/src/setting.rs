@@ -41,6 +41,15 @@ pub(crate) struct PolicyOptions {
 
 /// Options of `maitre set`.
 #[derive(Args)]
+#[command(after_help = "\
+Documents are JSON, in the words of a snapshot; `-` removes one. They hold at
+once, and replace what was set under the name before.
+
+Examples:
+  maitre set tenant acme '{\"weight\": 2, \"budget\": 500, \"active\": true}'
+  maitre set type train '{\"pool\": \"gpu\", \"retry\": {\"attempts_max\": 5}}'
+  maitre set pool gpu '{\"paused\": true}'
+  maitre set budget -")]
 pub(crate) struct SetOptions {
     #[command(subcommand)]
     what: Set,
@@ -52,15 +61,15 @@ pub(crate) struct SetOptions {
 /// What `maitre set` can set: a JSON document in the words of a snapshot.
 #[derive(Subcommand)]
 enum Set {
-    /// A tenant: `{"weight": 2, "budget": 100, "jobs_max": 50, "active": true, "quotas": [...]}`.
+    /// Set a tenant: `{"weight": 2, "budget": 100, "jobs_max": 50}`.
     Tenant(Named),
-    /// A job type: `{"pool": "gpu", "jobs_max": 9, "retry": {"attempts_max": 5}}`.
+    /// Set a type of jobs: `{"pool": "gpu", "jobs_max": 9}`.
     Type(Named),
-    /// A named resource: `{"tenant": "a"}`.
+    /// Set a named resource: `{"tenant": "a"}`.
     Resource(Named),
-    /// A pool: `{"paused": true}`.
+    /// Set a pool: `{"paused": true}`.
     Pool(Named),
-    /// What all tenants together may use: `{"limit": 1000}`.
+    /// Set what all tenants together may use: `{"limit": 1000}`.
     Budget {
         /// The document; `-` removes it.
         document: String,
@@ -116,8 +125,9 @@ pub(crate) async fn quota(options: &QuotaOptions, target: &Target) -> Result<(),
     if options.json {
         return print::json(&quota);
     }
-    let most =
-        quota["max"].as_u64().map_or_else(|| "no most".to_owned(), |max| format!("at most {max}"));
+    let most = quota["max"]
+        .as_u64()
+        .map_or_else(|| "no maximum".to_owned(), |max| format!("at most {max}"));
     let least = quota["min"].as_u64().unwrap_or(0);
     let (tenant, pool) = (&options.tenant, &options.pool);
     print::data(&format!("tenant {tenant} in pool {pool}: at least {least} slots, {most}"))
@@ -152,6 +162,10 @@ pub(crate) async fn list(options: &ListOptions, target: &Target) -> Result<(), F
     let all = settings(&mut admin, v1::SettingKind::Unspecified).await?;
     if options.json() {
         return print::json(&all.iter().map(machine).collect::<Vec<Value>>());
+    }
+    if all.is_empty() {
+        print::note("nothing is set\n\nhint: `maitre set --help` shows what can be");
+        return Ok(());
     }
     let rows = all.iter();
     let rows = rows.map(|one| vec![kind(one), one.name.clone(), one.json.clone()]).collect();

@@ -22,8 +22,8 @@ Scopes: `submit`, `read` and `cancel` (jobs), `tenant-admin` (these three, and
 tokens), `work` (be a worker), `admin` (everything). With `--tenant`, a token is
 for that tenant's jobs alone; others do not exist for it.
 
-The running scheduler is asked, with your token. With `--data-dir`, the data of a
-stopped one is changed: that is how the first token is made.
+The running scheduler is asked, with your token. With `--data-dir`, the data of
+a stopped one is changed: that is how the first token is made.
 
 Examples:
   maitre token new --scope admin --data-dir /var/lib/maitre
@@ -55,21 +55,22 @@ enum Command {
     /// Show the key with which a tenant checks what it is told of its jobs.
     WebhookKey {
         /// Whose; otherwise the token's own.
-        #[arg(default_value = "")]
+        #[arg(default_value = "", hide_default_value = true)]
         tenant: String,
     },
 }
 
 #[derive(Args)]
 struct NewOptions {
-    /// What it allows; may be given several times.
-    #[arg(long = "scope", required = true)]
+    /// What it allows: submit, read, cancel, work, tenant-admin or admin; may be given several
+    /// times.
+    #[arg(long = "scope", value_name = "SCOPE", required = true)]
     scopes: Vec<String>,
     /// Whose jobs it is for; otherwise everybody's.
-    #[arg(long, default_value = "")]
+    #[arg(long, default_value = "", hide_default_value = true)]
     tenant: String,
     /// What it is called.
-    #[arg(long, default_value = "")]
+    #[arg(long, default_value = "", hide_default_value = true)]
     name: String,
     /// It is good for so long; otherwise until it is revoked.
     #[arg(long, value_name = "LENGTH")]
@@ -172,6 +173,10 @@ impl Options {
     fn show_list(&self, tokens: &[v1::Token]) -> Result<(), Failure> {
         if self.json {
             return print::json(&tokens.iter().map(as_json).collect::<Vec<_>>());
+        }
+        if tokens.is_empty() {
+            print::note("no tokens: whoever reaches the scheduler may do everything");
+            return Ok(());
         }
         let row = |token: &v1::Token| {
             vec![

@@ -39,6 +39,7 @@ enum What {
     /// Change what holds for a type, at once.
     Set {
         /// The type.
+        #[arg(value_name = "TYPE")]
         kind: String,
         /// A field of the policy, `admin.FIELD` or `worker.FIELD`. Lengths have units: `17m`.
         #[arg(required = true, value_name = "FIELD=VALUE")]
@@ -47,6 +48,7 @@ enum What {
     /// Let the descriptor or the default hold again.
     Unset {
         /// The type.
+        #[arg(value_name = "TYPE")]
         kind: String,
         /// The fields.
         #[arg(required = true)]
@@ -62,6 +64,7 @@ enum What {
 #[derive(Args)]
 struct One {
     /// The type.
+    #[arg(value_name = "TYPE")]
     kind: String,
 }
 

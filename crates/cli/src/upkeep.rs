@@ -14,22 +14,25 @@ use crate::settings::Settings;
 /// What can be done with a store.
 #[derive(Subcommand)]
 pub(crate) enum Upkeep {
-    /// Find out whether everything that is kept agrees with itself; schedulers may run meanwhile.
+    /// Find out whether all that is kept agrees with itself; changes nothing.
     Check(CheckOptions),
-    /// Copy everything from one store into another: `sqlite://DIR postgres://user@host/database`.
+    /// Copy everything from a data directory into an empty Postgres.
     Move(MoveOptions),
 }
 
 /// Options of `maitre store move`.
 #[derive(Args)]
 #[command(after_help = "\
-Stop the scheduler first; what is moved stays where it was. If it is interrupted,
-the same command goes on where it stopped. At the end the counts are compared.")]
+Stop the scheduler first; what is moved stays where it was. If it is cut short,
+the same command goes on where it stopped. At the end the counts are compared.
+
+Example:
+  maitre store move sqlite://maitre-data postgres://me@db.example/maitre")]
 pub(crate) struct MoveOptions {
-    /// Where everything is.
+    /// Where everything is: `sqlite://DIR`.
     #[arg(value_name = "FROM")]
     from: String,
-    /// An empty database.
+    /// An empty database: `postgres://user@host/database`.
     #[arg(value_name = "TO")]
     to: String,
     /// For machines.
@@ -39,6 +42,7 @@ pub(crate) struct MoveOptions {
 
 /// Options of `maitre store check`.
 #[derive(Args)]
+#[command(after_help = "Schedulers may run meanwhile.")]
 pub(crate) struct CheckOptions {
     /// Settings; `maitre.toml` in the working directory is read if it is there.
     #[arg(long, env = "MAITRE_CONFIG", value_name = "FILE")]
@@ -71,13 +75,17 @@ async fn check(options: &CheckOptions) -> Result<(), Failure> {
         all.store = Some(Place::named(url)?);
     }
     let place = Place::of(&all);
-    let failed = |error: store::Error| Failure::Other(anyhow!(error).context("check the store"));
+    let failed = |error: store::Error| {
+        Failure::Other(anyhow!(error).context(format!("could not check `{place}`")))
+    };
     let checked = match &place {
         Place::Directory(directory) => store::check(&directory.join(DATABASE)),
-        Place::Postgres(url) => match Postgres::connect(url, StoreOptions::default()).await {
-            Ok(store) => store.check().await,
-            Err(error) => Err(error),
-        },
+        Place::Postgres(url) => {
+            match Postgres::connect_to_check(url, StoreOptions::default()).await {
+                Ok(store) => store.check().await,
+                Err(error) => Err(error),
+            }
+        }
     };
     show(&place, &checked.map_err(failed)?, options)
 }
@@ -117,7 +125,11 @@ fn show(place: &Place, checked: &Checked, options: &CheckOptions) -> Result<(), 
             "unfinished": unfinished, "finished": finished, "problems": problems,
         }))?;
     } else {
-        print::data(&format!("{place}: {unfinished} unfinished and {finished} finished jobs"))?;
+        let verdict =
+            if problems.is_empty() { "everything agrees" } else { "not everything agrees" };
+        print::data(&format!(
+            "{place}: {unfinished} unfinished and {finished} finished jobs; {verdict}"
+        ))?;
     }
     if problems.is_empty() {
         return Ok(());

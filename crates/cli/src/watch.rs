@@ -4,7 +4,7 @@ use clap::Args;
 use proto::v1;
 use serde_json::json;
 
-use crate::client::{Jobs, Target, refused};
+use crate::client::{Jobs, Target, job_number, refused};
 use crate::print::{self, Failure};
 use crate::view;
 
@@ -12,12 +12,13 @@ use crate::view;
 #[derive(Args)]
 pub(crate) struct Options {
     /// Only these jobs; ends when all of them are done.
+    #[arg(value_parser = job_number)]
     ids: Vec<u64>,
     /// Only jobs of this tenant.
     #[arg(long)]
     tenant: Option<String>,
     /// Only jobs of this type.
-    #[arg(long = "type")]
+    #[arg(long = "type", value_name = "TYPE")]
     kind: Option<String>,
     /// For machines: one JSON object a line.
     #[arg(long)]

@@ -245,6 +245,20 @@ impl Database {
     pub fn say(&self, sql: &str) -> Result<(), Error> {
         say("say something to the database", &self.url, sql)
     }
+
+    /// Copies a schema into a file, as an operator would.
+    pub fn dump(&self, schema: &str, file: &Path) -> Result<(), Error> {
+        let mut dump = Command::new(Programs::find()?.path("pg_dump"));
+        dump.args(["-Fc", "-n", schema, "-f"]).arg(file).arg(&self.url);
+        programs::run("copy a database", &mut dump)
+    }
+
+    /// Takes in what such a file holds.
+    pub fn restore(&self, file: &Path) -> Result<(), Error> {
+        let mut restore = Command::new(Programs::find()?.path("pg_restore"));
+        restore.args(["--exit-on-error", "-d", &self.url]).arg(file);
+        programs::run("restore a database", &mut restore)
+    }
 }
 
 impl Drop for Database {

@@ -113,6 +113,14 @@ impl Shared for Line {
         })
     }
 
+    fn say_changed(&self, _: Vec<JobId>) {}
+
+    fn these(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Record>> {
+        self.ask(("these", Order::Read), move |wire| {
+            jobs.iter().filter_map(|job| at_once(wire.memory.job(job.clone()))).collect()
+        })
+    }
+
     /// Nothing is heard: everybody looks now and then.
     fn listen(&self) -> mpsc::Receiver<News> {
         mpsc::channel(1).1

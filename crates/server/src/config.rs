@@ -7,6 +7,7 @@ use model::{Millis, Patience};
 
 use crate::limits::Limits;
 use crate::secret::Secret;
+use crate::what_if::WhatIf;
 
 /// Settings of a scheduler, checked by [`Config::check`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +54,8 @@ pub struct Config {
     pub metrics_pairs_max: usize,
     /// Whether ends of jobs are told to those who ask for it, and how.
     pub webhooks: Webhooks,
+    /// Who replays what happened, and how much of it.
+    pub what_if: WhatIf,
     /// What is done about attempts that say nothing about their job.
     pub patience: Patience,
     /// What draws come from, and hashes of names that strangers choose; `None` means a number that
@@ -83,6 +86,7 @@ impl Default for Config {
             admin_token_file: None,
             metrics_pairs_max: 200,
             webhooks: Webhooks::default(),
+            what_if: WhatIf::default(),
             patience: Patience::DEFAULT,
             seed: None,
         }
@@ -176,6 +180,7 @@ impl Config {
     pub fn check(&self) -> Result<(), ConfigError> {
         self.encrypted()?;
         self.webhooks.check()?;
+        self.what_if.check()?;
         if let Some((field, limit, max)) = self.limits.beyond() {
             return Err(ConfigError {
                 field,

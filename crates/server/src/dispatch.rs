@@ -6,10 +6,11 @@ use futures_util::FutureExt as _;
 use model::{JobId, Millis, Timestamp};
 use prost::Message as _;
 use proto::v1;
-use store::{End, LogChunk, Report, Session, Start};
+use store::{Claim, End, LogChunk, Report, Session, Start};
 
 use crate::ahead::Taking;
 use crate::fleet::words::StreamId;
+use crate::round::Claiming;
 use crate::scheduler::{Answer, Scheduler};
 use crate::timers::Timer;
 
@@ -18,9 +19,12 @@ const BATCH_BYTES: usize = 1 << 20;
 /// Records that are read again in one turn.
 const REFETCH_MAX: usize = 256;
 
-/// Calls by which attempts end under way at once in a store that is shared: it takes each by
-/// itself, so what comes meanwhile goes together.
-const END_CALLS_MAX: usize = 1;
+/// Calls under way at once by which jobs are claimed in a shared store, and as many by which
+/// attempts end: it takes each by itself, so what comes meanwhile goes together.
+const CALLS_MAX: usize = 2;
+/// Jobs in such a call. While the store has some of those that are on their way, workers have
+/// others: neither waits for the other to be done with all.
+const CALL_MAX: usize = 500;
 /// How long a start waits in case its end comes, in a store that is shared: a row less is written
 /// there for each attempt that ends by then.
 const START_PAUSE: Millis = Millis(10);
@@ -38,6 +42,8 @@ pub(crate) struct Outgoing {
     pub(crate) logs: Vec<LogChunk>,
     /// Bytes in them.
     pub(crate) log_bytes: usize,
+    /// Jobs that the world has placed.
+    pub(crate) claims: Vec<Claim>,
     pub(crate) ends: Vec<End>,
     /// Ends that are to be told one by one, because telling them together failed.
     pub(crate) ends_alone: Vec<End>,
@@ -62,8 +68,6 @@ impl Scheduler {
         let outgoing = &mut self.outgoing;
         let reports = std::mem::take(&mut outgoing.reports);
         let logs = if self.is_logging { Vec::new() } else { std::mem::take(&mut outgoing.logs) };
-        let may_end = self.sharing.is_none() || self.n_ending < END_CALLS_MAX;
-        let ends = if may_end { std::mem::take(&mut outgoing.ends) } else { Vec::new() };
         let renewals = std::mem::take(&mut outgoing.renewals);
         if !starts.is_empty() {
             self.outgoing.is_starting = true;
@@ -80,23 +84,49 @@ impl Scheduler {
             self.outgoing.log_bytes = 0;
             self.call(|store| async move { Answer::Logged(store.log(logs).await) }.boxed());
         }
-        if !ends.is_empty() {
-            self.n_ending += 1;
-            self.call(|store| {
-                let asked = ends.clone();
-                async move { Answer::Completed(ends, store.complete(asked).await) }.boxed()
-            });
-        }
-        for end in std::mem::take(&mut self.outgoing.ends_alone) {
-            self.n_ending += 1;
-            self.call(|store| {
-                let asked = vec![end.clone()];
-                async move { Answer::Completed(vec![end], store.complete(asked).await) }.boxed()
-            });
-        }
+        self.flush_ends();
+        self.flush_claims();
         self.flush_renewals(renewals);
         self.flush_late();
         self.flush_refetch();
+    }
+
+    fn flush_ends(&mut self) {
+        while let n_ends @ 1.. = self.portion(self.n_ending).min(self.outgoing.ends.len()) {
+            let ends: Vec<End> = self.outgoing.ends.drain(..n_ends).collect();
+            self.end(ends);
+        }
+        for end in std::mem::take(&mut self.outgoing.ends_alone) {
+            self.end(vec![end]);
+        }
+    }
+
+    fn end(&mut self, ends: Vec<End>) {
+        self.n_ending += 1;
+        self.call(|store| {
+            let asked = ends.clone();
+            async move { Answer::Completed(ends, store.complete(asked).await) }.boxed()
+        });
+    }
+
+    fn flush_claims(&mut self) {
+        while let n_claims @ 1.. = self.portion(self.n_claiming).min(self.outgoing.claims.len()) {
+            let claims: Vec<Claim> = self.outgoing.claims.drain(..n_claims).collect();
+            let claiming: Vec<Claiming> = claims.iter().map(Claiming::of).collect();
+            self.n_claiming += 1;
+            self.call(|store| {
+                async move { Answer::Claimed(claiming, store.claim(claims).await) }.boxed()
+            });
+        }
+    }
+
+    /// How many jobs one more call may have, beside those that are under way.
+    const fn portion(&self, n_calls: usize) -> usize {
+        match self.sharing {
+            None => usize::MAX,
+            Some(_) if n_calls < CALLS_MAX => CALL_MAX,
+            Some(_) => 0,
+        }
     }
 
     /// An attempt runs: to be written down soon.

@@ -61,8 +61,11 @@ fn in_line(ahead: u64, pace: &Pace) -> Option<Estimate> {
     let starts_in = Millis(mean.0.saturating_mul(turns) / slots);
     let jobs = if ahead == 1 { "1 job".to_owned() } else { format!("{ahead} jobs") };
     let slots = if slots == 1 { "1 slot".to_owned() } else { format!("{slots} slots") };
-    let seconds = format!("{}.{} s", mean.0 / 1_000, mean.0 % 1_000 / 100);
-    let basis = format!("{jobs} before it, {slots} that fit, {seconds} a job on average");
+    let length = match mean.0 {
+        short @ ..1_000 => format!("{short} ms"),
+        long => format!("{}.{} s", long / 1_000, long % 1_000 / 100),
+    };
+    let basis = format!("{jobs} before it, {slots} that fit, {length} a job on average");
     Some(Estimate { starts_in, basis })
 }
 

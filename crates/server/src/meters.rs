@@ -121,6 +121,8 @@ pub(crate) struct Measures {
     pub(crate) pools: Vec<v1::PoolLoad>,
     pub(crate) wanted: Vec<decide::Wanted>,
     pub(crate) n_workers: usize,
+    /// How old what is known of other schedulers is; 0 if nobody shares the store.
+    pub(crate) others_age_ms: u64,
 }
 
 impl Scheduler {
@@ -134,6 +136,7 @@ impl Scheduler {
             pools: self.pools(),
             wanted: self.world.wanted(),
             n_workers: self.fleet.n_connected(),
+            others_age_ms: self.staleness_ms(),
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use futures_util::FutureExt as _;
 use model::{
     Action, Ask, Ended, Event, Fixed, JobId, Placement, Preempt, Record, Timestamp, WorkerId,
 };
@@ -10,7 +9,7 @@ use proto::v1;
 use store::{Claim, Claimed};
 
 use crate::complete::Live;
-use crate::scheduler::{Answer, Scheduler};
+use crate::scheduler::Scheduler;
 use crate::share::Outcome;
 use crate::timers::Timer;
 
@@ -21,8 +20,14 @@ pub(crate) struct Claiming {
     pub(crate) worker: WorkerId,
 }
 
+impl Claiming {
+    pub(crate) fn of(claim: &Claim) -> Self {
+        Self { job: claim.job.clone(), worker: claim.worker.clone() }
+    }
+}
+
 impl Scheduler {
-    /// Decides, and asks the store for what was decided: all of it at once.
+    /// Decides, and asks the store for what was decided.
     pub(crate) fn round(&mut self, now: Timestamp) {
         self.is_dirty = false;
         let mut claims = Vec::new();
@@ -34,18 +39,8 @@ impl Scheduler {
                 Action::Defer(_) => {}
             }
         }
-        if claims.is_empty() {
-            return;
-        }
         self.counters.add("placed", claims.len());
-        let claiming = claims.iter();
-        let claiming =
-            claiming.map(|claim| Claiming { job: claim.job.clone(), worker: claim.worker.clone() });
-        let claiming: Vec<Claiming> = claiming.collect();
-        self.n_claiming += 1;
-        self.call(|store| {
-            async move { Answer::Claimed(claiming, store.claim(claims).await) }.boxed()
-        });
+        self.outgoing.claims.extend(claims);
     }
 
     fn claim(&mut self, placement: Placement) -> Option<Claim> {
@@ -111,7 +106,7 @@ impl Scheduler {
     }
 
     /// The world placed a job that nobody got.
-    fn take_back(&mut self, job: &JobId) {
+    pub(crate) fn take_back(&mut self, job: &JobId) {
         self.jobs.unclaim(job);
         let (cost, at) = (Fixed::ZERO, self.store.now());
         let ended = Ended { job: job.clone(), cost, completed: false, at };

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use model::JobId;
 use store::{News, Store};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc};
@@ -25,13 +26,17 @@ use crate::patience::patiently;
 use crate::recover::recover;
 use crate::scheduler::{Message, Scheduler};
 use crate::secret::Secret;
+use crate::share::watched::{hear_others, tell_others};
 use crate::task;
 use crate::tokens::{Grant, Scope, Token, Tokens};
 use crate::watch::Hub;
 use crate::webhook;
+use crate::what_if::Replays;
 
 /// A token in a file has at least so many characters.
 const TOKEN_CHARACTERS_MIN: usize = 32;
+/// News of what others changed that may wait for those who watch.
+const CHANGES_MAX: usize = 256;
 /// Who is not heard of for so long is asked whether it is there, and given as long to answer.
 const KEEPALIVE: Duration = Duration::from_secs(10);
 
@@ -124,8 +129,15 @@ impl Doors {
         })?;
         let stop = front.stop.clone();
         if let Some(shared) = store.shared() {
-            let inbox = built.door.scheduler.clone();
-            task::spawn("news", pass_on(shared.listen(), inbox));
+            let (inbox, hub) = (built.door.scheduler.clone(), built.door.hub.clone());
+            let (changed, changes) = mpsc::channel(CHANGES_MAX);
+            task::spawn("news", pass_on(shared.listen(), inbox, changed));
+            task::spawn("watched", hear_others(changes, hub.clone(), Arc::clone(&store)));
+            let (stopped, telling) = (stop.clone(), tell_others(hub, Arc::clone(&store)));
+            task::spawn(
+                "watched elsewhere",
+                async move { stopped.run_until_cancelled(telling).await },
+            );
         }
         let (router, reporter) = router(built.door).await;
         let _ = front.inside.set(router);
@@ -161,9 +173,14 @@ async fn begin(
     Ok((built, tokens))
 }
 
-/// What other schedulers do goes to the owner of the world.
-async fn pass_on(mut news: mpsc::Receiver<News>, inbox: Inbox) {
+/// What other schedulers do goes to the owner of the world, and to those who watch.
+async fn pass_on(mut news: mpsc::Receiver<News>, inbox: Inbox, changed: mpsc::Sender<Vec<JobId>>) {
     while let Some(one) = news.recv().await {
+        if let News::Changed(jobs) = one {
+            // Nobody waits for those who watch; they hear of the next change.
+            let _ = changed.try_send(jobs);
+            continue;
+        }
         if inbox.put(Message::News(one)).await.is_err() {
             return;
         }
@@ -201,6 +218,7 @@ pub(crate) async fn build(
         watches: Arc::new(Semaphore::new(watches_max)),
         tolls: tolls.clone(),
         turn: Arc::default(),
+        replays: Replays::default(),
     };
     Ok(Built { scheduler, messages, door, tolls })
 }

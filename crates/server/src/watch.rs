@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::{JobId, Name, Progress, Record, State, TenantId, Timestamp, WorkerId};
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 
 /// Rounds of changes that a slow listener may be behind before it misses some.
 const BEHIND_MAX: usize = 4_096;
@@ -38,27 +38,64 @@ impl Change {
 
 /// Tells all who listen, without waiting for any of them.
 #[derive(Clone, Debug)]
-pub(crate) struct Hub(broadcast::Sender<Arc<[Change]>>);
+pub(crate) struct Hub {
+    /// What this scheduler does.
+    own: broadcast::Sender<Arc<[Change]>>,
+    /// What any of those does that share its store.
+    all: broadcast::Sender<Arc<[Change]>>,
+    /// Whether somebody listens to all at another of them.
+    others: watch::Sender<bool>,
+}
 
 impl Hub {
     pub(crate) fn new() -> Self {
-        Self(broadcast::channel(BEHIND_MAX).0)
+        let channel = || broadcast::channel(BEHIND_MAX).0;
+        Self { own: channel(), all: channel(), others: watch::Sender::new(false) }
     }
 
     pub(crate) fn tell(&self, changes: Vec<Change>) {
         if changes.is_empty() || !self.is_heard() {
             return;
         }
+        let changes: Arc<[Change]> = changes.into();
         // Nobody listening is fine.
-        let _ = self.0.send(changes.into());
+        let _ = self.own.send(Arc::clone(&changes));
+        let _ = self.all.send(changes);
+    }
+
+    /// What another scheduler did.
+    pub(crate) fn pass_on(&self, changes: Vec<Change>) {
+        if !changes.is_empty() {
+            let _ = self.all.send(changes.into());
+        }
     }
 
     /// Whether anybody listens.
     pub(crate) fn is_heard(&self) -> bool {
-        self.0.receiver_count() > 0
+        self.own.receiver_count() > 0 || self.is_watched()
     }
 
+    /// Whether anybody here listens to all.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.all.receiver_count() > 0
+    }
+
+    /// What this scheduler does, from now on.
     pub(crate) fn listen(&self) -> broadcast::Receiver<Arc<[Change]>> {
-        self.0.subscribe()
+        self.own.subscribe()
+    }
+
+    /// What any scheduler does, from now on.
+    pub(crate) fn listen_to_all(&self) -> broadcast::Receiver<Arc<[Change]>> {
+        self.all.subscribe()
+    }
+
+    pub(crate) fn others_watch(&self, do_they: bool) {
+        self.others.send_if_modified(|was| std::mem::replace(was, do_they) != do_they);
+    }
+
+    /// Whether somebody listens to all at another scheduler, as that changes.
+    pub(crate) fn do_others_watch(&self) -> watch::Receiver<bool> {
+        self.others.subscribe()
     }
 }

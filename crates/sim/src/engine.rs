@@ -137,7 +137,8 @@ pub fn replay(
         n_stalls = if n_started == 0 && run.is_idle() { n_stalls + 1 } else { 0 };
         if n_stalls > STALLS_MAX {
             let n_left = workload.jobs.len() - run.n_ended;
-            return Err(Error::Unfit(format!("{n_left} jobs are never started")));
+            let why = "a quota or a budget has no room for them";
+            return Err(Error::Unfit(format!("{n_left} jobs are never started; {why}?")));
         }
         wake = match conditions.tick {
             Some(tick) if run.n_waiting > 0 => Some(Timestamp((now.0 / tick.0 + 1) * tick.0)),

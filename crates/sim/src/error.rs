@@ -40,6 +40,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// What does not go together with a policy, with its name.
+    #[must_use]
+    pub fn of(self, policy: &str) -> Self {
+        match self {
+            Self::Unfit(problem) => Self::Unfit(format!("`{policy}` {problem}")),
+            other @ (Self::Read { .. } | Self::Form { .. } | Self::Bad { .. }) => other,
+        }
+    }
+
     pub(crate) fn form(name: &str, problem: impl Into<String>) -> Self {
         Self::Form { name: name.to_owned(), problem: problem.into() }
     }

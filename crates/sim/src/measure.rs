@@ -24,6 +24,8 @@ pub struct Measures {
     pub utilisation: f64,
     /// When the last job ended.
     pub makespan: Millis,
+    /// The longest time from an arrival to the end of the job.
+    pub flow_max: Millis,
     /// Attempts that were stopped to make room for others.
     pub preempted: Losses,
     /// Attempts that were lost because a worker failed.
@@ -97,6 +99,10 @@ impl Measures {
             parts: parts(workload, replay),
             utilisation: utilisation(workload, fleet, replay),
             makespan: Millis(starts.iter().map(|start| start.end.0).max().unwrap_or(0)),
+            flow_max: jobs()
+                .map(|(job, start)| start.end.since(job.arrival))
+                .max()
+                .unwrap_or_default(),
             preempted: losses(workload, replay, Loss::Preempted),
             failed: losses(workload, replay, Loss::Failed),
             below_min: below_min(workload, replay),

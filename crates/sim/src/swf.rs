@@ -39,7 +39,7 @@ pub(crate) fn rows(text: &str, reading: Reading, bad: &mut Bad) -> Vec<Row> {
 fn row(line: &str, reading: Reading) -> Result<Row, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     if words.len() != 18 {
-        return Err(format!("{} fields instead of 18", words.len()));
+        return Err(format!("it has {} of 18 fields", words.len()));
     }
     // Some logs have fractions of seconds where whole ones are meant.
     let field = |number: usize| -> Result<i64, String> {
@@ -126,6 +126,6 @@ mod tests {
         let text = "1 2 3\n1 0 0 -1 4 -1 -1 4 9 -1 1 1 1 -1 -1 -1 -1 -1\n";
         let (rows, bad) = read(text, Reading::Plain);
         assert_eq!((rows.len(), bad.count), (0, 2));
-        assert_eq!(bad.told, ["line 1: 3 fields instead of 18", "line 2: no run time"]);
+        assert_eq!(bad.told, ["line 1: it has 3 of 18 fields", "line 2: no run time"]);
     }
 }

@@ -24,6 +24,12 @@ pub trait Shared: Send + Sync {
     /// Jobs that were called off while one of these workers has them.
     fn called_off(&self, workers: Vec<WorkerId>) -> Reply<'_, Vec<JobId>>;
 
+    /// Lets the others hear that something about these jobs is new. Some of it may get lost.
+    fn say_changed(&self, jobs: Vec<JobId>);
+
+    /// These jobs as they are now, in whatever order; what is forgotten is left out.
+    fn these(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Record>>;
+
     /// What others do, as it happens. Some of it may get lost: whoever must not miss anything
     /// looks now and then. Meant to be called once.
     fn listen(&self) -> mpsc::Receiver<News>;
@@ -98,4 +104,6 @@ pub enum News {
     Settings,
     /// A scheduler says something else of itself.
     Peers,
+    /// Another one says that something about these jobs is new.
+    Changed(Vec<JobId>),
 }

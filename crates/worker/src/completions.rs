@@ -9,9 +9,11 @@ use tokio::time::Instant;
 
 use crate::attempt::Key;
 
-/// Completions that the server has not acknowledged, and bytes in them. With more, no attempt is
-/// accepted.
-const COMPLETIONS_MAX: usize = 1_000;
+/// Completions that the server has not acknowledged, for each slot, and bytes in all of them. With
+/// more, no attempt is accepted. The server may give a slot away again before the worker hears that
+/// its end was taken, so one for each would be too few.
+const COMPLETIONS_A_SLOT: usize = 2;
+const COMPLETIONS_MIN: usize = 1_000;
 const BYTES_MAX: usize = 64 << 20;
 
 /// Ends that are not acknowledged. What is asked for every attempt costs no look at the others.
@@ -40,11 +42,12 @@ impl Completions {
         self.kept.insert(key, Kept { complete, after_logs, sent_at: None });
     }
 
-    pub(crate) fn forget(&mut self, key: Key) {
-        if let Some(kept) = self.kept.remove(&key) {
-            self.n_bytes -= bytes_of(&kept.complete);
-            self.unsent.remove(&key);
-        }
+    /// `false`: there is none.
+    pub(crate) fn forget(&mut self, key: Key) -> bool {
+        let Some(kept) = self.kept.remove(&key) else { return false };
+        self.n_bytes -= bytes_of(&kept.complete);
+        self.unsent.remove(&key);
+        true
     }
 
     /// It is to be sent again. `false`: there is none.
@@ -78,8 +81,9 @@ impl Completions {
         self.kept.is_empty()
     }
 
-    pub(crate) fn has_room(&self) -> bool {
-        self.kept.len() < COMPLETIONS_MAX && self.n_bytes < BYTES_MAX
+    pub(crate) fn has_room(&self, n_slots: usize) -> bool {
+        let most = COMPLETIONS_MIN.max(n_slots.saturating_mul(COMPLETIONS_A_SLOT));
+        self.kept.len() < most && self.n_bytes < BYTES_MAX
     }
 
     /// Puts those that are to be sent, and whose output is, into a batch until it has `bytes_max`;

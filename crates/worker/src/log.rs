@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn offsets_count_over_both_streams() {
-        let outbox = Outbox::new();
+        let outbox = Outbox::new(1);
         let mut cursor = Cursor::new(KEY, 1_000);
         cursor.write(&outbox, Stream::Out, b"one");
         cursor.write(&outbox, Stream::Err, b"three");
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn output_is_sent_in_chunks_of_the_largest_size() {
-        let outbox = Outbox::new();
+        let outbox = Outbox::new(1);
         let mut cursor = Cursor::new(KEY, 1 << 20);
         cursor.write(&outbox, Stream::Out, &vec![b'x'; 2 * LOG_CHUNK_BYTES_MAX + 1]);
         let lengths: Vec<usize> = chunks(&outbox).iter().map(|chunk| chunk.bytes.len()).collect();
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn one_line_says_that_output_was_cut_and_all_of_it_is_within_the_limit() {
-        let outbox = Outbox::new();
+        let outbox = Outbox::new(1);
         let mut cursor = Cursor::new(KEY, 100);
         for _ in 0..30 {
             cursor.write(&outbox, Stream::Out, b"0123456789");
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn what_there_is_no_room_for_is_marked_and_counted_in_the_offset() {
-        let outbox = Outbox::new();
+        let outbox = Outbox::new(1);
         let mut cursor = Cursor::new(KEY, 1 << 30);
         let n_chunks = LOG_BYTES_QUEUED_MAX / LOG_CHUNK_BYTES_MAX;
         for _ in 0..n_chunks + 3 {

@@ -20,8 +20,10 @@ use crate::lock::lock;
 
 /// Output of all attempts that waits to be sent.
 pub(crate) const LOG_BYTES_QUEUED_MAX: usize = 4 << 20;
-/// Accepts and refusals that wait to be sent. A server that causes more does not listen.
-const ANSWERS_MAX: usize = 10_000;
+/// Accepts and refusals that wait to be sent, for each slot and for a start. A server that causes
+/// more does not listen.
+const ANSWERS_A_SLOT: usize = 2;
+const ANSWERS_MIN: usize = 10_000;
 /// Pages of proposals that wait to be sent.
 const PAGES_MAX: usize = 8;
 /// Where a batch ends. One message more may be in it: far below the 4 MiB that servers take.
@@ -33,6 +35,7 @@ const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Outbox {
     waiting: Mutex<Waiting>,
+    n_slots: usize,
     /// There is something to send.
     pub(crate) wake: Notify,
     /// Output was sent, or the connection came or went.
@@ -78,9 +81,10 @@ pub(crate) struct Parcel {
 }
 
 impl Outbox {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(slots: u32) -> Self {
         Self {
             waiting: Mutex::default(),
+            n_slots: usize::try_from(slots).unwrap_or(usize::MAX),
             wake: Notify::new(),
             room: Notify::new(),
             acked: Notify::new(),
@@ -114,7 +118,8 @@ impl Outbox {
     #[must_use]
     pub(crate) fn answer(&self, answer: Message) -> bool {
         let mut waiting = lock(&self.waiting);
-        if waiting.answers.len() >= ANSWERS_MAX {
+        let answers_max = ANSWERS_MIN.max(self.n_slots.saturating_mul(ANSWERS_A_SLOT));
+        if waiting.answers.len() >= answers_max {
             return false;
         }
         waiting.answers.push_back(answer);
@@ -201,13 +206,14 @@ impl Outbox {
         self.wake.notify_one();
     }
 
-    /// The server has the completion, or does not want it.
-    pub(crate) fn forget(&self, key: Key) {
+    /// The server has the completion, or does not want it. `false`: there was none.
+    pub(crate) fn forget(&self, key: Key) -> bool {
         let mut waiting = lock(&self.waiting);
-        waiting.completions.forget(key);
+        let was_kept = waiting.completions.forget(key);
         waiting.progress.remove(&key);
         drop(waiting);
         self.acked.notify_waiters();
+        was_kept
     }
 
     /// Sends a completion again now.
@@ -232,7 +238,7 @@ impl Outbox {
     }
 
     pub(crate) fn has_completion_room(&self) -> bool {
-        lock(&self.waiting).completions.has_room()
+        lock(&self.waiting).completions.has_room(self.n_slots)
     }
 
     /// Waits until the server has every completion.
@@ -380,7 +386,7 @@ mod tests {
 
     #[test]
     fn the_heartbeat_comes_first_and_the_end_after_what_was_said() {
-        let outbox = Outbox::new();
+        let outbox = Outbox::new(1);
         outbox.complete(KEY, v1::Complete::default());
         outbox.log(log(1));
         outbox.progress(KEY, v1::Progress::default());
@@ -393,7 +399,7 @@ mod tests {
 
     #[test]
     fn a_completion_waits_for_the_output_before_it() {
-        let (outbox, now) = (Outbox::new(), Instant::now());
+        let (outbox, now) = (Outbox::new(1), Instant::now());
         for _ in 0..3 {
             outbox.log(log(BATCH_BYTES_MAX / 2));
         }
@@ -406,7 +412,7 @@ mod tests {
 
     #[test]
     fn progress_is_told_once_a_second_but_the_last_at_once() {
-        let (outbox, now) = (Outbox::new(), Instant::now());
+        let (outbox, now) = (Outbox::new(1), Instant::now());
         outbox.progress(KEY, v1::Progress::default());
         outbox.progress(KEY, v1::Progress::default());
         assert_eq!(kinds(&outbox.next(now)), "p");
@@ -421,7 +427,7 @@ mod tests {
 
     #[test]
     fn a_completion_is_sent_once_a_session_until_it_is_old() {
-        let (outbox, now) = (Outbox::new(), Instant::now());
+        let (outbox, now) = (Outbox::new(1), Instant::now());
         outbox.complete(KEY, v1::Complete::default());
         assert_eq!(kinds(&outbox.next(now)), "c");
         assert_eq!(kinds(&outbox.next(now)), "");
@@ -438,7 +444,7 @@ mod tests {
 
     #[test]
     fn too_many_completions_leave_no_room_for_more() {
-        let outbox = Outbox::new();
+        let outbox = Outbox::new(1);
         let large = v1::Complete { result: Some(vec![0; 1 << 20]), ..v1::Complete::default() };
         for job in 0..63 {
             outbox.complete(Key { job, attempt: 1 }, large.clone());

@@ -231,10 +231,10 @@ fn heard(shared: &Arc<Shared>, backoff: &mut Backoff, message: Message) -> bool 
         Message::Stop(stop) => stopped(shared, &stop),
         Message::CompleteAck(ack) => {
             if let Some(key) = ack.attempt.map(Key::from) {
-                if ack.stale {
+                // One that was refused never came: nobody waits for what becomes of it.
+                if shared.outbox.forget(key) && ack.stale {
                     tracing::warn!(job = key.job, attempt = key.attempt, "it came too late");
                 }
-                shared.outbox.forget(key);
             }
         }
         Message::Drain(drain) => {

@@ -84,7 +84,7 @@ impl Shared {
         Self {
             settings,
             roster: Arc::new(Roster::new(slots)),
-            outbox: Arc::new(Outbox::new()),
+            outbox: Arc::new(Outbox::new(slots)),
             lease: Lease::new(),
             known: Told::default(),
             detections: Detections::default(),

@@ -94,4 +94,7 @@ entries! {
     webhook_backoff_max = config.webhooks.backoff_max, "and at most";
     webhook_timeout = config.webhooks.timeout, "how long an answer may take";
     webhooks_at_once_max = config.webhooks.at_once_max, "how many are told at once";
+    what_if_hours_max = config.what_if.hours_max, "hours that are replayed at most";
+    what_if_jobs_max = config.what_if.jobs_max, "jobs that are replayed at most, the newest";
+    what_if_timeout = config.what_if.timeout, "a replay that takes longer is given up";
 }

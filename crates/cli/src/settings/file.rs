@@ -16,6 +16,7 @@ use crate::work::Section;
 const FILE: &str = "maitre.toml";
 /// The part of a file that is about a worker.
 const WORKER: &str = "worker";
+const PART: &str = "the only part of a file is `[worker]`; `maitre config` lists every setting";
 
 /// What the file says about the scheduler, and about its worker.
 pub(super) fn read(named: Option<&Path>) -> Result<(Vec<Said>, Section), Failure> {
@@ -46,10 +47,10 @@ pub(super) fn parse(path: &str, text: &str) -> Result<(Vec<Said>, Section), Fail
             DeValue::Integer(number) => number.to_string(),
             DeValue::Boolean(flag) => flag.to_string(),
             DeValue::Float(_) | DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => {
-                return Err(Failure::Input {
-                    error: format!("{source}: `{}` is not a text, number or flag", key.get_ref()),
-                    hint: Some("docs/operating.md lists every setting".to_owned()),
-                });
+                let error = format!("{source}: `{}` is not a text, number or flag", key.get_ref());
+                let is_part = matches!(value.get_ref(), DeValue::Table(_));
+                let hint = if is_part { PART } else { "`maitre config` lists every setting" };
+                return Err(Failure::Input { error, hint: Some(hint.to_owned()) });
             }
         };
         all.push(Said { key: key.get_ref().to_string(), text, source });
@@ -74,7 +75,7 @@ fn wrong(path: &str, text: &str, error: &toml::de::Error) -> Failure {
     let message = error.message();
     let (problem, hint) = match unknown_field(message) {
         Some((field, hint)) => (format!("{field} is not a setting of a worker"), hint),
-        None => (message.to_owned(), "docs/operating.md lists every setting".to_owned()),
+        None => (message.to_owned(), "docs/operating.md has an example".to_owned()),
     };
     Failure::Input { error: format!("{path}:{line}: {problem}"), hint: Some(hint) }
 }

@@ -97,7 +97,7 @@ impl Value for SocketAddr {
 /// Without what is secret in it.
 impl Value for Place {
     fn read(text: &str) -> Result<Self, String> {
-        let like = "it is like `postgres://user@host/database`";
+        let like = "this is not like `postgres://user@host/database`";
         Self::named(text).map_err(|_| like.to_owned())
     }
 

@@ -5,10 +5,13 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use model::job::Needs;
-use model::{Ending, JobId, Millis, Name, Record, State, Timestamp, Worker, WorkerId};
-use sim::workload::Bad;
-use sim::{Fleet, Row};
-use store::{Filter, Options, Past, Postgres, Sqlite, Store};
+use model::{
+    Ending, Fixed, JobId, Millis, Name, Record, State, Tenant, Timestamp, Worker, WorkerId,
+};
+use serde_json::{Value, json};
+use sim::workload::{Bad, Sharer};
+use sim::{Fleet, Row, Workload};
+use store::{Filter, Options, Past, Postgres, SettingKind, Sqlite, Store};
 
 use super::wrong;
 use crate::client;
@@ -20,26 +23,32 @@ pub(super) struct History {
     pub(super) rows: Vec<Row>,
     pub(super) bad: Bad,
     pub(super) fleet: Option<Fleet>,
+    /// What is set for tenants.
+    pub(super) tenants: Vec<Tenant>,
+    /// Whether there were more jobs than were to be read.
+    pub(super) is_cut: bool,
 }
 
-/// When jobs were submitted.
+/// When jobs were submitted, and how many of them are read, the newest first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     pub(super) since: Timestamp,
     pub(super) until: Timestamp,
+    pub(super) jobs_max: usize,
 }
 
 /// Jobs are read so many at a time.
 const PAGE: usize = 1_000;
 /// So many jobs of a history are read.
-const JOBS_MAX: usize = 10_000_000;
+pub(super) const JOBS_MAX: usize = 10_000_000;
 
 /// The history in the store at `url`.
 pub(super) fn read(url: &str, span: Span) -> Result<History, Failure> {
     let runtime = client::runtime()?;
-    let (records, attempts) = runtime.block_on(async {
+    let (Loaded { records, attempts, is_cut }, tenants) = runtime.block_on(async {
         let store = open(url).await?;
-        load(&*store, span).await
+        let loaded = load(&*store, span).await?;
+        Ok::<_, Failure>((loaded, tenants(&*store).await?))
     })?;
     if records.is_empty() {
         let place = Place::named(url)?;
@@ -55,7 +64,24 @@ pub(super) fn read(url: &str, span: Span) -> Result<History, Failure> {
             Err(problem) => bad.add(|| format!("job {}: {problem}", record.id)),
         }
     }
-    Ok(History { rows, bad, fleet: fleet(&records, &attempts) })
+    Ok(History { rows, bad, fleet: fleet(&records, &attempts), tenants, is_cut })
+}
+
+impl History {
+    /// Gives tenants the weights that are set for them; whoever has none has 1. In a replay they
+    /// are whole: a part of one makes all of them a thousand times as large.
+    pub(super) fn weigh(&self, workload: &mut Workload) {
+        let weight = |sharer: &Sharer| {
+            let own = self.tenants.iter().find(|tenant| tenant.id == sharer.id);
+            own.map_or(Fixed::ONE, |tenant| tenant.weight).in_thousandths()
+        };
+        let weights: Vec<i64> = workload.tenants.iter().map(weight).collect();
+        let is_whole = weights.iter().all(|weight| weight % 1_000 == 0);
+        for (sharer, weight) in workload.tenants.iter_mut().zip(weights) {
+            let weight = if is_whole { weight / 1_000 } else { weight };
+            sharer.weight = u32::try_from(weight).unwrap_or(u32::MAX).max(1);
+        }
+    }
 }
 
 /// Every store is read by the same trait. A scheduler may be at work on it.
@@ -79,11 +105,16 @@ fn to_read(path: &Path) -> Result<Box<dyn Store>, store::Error> {
     Ok(Box::new(store))
 }
 
-type Loaded = (Vec<Record>, Vec<Vec<Past>>);
-
 /// The finished jobs of a time, oldest first, each with its attempts.
+struct Loaded {
+    records: Vec<Record>,
+    attempts: Vec<Vec<Past>>,
+    is_cut: bool,
+}
+
 async fn load(store: &dyn Store, span: Span) -> Result<Loaded, Failure> {
     let (mut records, mut attempts) = (Vec::new(), Vec::new());
+    let mut is_cut = false;
     let mut before: Option<JobId> = None;
     loop {
         let filter = Filter {
@@ -98,7 +129,8 @@ async fn load(store: &dyn Store, span: Span) -> Result<Loaded, Failure> {
         let is_past = page.last().is_none_or(|last| last.created < span.since);
         for record in page {
             let is_then = record.created >= span.since && record.created < span.until;
-            if is_then && records.len() < JOBS_MAX {
+            is_cut |= is_then && records.len() >= span.jobs_max;
+            if is_then && !is_cut {
                 let past = store.attempts(record.id.clone()).await.context("read the history")?;
                 // What never ran, such as a job that was too late, says nothing.
                 if !past.is_empty() {
@@ -107,12 +139,29 @@ async fn load(store: &dyn Store, span: Span) -> Result<Loaded, Failure> {
                 }
             }
         }
-        if is_past || records.len() >= JOBS_MAX {
+        if is_past || is_cut {
             records.reverse();
             attempts.reverse();
-            return Ok((records, attempts));
+            return Ok(Loaded { records, attempts, is_cut });
         }
     }
+}
+
+/// The tenants of which something is set. What cannot be read is as if it were not there.
+async fn tenants(store: &dyn Store) -> Result<Vec<Tenant>, Failure> {
+    let settings = store.settings().await.context("read what is set")?;
+    let of_tenants = settings.iter().filter(|setting| setting.kind == SettingKind::Tenant);
+    Ok(of_tenants
+        .filter_map(|setting| tenant(&setting.name, setting.document.as_deref()?))
+        .collect())
+}
+
+/// A tenant's setting is what a snapshot would say about it, without its id.
+fn tenant(name: &str, document: &str) -> Option<Tenant> {
+    let mut fields: serde_json::Map<String, Value> = serde_json::from_str(document).ok()?;
+    fields.insert("id".to_owned(), json!(name));
+    let read = snapshot::parse(&json!({ "tenants": [fields] }).to_string()).ok()?;
+    read.tenants.into_iter().next()
 }
 
 /// When a job could first have run: waits for other jobs are not a scheduler's.

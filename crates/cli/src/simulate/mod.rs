@@ -6,13 +6,14 @@ mod under;
 mod run;
 mod show;
 mod report;
+mod gently;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use model::Millis;
-use sim::{Bounds, Error, Estimates, Workload};
+use sim::{Baseline, Bounds, Error, Estimates, Workload};
 
 use crate::print::{self, Failure};
 use run::Outcome;
@@ -60,17 +61,31 @@ pub(crate) struct Options {
     /// For machines.
     #[arg(long, help_heading = "Output")]
     json: bool,
+    /// With `--json`: the tables, pictures and page of a report are in what is printed.
+    #[arg(long, help_heading = "Output", requires = "json")]
+    pictures: bool,
+    /// Run only when nobody else wants to, be the first to go when memory runs out, and go with
+    /// whoever started this.
+    #[arg(long, hide = true)]
+    gently: bool,
 }
 
 /// Replays and prints.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    if options.gently {
+        gently::be();
+    }
     let names: Vec<&String> = options.policy.iter().chain(&options.compare).collect();
     if options.starts.is_some() && names.len() > 1 {
         return Err(wrong("`--starts` is for one policy".to_owned(), None));
     }
-    let (mut workload, fleet) = options.source.load()?;
+    let (mut workload, fleet, notes) = options.source.load()?;
+    for note in &notes {
+        print::note(note);
+    }
     options.under.endow(&mut workload)?;
     tell_bad(&workload);
+    options.under.tell_idle(&workload);
     let balanced = "balanced".to_owned();
     let names = if names.is_empty() { vec![&balanced] } else { names };
     let mut outcomes: Vec<Outcome> = Vec::new();
@@ -81,16 +96,28 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         write_starts(path, &workload, outcome)?;
     }
     let bounds = Bounds::new(&workload, &fleet);
+    let made =
+        || report::Report::new(options, (&workload, &fleet), &bounds, &outcomes).noting(&notes);
     if let Some(folder) = &options.report {
-        let path = report::write(folder, options, (&workload, &fleet), &bounds, &outcomes)?;
+        let path = made().write(folder)?;
         if print::is_watched() {
             print::note(&format!("the report is in `{}`", path.display()));
         }
     }
     if options.json {
-        return print::json(&show::json(&workload, &fleet, &bounds, &outcomes));
+        let mut value = show::json(&workload, &fleet, &bounds, &outcomes);
+        if options.pictures {
+            value["report"] = made().json();
+        }
+        return print::json(&value);
     }
     print::data(&show::tables(&workload, &bounds, &outcomes))
+}
+
+/// The policies that have names, the best to begin with first.
+pub(crate) fn policies() -> Vec<String> {
+    let presets = model::Preset::ALL.map(model::Preset::name).into_iter().rev();
+    presets.chain(Baseline::ALL.map(Baseline::name)).map(ToOwned::to_owned).collect()
 }
 
 /// Says which rows were passed over.
@@ -139,7 +166,11 @@ fn window(options: &Options, of_baseline: bool) -> Millis {
 
 fn failure(error: Error) -> Failure {
     match error {
-        Error::Read { .. } | Error::Form { .. } | Error::Bad { .. } | Error::Unfit(_) => {
+        Error::Bad { .. } => {
+            let hint = "`--bad-max N` passes more of them over";
+            wrong(error.to_string(), Some(hint.to_owned()))
+        }
+        Error::Read { .. } | Error::Form { .. } | Error::Unfit(_) => {
             let error = anyhow::Error::new(error);
             wrong(format!("{error:#}"), None)
         }

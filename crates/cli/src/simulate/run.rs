@@ -98,7 +98,7 @@ fn scheduler<'a>(
                 print::note(&format!("{name} knows no quotas, budgets or other schedulers"));
             }
             let scheduler = baseline.scheduler(workload, fleet, window(options, true));
-            return scheduler.map_err(failure);
+            return scheduler.map_err(|error| failure(error.of(baseline.name())));
         }
         Policy::Preset(policy, source) => (policy, *source),
     };

@@ -2,7 +2,7 @@
 
 use model::{Fixed, Millis};
 use serde_json::{Value, json};
-use sim::measure::{BelowMin, Losses, Waits};
+use sim::measure::{BelowMin, Losses, Measures, Waits};
 use sim::share::Share;
 use sim::{Bounds, Fleet, Workload};
 
@@ -54,12 +54,8 @@ fn run(outcome: &Outcome, workload: &Workload, bounds: &Bounds) -> Value {
     value["makespan_s"] = json!(seconds(measures.makespan));
     value["share"] = measures.share.as_ref().map_or(Value::Null, |own| share(own, workload));
     value["parts"] = parts.collect();
-    value["ratios"] = json!({
-        "mean_wait": over(measures.all.mean_ms, bounds.mean_wait_ms),
-        "slowdown": over(measures.all.slowdown, bounds.slowdown),
-        "wait_max": over(seconds(measures.all.max) * 1_000.0, bounds.wait_max_ms),
-        "makespan": over(seconds(measures.makespan) * 1_000.0, bounds.makespan_ms),
-    });
+    value["flow_max_s"] = json!(seconds(measures.flow_max));
+    value["ratios"] = ratios(measures, bounds).into_iter().map(pair).collect();
     value["preempted"] = losses(&measures.preempted);
     value["failed"] = losses(&measures.failed);
     value["below_min"] = measures.below_min.iter().map(|own| below_min(own, workload)).collect();
@@ -112,6 +108,22 @@ fn share(share: &Share, workload: &Workload) -> Value {
     })
 }
 
+/// How many times the bounds.
+fn ratios(measures: &Measures, bounds: &Bounds) -> [(&'static str, Option<f64>); 5] {
+    let ms = |length: Millis| seconds(length) * 1_000.0;
+    [
+        ("mean_wait", over(measures.all.mean_ms, bounds.mean_wait_ms)),
+        ("slowdown", over(measures.all.slowdown, bounds.slowdown)),
+        ("wait_max", over(ms(measures.all.max), bounds.wait_max_ms)),
+        ("flow_max", over(ms(measures.flow_max), bounds.flow_max_ms)),
+        ("makespan", over(ms(measures.makespan), bounds.makespan_ms)),
+    ]
+}
+
+fn pair((name, ratio): (&str, Option<f64>)) -> (String, Value) {
+    (name.to_owned(), json!(ratio))
+}
+
 /// How many times the bound; nothing where the bound is zero.
 fn over(measured: f64, bound: f64) -> Option<f64> {
     (bound > 0.0).then(|| measured / bound)
@@ -128,7 +140,7 @@ pub(super) type Cells = (Vec<&'static str>, Vec<Vec<String>>);
 pub(super) fn tables(workload: &Workload, bounds: &Bounds, outcomes: &[Outcome]) -> String {
     let (header, rows) = policies(bounds, outcomes);
     let mut text = print::table(&header, rows, &(1..header.len()).collect::<Vec<_>>());
-    let (header, rows) = extras(outcomes);
+    let (header, rows) = extras(bounds, outcomes);
     if header.len() > 1 {
         text.push('\n');
         text += &print::table(&header, rows, &(1..header.len()).collect::<Vec<_>>());
@@ -147,8 +159,9 @@ pub(super) fn policies(bounds: &Bounds, outcomes: &[Outcome]) -> Cells {
     (header, rows)
 }
 
-/// What was lost, and how bounds were kept; what happened nowhere is not told.
-pub(super) fn extras(outcomes: &[Outcome]) -> Cells {
+/// How far from the bounds it is, what was lost, and how promises were kept; what happened nowhere
+/// is not told.
+pub(super) fn extras(bounds: &Bounds, outcomes: &[Outcome]) -> Cells {
     let mut header = vec!["policy"];
     let mut rows: Vec<Vec<String>> =
         outcomes.iter().map(|outcome| vec![outcome.policy.clone()]).collect();
@@ -162,6 +175,14 @@ pub(super) fn extras(outcomes: &[Outcome]) -> Cells {
     };
     let each = |cell: &dyn Fn(&Outcome) -> Option<String>| outcomes.iter().map(cell).collect();
     let some = |number: usize| (number > 0).then(|| number.to_string());
+    let titles = ["× mean", "× slowdown", "× max", "× flow", "× makespan"];
+    for (ix, title) in titles.into_iter().enumerate() {
+        let times = |outcome: &Outcome| {
+            let (_, ratio) = ratios(&outcome.measures, bounds)[ix];
+            ratio.map(|ratio| format!("{ratio:.2}"))
+        };
+        add(title, each(&times));
+    }
     let part = |part: f64| (part > 0.0).then(|| format!("{:.2} %", part * 100.0));
     add("evicted", each(&|outcome| some(outcome.measures.preempted.n_attempts)));
     add("preempted", each(&|outcome| part(outcome.measures.preempted.part)));

@@ -1,8 +1,10 @@
 //! Where the workload and the fleet come from.
 
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use model::{Fixed, Millis, Timestamp};
 use sim::read::{self, Reading};
@@ -21,7 +23,8 @@ pub(crate) struct Source {
     /// Make a workload up, from a recipe.
     #[arg(long, value_name = "FILE.toml", conflicts_with = "file")]
     generate: Option<PathBuf>,
-    /// Our own history: the store of a scheduler, such as `sqlite://maitre-data/maitre.db`.
+    /// Our own history: the store of a scheduler, such as `sqlite://maitre-data/maitre.db`; `-`
+    /// reads the address from a line of the input, where nobody else sees its password.
     #[arg(long, value_name = "URL", conflicts_with_all = ["file", "generate"])]
     from: Option<String>,
     /// Only jobs that were submitted from then on: `2026-11-15T08:00:00Z`, or so long ago, `6h`.
@@ -30,6 +33,9 @@ pub(crate) struct Source {
     /// Only jobs that were submitted before then.
     #[arg(long, value_name = "TIME", requires = "from")]
     until: Option<String>,
+    /// Only the newest so many jobs of it.
+    #[arg(long, value_name = "N", requires = "from")]
+    newest: Option<usize>,
     /// The workers: a `.csv` or `.toml` file, or a size such as `64` or `10x8` (workers x slots).
     #[arg(long, value_name = "FILE|SIZE")]
     fleet: Option<String>,
@@ -76,6 +82,9 @@ impl Source {
     /// What it is called.
     pub(crate) fn name(&self) -> String {
         if let Some(url) = &self.from {
+            if url == INPUT {
+                return "what happened here".to_owned();
+            }
             // Without its password.
             return Place::named(url).map_or_else(|_| url.clone(), |place| place.to_string());
         }
@@ -83,9 +92,10 @@ impl Source {
         file.map_or_else(|| "workload".to_owned(), |name| name.to_string_lossy().into_owned())
     }
 
-    /// The workload and the fleet, as they were asked for.
-    pub(crate) fn load(&self) -> Result<(Workload, Fleet), Failure> {
-        let (mut workload, recorded) = self.read()?;
+    /// The workload and the fleet, as they were asked for, and what there is to say about them.
+    pub(crate) fn load(&self) -> Result<(Workload, Fleet, Vec<String>), Failure> {
+        let mut notes = Vec::new();
+        let (mut workload, recorded) = self.read(&mut notes)?;
         let fleet = self.fleet(recorded)?;
         fleet.sift(&mut workload, self.bad_max).map_err(failure)?;
         workload.jobs.truncate(self.first.unwrap_or(usize::MAX));
@@ -99,11 +109,11 @@ impl Source {
         if let Some(load) = self.load {
             workload.compress_to(positive("--load", load)?, fleet.capacity());
         }
-        Ok((workload, fleet))
+        Ok((workload, fleet, notes))
     }
 
     /// The workload, and the fleet that it came with.
-    fn read(&self) -> Result<(Workload, Option<Fleet>), Failure> {
+    fn read(&self, notes: &mut Vec<String>) -> Result<(Workload, Option<Fleet>), Failure> {
         let (reading, weights) = match self.workload {
             Kind::Plain => (Reading::Plain, self.weights.clone()),
             Kind::KthM if self.weights.is_empty() => (Reading::KthM, KTH_WEIGHTS.to_vec()),
@@ -113,9 +123,7 @@ impl Source {
             return Ok((read::recipe(path).map_err(failure)?.workload(), None));
         }
         if let Some(url) = &self.from {
-            let history = history::read(url, self.span()?)?;
-            let workload = Workload::new(&history.rows, &weights, history.bad).map_err(failure)?;
-            return Ok((workload, history.fleet));
+            return self.history(url, &weights, notes);
         }
         let Some(file) = &self.file else {
             return Err(wrong("there is no workload".to_owned(), Some(SOURCES.to_owned())));
@@ -124,12 +132,33 @@ impl Source {
         Ok((read::workload(file, &how).map_err(failure)?, None))
     }
 
+    fn history(
+        &self,
+        url: &str,
+        weights: &[u32],
+        notes: &mut Vec<String>,
+    ) -> Result<(Workload, Option<Fleet>), Failure> {
+        let line = if url == INPUT { input()? } else { url.to_owned() };
+        let mut history = history::read(line.trim(), self.span()?)?;
+        if history.is_cut {
+            let n = history.rows.len();
+            notes.push(format!("Only the newest {n} jobs of that time were read."));
+        }
+        let bad = mem::take(&mut history.bad);
+        let mut workload = Workload::new(&history.rows, weights, bad).map_err(failure)?;
+        if weights.is_empty() {
+            history.weigh(&mut workload);
+        }
+        Ok((workload, history.fleet))
+    }
+
     fn span(&self) -> Result<Span, Failure> {
         let since = self.since.as_deref().map(|text| moment("--since", text)).transpose()?;
         let until = self.until.as_deref().map(|text| moment("--until", text)).transpose()?;
         Ok(Span {
             since: since.unwrap_or(Timestamp(i64::MIN)),
             until: until.unwrap_or(Timestamp(i64::MAX)),
+            jobs_max: self.newest.unwrap_or(history::JOBS_MAX),
         })
     }
 
@@ -137,6 +166,10 @@ impl Source {
         match (&self.fleet, recorded, self.workload) {
             (Some(text), ..) => match Fleet::parse_size(text) {
                 Some(fleet) => Ok(fleet),
+                None if looks_like_size(text) => {
+                    let hint = "workers, or workers x slots, each at least 1: `64`, `10x8`";
+                    Err(wrong(format!("`--fleet` is `{text}`"), Some(hint.to_owned())))
+                }
                 None => read::fleet(Path::new(text)).map_err(failure),
             },
             (None, Some(recorded), _) => Ok(recorded),
@@ -149,6 +182,20 @@ impl Source {
     }
 }
 
+/// Stands for the first line of the input.
+const INPUT: &str = "-";
+
+fn input() -> Result<String, Failure> {
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).context("read the address of the store")?;
+    Ok(line)
+}
+
+/// Whether a text is meant as a size, though it may be none.
+fn looks_like_size(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'x')
+}
+
 /// A moment, or how long ago it was.
 fn moment(flag: &str, text: &str) -> Result<Timestamp, Failure> {
     let now = store::wall_clock()();
@@ -156,11 +203,12 @@ fn moment(flag: &str, text: &str) -> Result<Timestamp, Failure> {
         return Ok(now - Millis(i64::try_from(ago.as_millis()).unwrap_or(i64::MAX)));
     }
     let since_epoch = humantime::parse_rfc3339_weak(text)
+        .or_else(|_| humantime::parse_rfc3339_weak(&format!("{text}T00:00:00Z")))
         .ok()
         .and_then(|moment| moment.duration_since(SystemTime::UNIX_EPOCH).ok());
     let since_epoch = since_epoch.and_then(|length| i64::try_from(length.as_millis()).ok());
     since_epoch.map(Timestamp).ok_or_else(|| {
-        let hint = "a moment, `2026-11-15T08:00:00Z`, or how long ago, `6h`";
+        let hint = "a moment, `2026-11-15T08:00:00Z`, a day, or how long ago, `6h`";
         wrong(format!("`{flag}` is `{text}`"), Some(hint.to_owned()))
     })
 }

@@ -9,7 +9,7 @@ use sim::sharers::{self, Due};
 use sim::{Conditions, Failures, Transfer, Workload, read};
 
 use super::{failure, wrong};
-use crate::print::Failure;
+use crate::print::{self, Failure};
 
 /// What a replay is under.
 #[derive(Args)]
@@ -127,6 +127,13 @@ impl Under {
             workload.set_due(tenant, due).map_err(failure)?;
         }
         Ok(())
+    }
+
+    /// Says what was asked for and means nothing for this workload.
+    pub(crate) fn tell_idle(&self, workload: &Workload) {
+        if self.input_mb.is_some() && workload.labels.is_empty() {
+            print::note("`--input-mb` changes nothing: no job has a label of locality");
+        }
     }
 
     /// Whether something other than the queue may keep a job waiting.

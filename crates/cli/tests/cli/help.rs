@@ -57,6 +57,33 @@ fn every_help_fits_in_eighty_columns_and_says_what_each_option_is() {
 }
 
 #[test]
+fn no_line_ends_before_it_is_full() {
+    for command in commands().into_iter().chain([Vec::new()]) {
+        let help = help(&command);
+        let lines: Vec<&str> = help.lines().collect();
+        for pair in lines.windows(2) {
+            let (above, below) = (pair[0], pair[1]);
+            // Sentences that go on in the next line, from the first column on.
+            let goes_on = above.starts_with(char::is_alphabetic) && !above.ends_with([':', '.']);
+            let word = below.split_whitespace().next().unwrap_or_default();
+            let is_full = above.chars().count() + 1 + word.chars().count() > 80;
+            let is_told = below.starts_with(char::is_alphabetic);
+            assert!(!goes_on || !is_told || is_full, "{command:?}: {above}\n{below}");
+        }
+    }
+}
+
+#[test]
+fn how_to_reach_a_scheduler_comes_after_what_a_command_is_about() {
+    for command in commands() {
+        let help = help(&command);
+        let about = help.find("--help").unwrap();
+        assert!(help.find("--server <ADDRESS>").unwrap() > about, "{command:?}: {help}");
+        assert!(!help.contains("<KIND>") || help.contains("--kind <KIND>"), "{command:?}: {help}");
+    }
+}
+
+#[test]
 fn an_example_is_a_line_that_can_be_copied() {
     for command in commands().into_iter().chain([Vec::new()]) {
         let help = help(&command);

@@ -1,8 +1,9 @@
 //! `maitre simulate`.
 
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
-use crate::{refused, said};
+use crate::{maitre, refused, said};
 
 const JOBS: &str = "crates/sim/traces/het90_jobs.csv.gz";
 const SLOTS: &str = "crates/sim/traces/het_slots.csv";
@@ -27,6 +28,34 @@ fn a_baseline_has_its_known_answer() {
     assert_eq!(format!("{:.0}", run["wait_p99_s"].as_f64().unwrap()), "319");
 }
 
+/// The starts of all jobs under each baseline, as a simulator found them that was written in
+/// another language from the rules alone: the first bytes of the SHA-256 of `--starts`.
+const STARTS: &[(&str, &str, &str)] = &[
+    ("hetovl", "fifo", "ebbe6adf570a8681"),
+    ("hetovl", "prio", "5949d77f7b1f5293"),
+    ("hetovl", "sjf", "aea66119726c31ce"),
+    ("hetovl", "sfq", "381e3ea596def1ef"),
+    ("hetovl", "sfq-sjf", "58b98b27578c1dd4"),
+    ("hetovl", "seed3", "3d2f8485a6aeb6a0"),
+    ("hetovl", "seed4", "801e67546c92b7fd"),
+];
+
+#[test]
+fn every_job_starts_when_an_independent_simulator_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("starts.csv");
+    let path = file.to_str().unwrap();
+    for (workload, policy, known) in STARTS {
+        let jobs = JOBS.replace("het90", workload);
+        let more = ["--policy", policy, "--starts", path];
+        let start = ["simulate", &jobs, "--fleet", SLOTS, "--weights", "1,2,5"];
+        said(&[&start[..], &more].concat(), "");
+        let digest = Sha256::digest(std::fs::read(&file).unwrap());
+        let digest = u64::from_be_bytes(digest[..8].try_into().unwrap());
+        assert_eq!(format!("{digest:016x}"), *known, "{workload} under {policy}");
+    }
+}
+
 #[test]
 fn policies_are_compared_and_the_rest_is_bounds() {
     let more = ["--compare", "sjf,aging", "--policy", "balanced", "--first", "500"];
@@ -34,6 +63,37 @@ fn policies_are_compared_and_the_rest_is_bounds() {
     for word in ["sjf", "aging", "balanced", "no policy can beat", "tenant 2", "mode on-demand"] {
         assert!(told.contains(word), "{told}");
     }
+    let told = json(&more);
+    for run in told["runs"].as_array().unwrap() {
+        for (measured, bound, ratio) in [
+            ("wait_mean_s", "mean_wait_s", "mean_wait"),
+            ("slowdown", "slowdown", "slowdown"),
+            ("flow_max_s", "flow_max_s", "flow_max"),
+            ("wait_max_s", "wait_max_s", "wait_max"),
+            ("makespan_s", "makespan_s", "makespan"),
+        ] {
+            let (measured, bound) = (&run[measured], &told["bounds"][bound]);
+            let (measured, bound) = (measured.as_f64().unwrap(), bound.as_f64().unwrap());
+            assert!(measured >= bound - 1e-6, "{ratio}: {measured} beats {bound}");
+            match run["ratios"][ratio].as_f64() {
+                Some(told) => assert!((told - measured / bound).abs() < 1e-6, "{ratio}"),
+                None => assert!(bound.abs() < 1e-9, "{ratio} of {bound}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_table_never_breaks_a_number() {
+    let more = ["--compare", "balanced,cohort", "--first", "300", "--budget", "0=1000"];
+    let told = said(&arguments(&more), "");
+    assert!(told.contains("× SLOWDOWN"), "how far from the bounds is told: {told}");
+    // Where a number is broken, the next line has the rest of it and no policy.
+    let rest = told
+        .lines()
+        .filter(|line| line.starts_with("   "))
+        .find(|line| line.trim().chars().any(|one| one.is_ascii_digit()));
+    assert_eq!(rest, None, "{told}");
 }
 
 #[test]
@@ -119,6 +179,25 @@ fn a_workload_is_made_up_from_a_recipe() {
 }
 
 #[test]
+fn bad_rows_are_counted_and_named_up_to_a_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jobs.csv");
+    let rows = ["1,0,100,a,t,0,0", "2,x,100,a,t,0,0", "3,5,-4,a,t,0,0", "4,6", "5,9,10,b,t,0,1"];
+    let text =
+        format!("id,arrival_ms,duration_ms,tenant,type,priority,on_demand\n{}\n", rows.join("\n"));
+    std::fs::write(&path, text).unwrap();
+    let arguments = ["simulate", path.to_str().unwrap(), "--fleet", "2", "--policy", "fifo"];
+    let output = maitre(&[&arguments[..], &["--json"]].concat(), "");
+    let noted = String::from_utf8_lossy(&output.stderr);
+    assert!(noted.starts_with("3 bad rows: line 3: `arrival_ms` is `x`; line 4:"), "{noted}");
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&told["workload"]["n_jobs"], &told["workload"]["n_bad"]), (&2.into(), &3.into()));
+    assert_eq!(told["workload"]["bad"][2], "line 5: 2 columns instead of 7");
+    let said = refused(&[&arguments[..], &["--bad-max", "2"]].concat(), "");
+    assert!(said.contains("3 bad rows, more than 2") && said.contains("--bad-max N"), "{said}");
+}
+
+#[test]
 fn wrong_input_is_refused_with_a_way_out() {
     let said = refused(&["simulate", JOBS], "");
     assert!(said.contains("there is no fleet") && said.contains("--fleet 64"), "{said}");
@@ -136,6 +215,16 @@ fn wrong_input_is_refused_with_a_way_out() {
     ] {
         let said = refused(&arguments(&[flag, value]), "");
         assert!(said.contains(hint), "{said}");
+    }
+    for (more, word) in [
+        (&["--fleet", "0"][..], "`--fleet` is `0`"),
+        (&["--fleet", "4x0"], "at least 1"),
+        (&["--fleet", "2000", "--policy", "match-sjf"], "at most 1024 slots"),
+        (&["--fleet", "8", "--policy", "fcfs"], "`fcfs` is for one wide worker"),
+        (&["--fleet", "8", "--policy", "easy"], "`easy` needs a requested time of each job"),
+    ] {
+        let said = refused(&[&["simulate", JOBS], more].concat(), "");
+        assert!(said.contains(word), "{said}");
     }
     let said = refused(&["simulate", "--fleet", "64"], "");
     assert!(said.contains("there is no workload"), "{said}");

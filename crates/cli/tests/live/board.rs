@@ -218,3 +218,46 @@ fn with_tokens_the_board_asks_for_one_and_shows_what_it_allows() {
     browser.reads("Add a schedule, or change one");
     assert_eq!(complaints(&browser, "status of 401"), [""; 0]);
 }
+
+#[test]
+fn what_happened_is_replayed_on_the_board_under_other_policies() {
+    let mut site = Site::serve();
+    site.work_named("w1", &["--exec", "--slots", "2"]);
+    site.said(&["set", "tenant", "acme", r#"{"weight": 3}"#]);
+    let file = site.path("jobs.jsonl");
+    let lines = ["acme", "initech"]
+        .iter()
+        .cycle()
+        .take(12)
+        .map(|tenant| json!({ "tenant": tenant, "command": ["sleep", "0.02"] }).to_string());
+    std::fs::write(&file, lines.collect::<Vec<_>>().join("\n")).expect("there is room");
+    site.said(&["submit", "--wait", "--file", &file]);
+    let browser = Browser::open();
+    browser.go(&page(&site, "#/what-if"));
+    browser.reads("Nothing was replayed yet.");
+    let named = "input[name='policy']";
+    browser.write(named, "nothing");
+    browser.click("form button");
+    browser.reads("No report of nothing · fifo");
+    browser.reads("`policy` is \"nothing\", not a preset");
+
+    browser.write(named, r#"<i>={"preset": "aging"}"#);
+    browser.click("form button");
+    browser.reads(r#"<i>={"preset": "aging"} · fifo over the last 24 hours"#);
+    browser.reads("12 jobs of 2 tenants");
+    for words in ["no policy can beat", "Waits", "Queue", "Shares under <i>", "Slots under fifo"] {
+        browser.reads(words);
+    }
+    // A picture that a browser could not show has no size.
+    let drawn = "return [...document.querySelectorAll('figure img')].map((one) => \
+                 one.complete && one.naturalWidth > 0 && one.src.startsWith('blob:'))";
+    browser.until("the pictures are drawn", || {
+        let drawn = browser.run(drawn);
+        (drawn.as_array()?.len() == 6 && !drawn.to_string().contains("false")).then_some(())
+    });
+    let saved = browser.run("return fetch('/v1/what-if/2/report.html').then((it) => it.text())");
+    let saved = saved.as_str().expect("it is text");
+    assert!(saved.starts_with("<!doctype html>") && saved.contains("<svg"), "it is a whole page");
+    assert_eq!(browser.run("return document.querySelectorAll('main i').length"), 0);
+    assert_eq!(complaints(&browser, ""), [""; 0]);
+}

@@ -1,6 +1,6 @@
 //! What jobs can be: arrays, dependencies, retries, timeouts, dedupe, holds, deadlines.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::site::Site;
 
@@ -164,6 +164,19 @@ fn what_happened_can_be_replayed_while_the_scheduler_runs() {
     let people = parts.iter().find(|part| part["name"] == "on-demand").unwrap();
     assert_eq!(people["n_jobs"], 1);
     assert_eq!(from(&["--since", "1h", "--fleet", "1"])["workload"]["n_jobs"], 7);
+    let newest = from(&["--newest", "2", "--pictures"]);
+    assert_eq!(newest["workload"]["n_jobs"], 2, "the newest alone");
+    assert_eq!(newest["report"]["notes"][1], "Only the newest 2 jobs of that time were read.");
+    // Tenants weigh what is set for them, unless somebody says otherwise.
+    site.json(&["submit", "--tenant", "acme", "--wait", "--", "true"]);
+    site.said(&["set", "tenant", "acme", r#"{"weight": 2.5}"#]);
+    let weights = |more: &[&str]| {
+        let tenants = from(more)["workload"]["tenants"].take();
+        let weight = |tenant: &Value| tenant["weight"].as_u64().unwrap();
+        tenants.as_array().unwrap().iter().map(weight).collect::<Vec<_>>()
+    };
+    assert_eq!(weights(&[]), [2_500, 1_000]);
+    assert_eq!(weights(&["--weights", "1,7"]), [1, 7]);
     let said = site.refused(&["simulate", "--from", &url, "--until", "1h"]);
     assert!(said.contains("no job that was submitted then"), "{said}");
     let said = site.refused(&["simulate", "--from", "mysql://db/maitre"]);

@@ -116,8 +116,10 @@ fn a_copy_is_made_while_the_scheduler_works_and_holds_all_that_it_acknowledged()
     // Everything after the copy is gone; everything before it is there, and goes on.
     site.submit(&["--wait", "--", "true"]);
     site.kill_scheduler();
-    std::fs::remove_dir_all(site.data()).unwrap();
-    std::fs::create_dir(site.data()).unwrap();
+    // What an operator is told to do.
+    for log in ["maitre.db-wal", "maitre.db-shm"] {
+        std::fs::remove_file(site.data().join(log)).unwrap();
+    }
     std::fs::copy(&copy, site.data().join("maitre.db")).unwrap();
     site.launch(&["dev", "--slots", "2", "--name", "w1"]);
     assert_eq!(site.said(&["logs", &first]), "hello\n");
@@ -127,6 +129,46 @@ fn a_copy_is_made_while_the_scheduler_works_and_holds_all_that_it_acknowledged()
     });
     let told = site.maitre(&["job", "302"]);
     assert_eq!(told.status.code(), Some(2), "it came after the copy");
+}
+
+/// The titles of the table that a page shows for a command.
+fn titles_in_docs(command: &str) -> Vec<String> {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operating.md");
+    let page = std::fs::read_to_string(page).expect("it is there");
+    let mut shown = page.lines().skip_while(|line| *line != format!("$ maitre {command}"));
+    titles(shown.nth(1).unwrap_or_else(|| panic!("no screen of `{command}`")))
+}
+
+fn titles(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn the_screens_of_the_docs_have_the_titles_that_commands_have() {
+    let site = Site::dev();
+    site.submit(&["--attempts", "1", "--wait", "--", "true"]);
+    site.submit(&["--need", "gpu=a100", "--", "true"]);
+    site.said(&["schedule", "add", "nightly", "--cron", "0 3 * * *", "--", "true"]);
+    let data = site.path("other");
+    site.said(&["token", "new", "--scope", "admin", "--data-dir", &data]);
+    let tokens = ["token", "list", "--data-dir", &data];
+    let commands: [(&str, &[&str]); 9] = [
+        ("jobs -n 4", &["jobs", "-n", "4"]),
+        ("job 4", &["job", "1"]),
+        ("workers", &["workers"]),
+        ("workers --wanted", &["workers", "--wanted"]),
+        ("types", &["types"]),
+        ("tenants", &["tenants"]),
+        ("schedule list", &["schedule", "list"]),
+        ("token list", &tokens),
+        ("config --changed --set lease=30s", &["config", "--changed", "--set", "lease=30s"]),
+    ];
+    for (command, words) in commands {
+        let said = site.said(words);
+        assert_eq!(titles_in_docs(command), titles(said.lines().next().unwrap()), "{command}");
+    }
+    let said = site.said(&["store", "check", "--data-dir", &site.data().display().to_string()]);
+    assert!(said.ends_with(": 1 unfinished and 1 finished jobs; everything agrees\n"), "{said}");
 }
 
 #[test]

@@ -228,26 +228,6 @@ fn a_store_that_is_away_at_the_start_is_waited_for() {
     site.wait(&waiting, "state", "succeeded");
 }
 
-#[test]
-fn a_store_that_will_not_be_had_by_waiting_is_refused_at_once() {
-    let database = database();
-    let (base, rest) = database.url().rsplit_once('/').unwrap();
-    let (name, question) = rest.split_once('?').map_or((rest, ""), |(name, rest)| (name, rest));
-    let (scheme, host) = base.split_once("://").unwrap();
-    let host = host.split_once('@').map_or(host, |(_, host)| host);
-    for (url, told) in [
-        (format!("{base}/nothing_of_this_name?{question}"), "does not exist"),
-        (format!("{scheme}://nobody_of_this_name@{host}/{name}?{question}"), "does not exist"),
-    ] {
-        let mut maitre = Site::program(env!("CARGO_BIN_EXE_maitre"));
-        maitre.args(["serve", "--listen", "127.0.0.1:0", "--store", &url]);
-        let refused = maitre.output().unwrap();
-        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-        assert!(!refused.status.success() && said.contains(told), "{url}: {said}");
-        assert!(said.contains("will not be used like this"), "{said}");
-    }
-}
-
 /// What the next version may do to the schema: a table and columns of its own, and nothing that
 /// this version would trip over.
 const NEXT: &str = "SET search_path = maitre; \

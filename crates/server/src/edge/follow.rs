@@ -86,8 +86,8 @@ impl Door {
         }
     }
 
-    /// Every change of jobs that pass the filter, as it happens. What becomes of jobs that are
-    /// named is seen wherever it happens.
+    /// Every change of jobs that pass the filter, as it happens. Jobs that are named are looked at
+    /// now and then, if another scheduler may have them; of the others, schedulers tell each other.
     pub(crate) fn changes_of(
         &self,
         filter: Filter,
@@ -95,7 +95,8 @@ impl Door {
         place: OwnedSemaphorePermit,
     ) -> Answers<v1::WatchResponse> {
         let (sender, receiver) = mpsc::channel(ANSWERS_MAX);
-        let mut listener = self.hub.listen();
+        let is_all = ids.is_empty();
+        let mut listener = if is_all { self.hub.listen_to_all() } else { self.hub.listen() };
         let mut named = Named::of(ids, self);
         task::spawn("watch", async move {
             let _place = place;

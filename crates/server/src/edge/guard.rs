@@ -92,6 +92,8 @@ pub(crate) const PATHS: &[(&str, Need)] = &[
     ("/v1/schedules", Need::All(Scope::Read)),
     ("/v1/activity", Need::All(Scope::Read)),
     ("/v1/context", Need::All(Scope::Read)),
+    ("/v1/what-if", Need::All(Scope::Read)),
+    ("/v1/what-if/{number}/{file}", Need::All(Scope::Read)),
 ];
 
 /// What a request needs. Whatever is not a look at HTTP's paths, and is no method of a service,
@@ -284,6 +286,8 @@ mod tests {
             (Method::PATCH, "/v1/types/vacuum"),
             (Method::POST, "/v1/types/vacuum/detect"),
             (Method::PUT, "/v1/context"),
+            (Method::POST, "/v1/what-if"),
+            (Method::DELETE, "/v1/what-if"),
             (Method::GET, "/v1/types/vacuum/runs/more"),
             (Method::GET, "/v1"),
         ] {

@@ -264,7 +264,8 @@ impl Door {
     fn place_to_watch(&self) -> Result<OwnedSemaphorePermit, Status> {
         Arc::clone(&self.watches).try_acquire_owned().map_err(|_| {
             let max = self.config.limits.watches_max;
-            exceeded(("watches_max", max), format!("{max} requests watch or wait"), "try later")
+            let would_be = format!("there would be {} requests that watch or wait", max + 1);
+            exceeded(("watches_max", max), would_be, "try later")
         })
     }
 

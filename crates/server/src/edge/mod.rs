@@ -37,6 +37,7 @@ use crate::status::Question;
 use crate::task;
 use crate::tokens::Tokens;
 use crate::watch::Hub;
+use crate::what_if::Replays;
 
 /// What every door needs. Cheap to clone.
 #[derive(Clone)]
@@ -52,6 +53,7 @@ pub(crate) struct Door {
     pub(crate) tolls: Tolls,
     /// Settings are kept one after the other, so that they take effect in that order.
     pub(crate) turn: Arc<Mutex<()>>,
+    pub(crate) replays: Replays,
 }
 
 impl Door {

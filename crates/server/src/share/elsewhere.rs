@@ -32,6 +32,8 @@ struct Said {
     looks_for: BTreeSet<String>,
     /// The seal of the settings that it goes by.
     settings: String,
+    /// Somebody there wants to hear what becomes of all jobs.
+    watches: bool,
 }
 
 impl Said {
@@ -78,6 +80,8 @@ pub(super) struct Elsewhere {
     looks_for: BTreeSet<String>,
     /// The seals of the settings that all go by, this scheduler included.
     seals: Vec<String>,
+    /// Whether the others were told that somebody watches all jobs here.
+    pub(super) is_watched: bool,
     /// When the oldest of what is known was said.
     pub(super) said: Option<Timestamp>,
 }
@@ -91,6 +95,7 @@ impl Scheduler {
             under_way: self.under_way(),
             looks_for: self.looks_for(),
             settings: self.sharing.iter().map(|sharing| sharing.seal.as_str()).collect(),
+            watches: self.hub.is_watched(),
         };
         serde_json::to_string(&said).unwrap_or_default()
     }
@@ -127,6 +132,7 @@ impl Scheduler {
     pub(super) fn count_elsewhere(&mut self, meeting: &Meeting) {
         let others = meeting.all.iter().enumerate().filter(|(at, _)| *at != meeting.place);
         let said: Vec<Said> = others.clone().map(|(_, peer)| Said::by(peer)).collect();
+        self.hub.others_watch(said.iter().any(|one| one.watches));
         let Some(sharing) = &mut self.sharing else { return };
         let looks_for = said.iter().flat_map(|one| one.looks_for.iter().cloned()).collect();
         self.detection.is_dirty |= sharing.elsewhere.looks_for != looks_for;

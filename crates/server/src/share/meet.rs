@@ -33,8 +33,10 @@ impl Scheduler {
 
     /// Says that this scheduler is here, and finds out who else is, and what was called off.
     pub(crate) fn meet(&mut self, now: Timestamp) {
-        let said = self.says();
-        let is_news = self.sharing.as_ref().is_some_and(|sharing| !sharing.is_dealt);
+        let (said, is_watched) = (self.says(), self.hub.is_watched());
+        let Some(sharing) = &mut self.sharing else { return };
+        let is_news = !sharing.is_dealt || sharing.elsewhere.is_watched != is_watched;
+        sharing.elsewhere.is_watched = is_watched;
         let workers = self.fleet.seats.keys().cloned().collect();
         self.call(|store| {
             async move {

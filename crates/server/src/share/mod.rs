@@ -9,13 +9,14 @@ mod limits;
 mod meet;
 mod seats;
 mod spare;
+pub(crate) mod watched;
 
 use std::collections::{BTreeSet, HashSet};
 
 use futures_util::FutureExt as _;
 use model::{JobId, Millis, Timestamp};
 use sha2::{Digest as _, Sha256};
-use store::{News, Reach, Seen, Setting, SettingKind, Window};
+use store::{Claim, News, Reach, Seen, Setting, SettingKind, Window};
 
 use crate::scheduler::{Answer, Scheduler};
 use crate::settings::understand;
@@ -31,8 +32,6 @@ const JOBS_MAX: usize = 20_000;
 const LOOK_EVERY: Millis = Millis::from_secs(1);
 /// A look at all of them is followed by a pause that is so many times as long.
 const PAUSE_OF_LOOK: i64 = 20;
-/// Claims under way at once: the store takes each by itself, so what comes meanwhile goes together.
-const CLAIM_CALLS_MAX: usize = 2;
 /// So many claims are lost in a row before all queues are looked at again.
 const LOSSES_MAX: u32 = 5;
 
@@ -51,8 +50,9 @@ pub(crate) struct Sharing {
     is_looking: bool,
     /// If fewer jobs wait here than this, there are more where they came from.
     low: Option<usize>,
-    /// When the look that is under way began.
+    /// When the look that is under way began, and which stripe it took for this one's.
     began: Timestamp,
+    asked: (usize, usize),
     /// When all queues are looked at next.
     next: Option<Timestamp>,
     /// Claims that were lost in a row.
@@ -86,6 +86,7 @@ impl Sharing {
             is_looking: false,
             low: None,
             began: Timestamp(0),
+            asked: (0, 1),
             next: None,
             losses: 0,
             left: Left::new(),
@@ -150,6 +151,8 @@ impl Scheduler {
                 self.call(|store| async move { Answer::Settings(store.settings().await) }.boxed());
             }
             News::Peers => self.meet_at(self.store.now()),
+            // Whoever watches reads it: nothing is decided by it.
+            News::Changed(_) => {}
         }
     }
 
@@ -168,6 +171,7 @@ impl Scheduler {
         let Some(reach) = sharing.wanted.take() else { return };
         sharing.is_looking = true;
         sharing.began = self.store.now();
+        sharing.asked = sharing.stripe;
         let ask = Window { stripe: sharing.stripe, jobs_max: JOBS_MAX, reach };
         self.call(|store| {
             async move {
@@ -190,6 +194,11 @@ impl Scheduler {
             self.want_again(reach);
             return;
         };
+        if self.sharing.as_ref().is_some_and(|sharing| sharing.asked != sharing.stripe) {
+            // What it took for one's own was dealt to others meanwhile.
+            self.want_again(Reach::All);
+            return;
+        }
         let mut window: HashSet<JobId> = HashSet::new();
         for record in seen.own.iter().chain(&seen.overdue) {
             window.insert(record.id.clone());
@@ -225,6 +234,13 @@ impl Scheduler {
         let others = self.jobs.waiting().filter(|job| self.is_others(job));
         for job in others.cloned().collect::<Vec<JobId>>() {
             self.withdraw(&job);
+        }
+        let (own, others): (Vec<Claim>, Vec<Claim>) = std::mem::take(&mut self.outgoing.claims)
+            .into_iter()
+            .partition(|claim| !self.is_others(&claim.job));
+        self.outgoing.claims = own;
+        for claim in others {
+            self.take_back(&claim.job);
         }
     }
 
@@ -278,7 +294,7 @@ impl Scheduler {
     /// Whether what is decided can be claimed now.
     pub(crate) fn may_claim(&self) -> bool {
         let sharing = self.sharing.as_ref();
-        sharing.is_none_or(|sharing| sharing.is_dealt && self.n_claiming < CLAIM_CALLS_MAX)
+        sharing.is_none_or(|sharing| sharing.is_dealt && self.outgoing.claims.is_empty())
     }
 
     pub(crate) fn calls_off(&mut self, answer: Result<Vec<JobId>, store::Error>) {

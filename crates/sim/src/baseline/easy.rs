@@ -71,7 +71,9 @@ impl<'a> Easy<'a> {
     ) -> Result<Self, Error> {
         let is_unknown = |job: &&crate::workload::Job| job.requested.is_none();
         if let (Times::Requested, Some(job)) = (times, workload.jobs.iter().find(is_unknown)) {
-            let problem = format!("job `{}` has no requested time; try `:perfect`", job.id);
+            let id = &job.id;
+            let problem =
+                format!("needs a requested time of each job; `{id}` has none; try `:perfect`");
             return Err(Error::Unfit(problem));
         }
         Ok(Self { backfill: Some(backfill), times, ..Self::fcfs(workload, fleet)? })
@@ -144,8 +146,7 @@ fn width(workload: &Workload, fleet: &Fleet) -> Result<u32, Error> {
     match fleet.workers.as_slice() {
         [worker] if workload.fits.len() <= 1 => Ok(worker.slots),
         _ => Err(Error::Unfit(
-            "this policy is for one wide worker and jobs of one type; try `--fleet 1x100`"
-                .to_owned(),
+            "is for one wide worker and jobs of one type; try `--fleet 1x100`".to_owned(),
         )),
     }
 }

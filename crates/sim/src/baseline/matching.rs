@@ -45,11 +45,12 @@ pub(super) struct Matching<'a> {
 impl<'a> Matching<'a> {
     pub(super) fn new(workload: &'a Workload, fleet: &Fleet, worth: Worth) -> Result<Self, Error> {
         if let Some(job) = workload.jobs.iter().find(|job| job.slots != 1) {
-            let problem = format!("job `{}` has {} slots; a match is for 1", job.id, job.slots);
+            let problem = format!("is for jobs of one slot; job `{}` has {}", job.id, job.slots);
             return Err(Error::Unfit(problem));
         }
         if fleet.slots() > SLOTS_MAX {
-            let problem = format!("the fleet has {} slots; matches: {SLOTS_MAX}", fleet.slots());
+            let slots = fleet.slots();
+            let problem = format!("is for at most {SLOTS_MAX} slots; the fleet has {slots}");
             return Err(Error::Unfit(problem));
         }
         let n_types = |worker: &model::Worker| match worker.types.len() {

@@ -46,18 +46,40 @@ pub(super) async fn migrate(pool: &Pool) -> Result<(), Error> {
     apply(&mut connection).await.map_err(unreachable)
 }
 
+/// Whether the schema is there and up to date; changes nothing.
+pub(super) async fn is_current(pool: &Pool) -> Result<(), Error> {
+    let connection = pool.get().await.map_err(|error| unreachable(error.into()))?;
+    is_new_enough(&connection).await.map_err(unreachable)??;
+    let n_applied = applied(&connection).await.map_err(unreachable)??;
+    if n_applied >= STEPS.len() {
+        return Ok(());
+    }
+    Err(Error::Unusable(match n_applied {
+        0 => "there is no store of Maitre in this database".to_owned(),
+        n => format!(
+            "the store has schema {n}, and this version works with {}: a scheduler of this \
+             version brings it up to date",
+            STEPS.len()
+        ),
+    }))
+}
+
 /// The oldest Postgres whose SQL is spoken here, as it says it itself.
 const VERSION_MIN: i32 = 150_000;
 const VERSION: &str = "SELECT current_setting('server_version_num')::int";
 
 async fn is_new_enough(connection: &Object) -> Result<Result<(), Error>, Fault> {
     let version: i32 = connection.query_one(VERSION, &[]).await?.try_get(0)?;
+    Ok(new_enough(version))
+}
+
+fn new_enough(version: i32) -> Result<(), Error> {
     if version >= VERSION_MIN {
-        return Ok(Ok(()));
+        return Ok(());
     }
     let (is, must) = (version / 10_000, VERSION_MIN / 10_000);
     let refused = format!("the store is Postgres {is}, and must be {must} or later");
-    Ok(Err(Error::Unusable(refused)))
+    Err(Error::Unusable(refused))
 }
 
 /// How many steps are applied. Changes nothing: whoever may only work with the tables can ask.
@@ -109,6 +131,14 @@ async fn apply(connection: &mut Object) -> Result<(), Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_postgres_that_is_too_old_is_refused_by_its_version() {
+        assert!(new_enough(150_000).is_ok() && new_enough(180_001).is_ok());
+        let refused = new_enough(140_022).unwrap_err();
+        let expected = "the store is Postgres 14, and must be 15 or later";
+        assert!(matches!(&refused, Error::Unusable(told) if told == expected), "{refused}");
+    }
 
     #[test]
     fn released_steps_are_never_changed() {

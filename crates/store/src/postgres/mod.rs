@@ -75,7 +75,15 @@ impl Postgres {
         Self::over(pool, url, options).await
     }
 
-    /// The same, to move a store into it: also if an earlier try left half of it there.
+    /// Connects to a store that is there already, to look whether it is whole: makes nothing.
+    pub async fn connect_to_check(url: &str, options: Options) -> Result<Self, Error> {
+        let pool = connect::pool(url)?;
+        migrate::is_current(&pool).await?;
+        import::is_whole(&pool).await?;
+        Self::over(pool, url, options).await
+    }
+
+    /// As `connect`, to move a store into it: also if an earlier try left half of it there.
     pub async fn connect_to_import(url: &str, options: Options) -> Result<Self, Error> {
         let pool = connect::pool(url)?;
         migrate::migrate(&pool).await?;

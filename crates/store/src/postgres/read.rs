@@ -27,6 +27,21 @@ pub(super) async fn job(desk: &Desk, id: &JobId) -> Result<Option<Record>, Fault
     row.as_ref().map(row::read).transpose()
 }
 
+const THESE: &str = concat!(
+    "SELECT ",
+    jobs_columns!(),
+    " FROM jobs j WHERE j.id = ANY($1) UNION ALL SELECT ",
+    finished_columns!(),
+    " FROM finished j WHERE j.id = ANY($1)"
+);
+
+pub(super) async fn these(desk: &Desk, ids: &[JobId]) -> Result<Vec<Record>, Fault> {
+    let numbers: Vec<i64> = ids.iter().filter_map(number::of).collect();
+    let connection = desk.connection().await?;
+    let statement = connection.prepare_cached(THESE).await?;
+    row::read_all(&connection.query(&statement, &[&numbers]).await?)
+}
+
 const ATTEMPTS: &str = "SELECT number, worker, claimed, started, ended, ending, error, exit_code, \
     why, ram_peak_mb, cpu_ms, disk_bytes, out_of_memory \
     FROM attempts WHERE job = $1 ORDER BY number";

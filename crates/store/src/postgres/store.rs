@@ -24,7 +24,7 @@ use super::{
 use crate::{
     Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Error, Filter, Lead, LogChunk, LogPage,
     Meeting, News, Note, NotePage, Noted, Notice, Past, Refusal, Reply, Report, Revived, Run, Seen,
-    Session, Setting, Shared, Start, Store, Submission, Submitted, Tally, Usage, Window,
+    Session, Setting, Shared, Start, Store, Submission, Submitted, Tally, Usage, Window, number,
 };
 
 /// A few statements that change nothing.
@@ -272,7 +272,16 @@ impl Shared for Postgres {
         })
     }
 
+    fn say_changed(&self, jobs: Vec<JobId>) {
+        let changed = jobs.iter().filter_map(number::of).map(|job| (self.id, job)).collect();
+        self.desk.tell(tell::Told { changed, ..tell::Told::default() });
+    }
+
+    fn these(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Record>> {
+        Box::pin(async move { reading("read jobs", read::these(&self.desk, &jobs)).await })
+    }
+
     fn listen(&self) -> mpsc::Receiver<News> {
-        tell::listen(&self.url, &self.desk)
+        tell::listen(&self.url, &self.desk, self.id)
     }
 }

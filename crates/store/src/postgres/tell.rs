@@ -1,12 +1,13 @@
 //! What happens is told to all that share the store: from a connection of its own, never in the
 //! transaction in which it happens, and at most once in a while.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::future::poll_fn;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use model::JobId;
 use tokio::sync::mpsc;
 use tokio_postgres::AsyncMessage;
 
@@ -35,11 +36,17 @@ pub(super) struct Told {
     pub(super) settings: bool,
     /// A scheduler said something new of itself.
     pub(super) peers: bool,
+    /// Jobs about which something is new, and which scheduler says so.
+    pub(super) changed: Vec<(i64, i64)>,
 }
 
 impl Told {
     pub(super) const fn is_empty(&self) -> bool {
-        self.work.is_empty() && self.called_off.is_empty() && !self.settings && !self.peers
+        self.work.is_empty()
+            && self.called_off.is_empty()
+            && self.changed.is_empty()
+            && !self.settings
+            && !self.peers
     }
 
     fn add(&mut self, other: Self) {
@@ -47,6 +54,7 @@ impl Told {
         self.called_off.extend(other.called_off);
         self.settings |= other.settings;
         self.peers |= other.peers;
+        self.changed.extend(other.changed);
     }
 
     /// Each queue once, by its first place; in texts of a size that can be told.
@@ -77,6 +85,9 @@ impl Told {
         if self.peers {
             say("p".to_owned());
         }
+        for (scheduler, job) in self.changed.into_iter().collect::<BTreeSet<_>>() {
+            say(format!("j{scheduler}:{job}"));
+        }
         texts
     }
 
@@ -84,13 +95,11 @@ impl Told {
     fn read(text: &str) -> Self {
         let mut told = Self::default();
         for word in text.split_whitespace() {
-            let (kind, rest) = word.split_at(1);
+            // Whoever may connect to the database may say anything.
+            let Some((kind, rest)) = word.split_at_checked(1) else { continue };
             match kind {
-                "w" => {
-                    told.work.extend(rest.split_once(':').and_then(|(queue, place)| {
-                        Some((queue.parse().ok()?, place.parse().ok()?))
-                    }));
-                }
+                "w" => told.work.extend(pair(rest)),
+                "j" => told.changed.extend(pair(rest)),
                 "c" => told.called_off.extend(rest.parse::<i64>().ok()),
                 "s" => told.settings = true,
                 "p" => told.peers = true,
@@ -99,6 +108,11 @@ impl Told {
         }
         told
     }
+}
+
+fn pair(text: &str) -> Option<(i64, i64)> {
+    let (one, two) = text.split_once(':')?;
+    Some((one.parse().ok()?, two.parse().ok()?))
 }
 
 /// Where things to tell are put in.
@@ -123,16 +137,22 @@ pub(super) async fn run(desk: Weak<Desk>, mut waiting: mpsc::Receiver<Told>) {
 }
 
 /// What others tell, from now on.
-pub(super) fn listen(url: &str, desk: &Arc<Desk>) -> mpsc::Receiver<News> {
+pub(super) fn listen(url: &str, desk: &Arc<Desk>, own: i64) -> mpsc::Receiver<News> {
     let (sender, receiver) = mpsc::channel(WAITING_MAX);
-    tokio::spawn(hear_all(url.to_owned(), Arc::downgrade(desk), sender));
+    tokio::spawn(hear_all(url.to_owned(), Arc::downgrade(desk), Ear { own, sender }));
     receiver
 }
 
+/// Who listens: what it said itself is no news to it.
+struct Ear {
+    own: i64,
+    sender: mpsc::Sender<News>,
+}
+
 /// Listens on a connection of its own, and on another when that is lost.
-async fn hear_all(url: String, desk: Weak<Desk>, sender: mpsc::Sender<News>) {
-    while !sender.is_closed() && desk.strong_count() > 0 {
-        let pause = match hear(&url, &desk, &sender).await {
+async fn hear_all(url: String, desk: Weak<Desk>, ear: Ear) {
+    while !ear.sender.is_closed() && desk.strong_count() > 0 {
+        let pause = match hear(&url, &desk, &ear).await {
             // A connection that was there is made again at once.
             Ok(()) => TOGETHER,
             Err(error) => {
@@ -144,11 +164,7 @@ async fn hear_all(url: String, desk: Weak<Desk>, sender: mpsc::Sender<News>) {
     }
 }
 
-async fn hear(
-    url: &str,
-    desk: &Weak<Desk>,
-    sender: &mpsc::Sender<News>,
-) -> Result<(), tokio_postgres::Error> {
+async fn hear(url: &str, desk: &Weak<Desk>, ear: &Ear) -> Result<(), tokio_postgres::Error> {
     let Ok((config, seal)) = connect::config(url) else { return Ok(()) };
     let (client, mut connection) = config.connect(seal).await?;
     let (heard, mut messages) = mpsc::channel(WAITING_MAX);
@@ -163,17 +179,17 @@ async fn hear(
     });
     client.batch_execute(&format!("LISTEN {CHANNEL}")).await?;
     // What was said in the meantime was not heard.
-    let mut is_heard = sender.send(News::Work).await.is_ok();
+    let mut is_heard = ear.sender.send(News::Work).await.is_ok();
     while is_heard && let Some(text) = messages.recv().await {
         let Some(desk) = desk.upgrade() else { break };
-        is_heard = pass_on(&desk, Told::read(&text), sender).await;
+        is_heard = pass_on(&desk, Told::read(&text), ear).await;
     }
     pump.abort();
     Ok(())
 }
 
 /// Passes on what was heard. `false`: nobody wants to know any more.
-async fn pass_on(desk: &Desk, told: Told, sender: &mpsc::Sender<News>) -> bool {
+async fn pass_on(desk: &Desk, told: Told, ear: &Ear) -> bool {
     let mut news = Vec::new();
     if desk.marks.lower(&told) {
         news.push(News::Work);
@@ -185,8 +201,13 @@ async fn pass_on(desk: &Desk, told: Told, sender: &mpsc::Sender<News>) -> bool {
     if told.peers {
         news.push(News::Peers);
     }
+    let of_others = told.changed.iter().filter(|(scheduler, _)| *scheduler != ear.own);
+    let changed: Vec<JobId> = of_others.map(|(_, job)| number::id(*job)).collect();
+    if !changed.is_empty() {
+        news.push(News::Changed(changed));
+    }
     for one in news {
-        if sender.send(one).await.is_err() {
+        if ear.sender.send(one).await.is_err() {
             return false;
         }
     }
@@ -200,7 +221,8 @@ mod tests {
     #[test]
     fn what_is_told_is_heard_each_queue_by_its_first_place() {
         let work = vec![(-5, 9), (7, 3), (-5, -2)];
-        let told = Told { work, called_off: vec![12], settings: true, peers: true };
+        let changed = vec![(4, 12), (4, 13)];
+        let told = Told { work, called_off: vec![12], settings: true, peers: true, changed };
         let mut heard = Told::read(&told.clone().texts().concat());
         heard.work.sort_unstable();
         let expected = Told { work: vec![(-5, -2), (7, 3)], ..told };
@@ -214,6 +236,9 @@ mod tests {
         let texts = told.texts();
         assert!(texts.len() > 1 && texts.iter().all(|text| text.len() < 8_000));
         assert_eq!(texts.iter().map(|text| Told::read(text).work.len()).sum::<usize>(), 2_000);
-        assert_eq!(Told::read("x1 w w1 c s2"), Told { settings: true, ..Told::default() });
+        assert_eq!(
+            Told::read("x1 w w1 c s2 j j7 \u{e9} \u{1f37d}1"),
+            Told { settings: true, ..Told::default() }
+        );
     }
 }

@@ -42,6 +42,30 @@ async fn an_offer_beyond_the_slots_is_refused() {
 }
 
 #[tokio::test]
+async fn as_many_ends_may_wait_for_the_server_as_there_are_slots() {
+    const SLOTS: u32 = 2_000;
+    let mut server = Server::start();
+    let done = |_: Attempt| async { Ok(Done::default()) };
+    let _running = Running::start(builder(&server).slots(SLOTS).type_("a", 0, done));
+    let mut session = server.welcomed().await;
+    for job in 1..=u64::from(SLOTS) {
+        session.offer(job, 1, spec("a")).await;
+        ended(&mut session, job).await;
+    }
+}
+
+/// The job ends, and is not refused. Nobody acknowledges that.
+async fn ended(session: &mut Session, job: u64) {
+    loop {
+        match session.next().await {
+            Ours::Refuse(refuse) => panic!("{job} is refused: {}", refuse.reason),
+            Ours::Complete(end) if end.attempt.is_some_and(|attempt| attempt.job == job) => return,
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_offer_beyond_what_its_type_may_have_is_refused() {
     let mut server = Server::start();
     let _running = Running::start(builder(&server).slots(9).type_("a", 1, forever));

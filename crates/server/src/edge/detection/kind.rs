@@ -14,8 +14,9 @@ impl Door {
         let now = self.ask(|answer| Question::Kind(kind.to_owned(), answer)).await?;
         let now = now.ok_or_else(|| {
             Status::not_found(format!(
-                "there is no type `{kind}`; a worker that can look for it, or `maitre set type`, \
-                 makes it known"
+                "there is no type `{kind}` for which something holds: no worker looks for work of \
+                 it, and nothing is set; hint: `maitre types` lists types with their jobs, `maitre \
+                 set type` sets what holds for one"
             ))
         })?;
         let mut response = described(kind, &now);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use decide::Wanted;
 use prometheus_client::collector::Collector;
@@ -118,7 +119,10 @@ impl All {
         sheet.gauges("maitre_workers_serving", "Workers that take work", &workers)?;
         let connected = u64::try_from(self.measures.n_workers).unwrap_or(u64::MAX);
         let connected = BTreeMap::from([(Vec::new(), connected)]);
-        sheet.gauges("maitre_workers_connected", "Workers that are connected", &connected)
+        sheet.gauges("maitre_workers_connected", "Workers that are connected", &connected)?;
+        let help = "How old what is known of other schedulers is";
+        let age = Duration::from_millis(self.measures.others_age_ms);
+        sheet.seconds("maitre_others_age_seconds", help, age)
     }
 
     fn demand(&self, sheet: &mut Sheet<'_>) -> fmt::Result {
@@ -205,6 +209,10 @@ impl Sheet<'_> {
             }
         }
         Ok(())
+    }
+
+    fn seconds(&mut self, name: &str, help: &str, length: Duration) -> fmt::Result {
+        self.begin(name, help, MetricType::Gauge)?.encode_gauge(&length.as_secs_f64())
     }
 
     fn histograms<'h>(

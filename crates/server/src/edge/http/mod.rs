@@ -5,6 +5,7 @@ mod body;
 mod site;
 mod detection;
 mod schedules;
+mod what_if;
 
 use axum::extract::State;
 use axum::http::header;
@@ -21,6 +22,7 @@ use crate::status::Question;
 pub(crate) fn router(door: Door) -> Router {
     let own = Router::new().route("/metrics", get(metrics)).route("/v1/demand", get(demand));
     let own = own.merge(site::router()).merge(detection::router()).merge(schedules::router());
+    let own = own.merge(what_if::router());
     own.layer(from_fn(body::wants_json)).with_state(door)
 }
 

@@ -8,6 +8,7 @@ mod http;
 mod detection;
 mod schedules;
 mod board;
+mod what_if;
 mod webhooks;
 
 use proto::v1::admin_client::AdminClient;

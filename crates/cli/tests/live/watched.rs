@@ -1,0 +1,96 @@
+//! What one scheduler does is seen by whoever watches at another.
+
+#![expect(clippy::unwrap_used, reason = "a test that fails says where")]
+
+use std::io::{BufRead as _, BufReader};
+use std::sync::mpsc;
+
+use serde_json::Value;
+
+use crate::shared::{database, serve};
+use crate::site::Site;
+
+/// Lines of `maitre watch`, as they come.
+struct Watching {
+    child: std::process::Child,
+    lines: mpsc::Receiver<String>,
+}
+
+impl Watching {
+    fn at(site: &Site, arguments: &[&str]) -> Self {
+        let mut watch = site.command(&[&["watch", "--json"], arguments].concat());
+        let mut child = watch.spawn().unwrap();
+        let (sender, lines) = mpsc::channel();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        std::thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        });
+        Self { child, lines }
+    }
+
+    /// What was seen since it was last asked.
+    fn seen(&self) -> Vec<Value> {
+        self.lines.try_iter().map(|line| serde_json::from_str(&line).unwrap()).collect()
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn is(change: &Value, job: &str, state: &str) -> bool {
+    change["id"].as_u64() == job.parse().ok() && change["state"] == state
+}
+
+#[test]
+fn whoever_watches_at_one_scheduler_sees_the_jobs_of_all() {
+    let database = database();
+    let (one, mut two) = (serve(&database), serve(&database));
+    two.work("w2", &[]);
+    let watching = Watching::at(&one, &[]);
+    let of_acme = Watching::at(&one, &["--tenant", "acme"]);
+    // From when the other knows that somebody watches.
+    one.until("a job of another is seen", || {
+        let job = two.submit(&["--tenant", "acme", "--", "true"]);
+        two.wait(&job, "state", "succeeded");
+        watching.seen().iter().any(|change| change["worker"] == "w2").then_some(())
+    });
+    of_acme.seen();
+    let held = two.submit(&["--tenant", "globex", "--hold", "--", "true"]);
+    let failed = two.submit(&["--tenant", "acme", "--attempts", "1", "--", "false"]);
+    let mut seen = Vec::new();
+    let mut until_seen = |job: &str, state: &str| {
+        one.until(&format!("{job} is seen to be {state}"), || {
+            seen.extend(watching.seen());
+            seen.iter().any(|change| is(change, job, state)).then_some(())
+        });
+        std::mem::take(&mut seen)
+    };
+    let early = until_seen(&failed, "failed");
+    let n_ends = early.iter().filter(|change| is(change, &failed, "failed")).count();
+    assert_eq!(n_ends, 1, "an end is seen once: {early:?}");
+    two.said(&["cancel", &held]);
+    until_seen(&held, "cancelled");
+    two.said(&["retry", &failed]);
+    until_seen(&failed, "failed");
+    let of_acme = of_acme.seen();
+    assert!(of_acme.iter().any(|change| is(change, &failed, "failed")), "{of_acme:?}");
+    assert!(of_acme.iter().all(|change| change["tenant"] == "acme"), "{of_acme:?}");
+    // How late others are known is told to those who measure.
+    let is_late = one.until("it is told how late", || {
+        let metrics = crate::doors::get(one.address(), "/metrics");
+        let age = metrics.lines().find_map(|it| it.strip_prefix("maitre_others_age_seconds "));
+        age.unwrap().parse().ok().filter(|age: &f64| *age > 0.0)
+    });
+    assert!(is_late < 60.0, "{is_late}");
+    // What both hear of, the scheduler that is asked and the other, is seen once.
+    let own = one.submit(&["--", "true"]);
+    let seen = until_seen(&own, "succeeded");
+    let n_ends = seen.iter().filter(|change| is(change, &own, "succeeded")).count();
+    assert_eq!(n_ends, 1, "{seen:?}");
+}
