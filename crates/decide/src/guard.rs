@@ -3,7 +3,8 @@
 //! A slot that can run rare work is worth more than one that cannot. Other work may take it if that
 //! helps more than it hurts: it hurts by the delay of rare work that is expected while it runs, and
 //! helps by the delay that it spares those who wait for the same work. So short jobs pass, long
-//! ones do not, and the more jobs wait the more pass. Rare work that waits goes first in any case.
+//! ones do not, and the more jobs wait the more pass. This is about rare work that has yet to come;
+//! what waits has its advantage in the order of jobs.
 //!
 //! Whoever has waited for twice its patience passes, so nothing is kept from anybody for ever.
 
@@ -43,14 +44,8 @@ impl World {
             let fit = &self.fleet.catalogue.fits[*fit];
             fit.key.kind != own.key.kind
                 && is_rarer(fit, own, guard)
-                && (self.goes_first(fit) || self.is_too_dear(fit, class, length, guard))
+                && self.is_too_dear(fit, class, length, guard)
         })
-    }
-
-    /// Whether rare work waits for all the slots that are free for it, and has not had its chance
-    /// in this round.
-    fn goes_first(&self, fit: &Fit) -> bool {
-        self.rare_first && fit.n_in_line > 0 && fit.n_in_line >= fit.slots_free
     }
 
     /// Whether the delay of rare work that is expected outweighs the delay that is spared.

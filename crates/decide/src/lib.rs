@@ -32,6 +32,7 @@ mod lanes;
 mod timers;
 mod resources;
 mod waiting;
+mod crowd;
 mod tenants;
 mod lift;
 mod demand;

@@ -14,7 +14,7 @@ use crate::table::TenantIx;
 use crate::tenants::{Sharer, Tenants};
 
 /// Who comes back may be due what the whole fleet does in this time.
-const DUE_MAX: Millis = Millis::from_secs(20);
+const DUE_MAX: Millis = Millis::from_secs(40);
 
 /// Once accounts reach so many slot-milliseconds for each unit of weight, all are lowered alike:
 /// they grow for as long as there is something to do, and only their differences matter.

@@ -21,7 +21,7 @@ impl World {
         self.patience = (self.policy.order == Order::Shortest).then(|| {
             let shortest = &self.policy.shortest;
             let slots = i128::from(self.fleet.slots.max(1));
-            let n_waiting = i128::from(self.queue.n_in_line);
+            let n_waiting = i128::from(self.queue.crowd.all);
             let crowd = i128::from(shortest.patience_crowd.in_thousandths().max(1));
             let drain = self.queue.backlog.work() / slots;
             let part = i128::from(shortest.patience_drain.in_thousandths())

@@ -11,6 +11,7 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 use model::{Action, Fixed, JobId, Preempt, Timestamp};
 
 use crate::catalogue::Class;
+use crate::lanes::LaneKey;
 use crate::order::OrderKey;
 use crate::queue::{Line, LineKey};
 use crate::table::{AttemptIx, JobIx, LineIx, NameIx, TenantIx, WorkerIx};
@@ -58,12 +59,8 @@ impl World {
         let candidates = lines.filter_map(|line| Some((line, self.preemptor_of(line, failed)?)));
         candidates.min_by_key(|(line, job)| {
             let waiting = &self.queue.jobs[*job];
-            let LineKey { class, mode, .. } = self.queue.lines[*line].key;
-            (
-                self.yardstick(class, mode).key(waiting.major),
-                waiting.standing.ready,
-                waiting.id.clone(),
-            )
+            let lane = LaneKey::new(&self.queue.lines[*line].key, &self.policy);
+            (self.yardstick(&lane).key(waiting.major), waiting.standing.ready, waiting.id.clone())
         })
     }
 

@@ -11,6 +11,7 @@ use model::{Fixed, JobId, Millis, Timestamp};
 
 use crate::bounds::{Census, Sketch};
 use crate::catalogue::{Catalogue, Class};
+use crate::crowd::Crowd;
 use crate::index::QuickLookup;
 use crate::inputs::InputFacts;
 use crate::lanes::{Lane, LaneKey, Lanes};
@@ -83,7 +84,7 @@ pub(crate) struct Queue {
     asked: Asked,
     timers: Timers,
     /// Jobs that stand in line, and their work.
-    pub(crate) n_in_line: u64,
+    pub(crate) crowd: Crowd,
     pub(crate) backlog: Backlog,
     /// Places of jobs that are gone, used again once no worker knows facts about them.
     retired: Vec<JobIx>,
@@ -260,7 +261,7 @@ impl Queue {
         let length = waiting.standing.estimate.unwrap_or(LENGTH_UNKNOWN);
         let (standing, head) = (waiting.standing, waiting.head(ix));
         catalogue.fit_of_mut(key.class).n_in_line += 1;
-        self.n_in_line += 1;
+        self.crowd.add(key.tenant, catalogue.classes[key.class].key.fit);
         self.backlog.add(catalogue.classes[key.class].key.slots, standing.estimate);
         let line_ix = self.open_line((key, LaneKey::new(&key, policy)), &head, catalogue);
         self.jobs[ix].line = Some(line_ix);
@@ -299,9 +300,10 @@ impl Queue {
             self.timers.cancel();
         }
         let Some(line_ix) = waiting.line.take() else { return };
-        let (class, estimate) = (waiting.class, waiting.standing.estimate);
+        let (class, tenant) = (waiting.class, waiting.tenant);
+        let estimate = waiting.standing.estimate;
         catalogue.fit_of_mut(class).n_in_line -= 1;
-        self.n_in_line -= 1;
+        self.crowd.remove(tenant, catalogue.classes[class].key.fit);
         self.backlog.subtract(catalogue.classes[class].key.slots, estimate);
         let line = &mut self.lines[line_ix];
         let key = waiting.order_key();

@@ -21,12 +21,9 @@ impl World {
         self.begin(now);
         let mut actions = Vec::new();
         self.keep_promises(&mut actions);
-        self.rare_first = self.policy.guard.is_some();
         self.is_unkept = true;
         while std::mem::take(&mut self.is_unkept) {
             self.pass_over(&mut actions);
-            // What rare work that waited did not take is for the others.
-            self.is_unkept |= std::mem::take(&mut self.rare_first) && self.has_kept;
         }
         if self.policy.preemption.enabled {
             self.preempt(&mut actions);

@@ -4,12 +4,19 @@ use model::policy::{Order, Turn};
 
 use crate::catalogue::Class;
 use crate::lanes::{Lane, LaneKey};
-use crate::order::{Mode, OrderKey};
+use crate::order::OrderKey;
 use crate::queue::Line;
 use crate::rank::{Look, Rank, Shared, WhoseTurn, Yardstick};
 use crate::table::{ClassIx, FitIx, JobIx, LineIx, NameIx, TenantIx, WorkerIx};
 use crate::waiting::{Stage, Waiting};
 use crate::world::World;
+
+/// For each slot that could run a job there are so many that could not: so many times that number
+/// counts as waiting, on top of those who do.
+const RARE_COUNTS: u64 = 2;
+
+/// Those who count as waiting are counted in so many parts of one.
+const PARTS: u64 = 16;
 
 /// What a pass over the lines is about.
 #[derive(Clone, Copy, Debug, Default)]
@@ -99,7 +106,7 @@ impl World {
 
     /// What all jobs of a lane have in common.
     pub(crate) fn shared(&self, lane: &LaneKey, scope: Scope) -> Shared<'_> {
-        let yardstick = self.yardstick(lane.class, lane.mode);
+        let yardstick = self.yardstick(lane);
         Shared { turn: self.turn(lane, scope), level: self.level(lane), yardstick }
     }
 
@@ -330,28 +337,45 @@ impl World {
         }
     }
 
-    /// How keys in line of this class and mode are compared with those of others. Under
-    /// [`Order::Aging`] that is by score, the other way round. Under [`Order::Shortest`] the delay
-    /// that a job causes counts for as many as wait for its slots: so a slot that could serve
-    /// several kinds of work serves the one where most are relieved by it.
-    pub(crate) fn yardstick(&self, class: ClassIx, mode: Mode) -> Yardstick {
-        let fit = self.fleet.catalogue.fit_of(class);
+    /// How keys in line of this lane are compared with those of others. Under [`Order::Aging`] that
+    /// is by score, the other way round. Under [`Order::Shortest`] the delay that a job causes
+    /// counts for as many as wait for its slots: so a slot that could serve several kinds of work
+    /// serves the one where most are relieved by it.
+    pub(crate) fn yardstick(&self, lane: &LaneKey) -> Yardstick {
+        let fit = self.fleet.catalogue.fit_of(lane.class);
         match self.policy.order {
             Order::Aging => {
                 let slots_free = fit.slots_free;
-                Yardstick::by(mode.score_and_key(&self.policy.aging, self.now, slots_free))
+                Yardstick::by(lane.mode.score_and_key(&self.policy.aging, self.now, slots_free))
             }
             Order::Shortest if self.policy.shortest.relief => {
                 let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-                // Who can go anywhere waits with all others.
-                let is_anywhere = fit.slots >= self.fleet.slots;
-                let n_waiting = if is_anywhere { self.queue.n_in_line } else { fit.n_in_line };
-                let n_waiting = number(n_waiting.saturating_add(1));
-                Yardstick { offset: self.now.0, slots: number(fit.slots), n_waiting }
+                let slots = number(fit.slots.saturating_mul(PARTS));
+                let n_waiting = number(self.parts_relieved(lane).saturating_add(PARTS));
+                Yardstick { offset: self.now.0, slots, n_waiting }
             }
             Order::Shortest | Order::PriorityAge | Order::Proposal | Order::Rules => {
                 Yardstick::by(0)
             }
         }
+    }
+
+    /// How many count as waiting for the slots that could run jobs of this lane, in parts of a job.
+    /// Of a tenant that competes only its own jobs tell: nobody else has its turns, so what it has
+    /// most of for each slot goes first, and it is not left with work that few slots could run.
+    /// Rare work counts as more than there is.
+    fn parts_relieved(&self, lane: &LaneKey) -> u64 {
+        let ix = self.fleet.catalogue.classes[lane.class].key.fit;
+        let fit = &self.fleet.catalogue.fits[ix];
+        let crowd = &self.queue.crowd;
+        let competing = lane.tenant.filter(|_| self.level(lane).is_some());
+        let waiting = match competing {
+            // Who can go anywhere waits with all others.
+            _ if fit.slots >= self.fleet.slots => crowd.all.saturating_mul(PARTS),
+            Some(tenant) => crowd.as_if_all_were(tenant, ix, PARTS),
+            None => fit.n_in_line.saturating_mul(PARTS),
+        };
+        let others = self.fleet.slots.saturating_sub(fit.slots);
+        waiting.saturating_add(PARTS * RARE_COUNTS * others / fit.slots.max(1))
     }
 }

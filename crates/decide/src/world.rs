@@ -71,8 +71,6 @@ pub struct World {
     pub(crate) is_unkept: bool,
     /// How long everybody is patient; `None` where nobody needs to be.
     pub(crate) patience: Option<Millis>,
-    /// Whether rare work that waits has yet to have its chance in this round.
-    pub(crate) rare_first: bool,
     /// Whether slots were kept from some job in the last round.
     pub(crate) has_kept: bool,
 }
@@ -142,7 +140,6 @@ impl World {
             reservations: Vec::new(),
             is_unkept: false,
             patience: None,
-            rare_first: false,
             has_kept: false,
         }
     }

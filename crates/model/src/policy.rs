@@ -230,7 +230,8 @@ pub struct Shortest {
     /// make it count half.
     pub on_demand: i64,
     /// Whether it counts as shorter the more jobs wait for each slot that could run the job: where
-    /// a slot has a choice, it goes where most are relieved.
+    /// a slot has a choice, it goes where most are relieved. Rare work counts as more than there
+    /// is.
     pub relief: bool,
     /// Nobody loses patience before this.
     pub patience_min: Millis,

@@ -123,7 +123,7 @@ impl Shortest {
         length_full: Millis::from_secs(7_200),
         on_demand: 5,
         relief: true,
-        patience_min: Millis::from_secs(255),
+        patience_min: Millis::from_secs(250),
         patience_drain: Fixed::thousandths(750),
         patience_crowd: Fixed::thousandths(1_400),
     };

@@ -78,9 +78,12 @@ fn rare_work_itself_takes_the_slot_at_once() {
 }
 
 #[test]
-fn rare_work_that_waits_goes_before_shorter_jobs() {
-    let decision = guarded(0, |world| world.job("2").kind("rare").estimate_s(900).done());
-    assert_eq!(jobs_placed(&decision), ["2"]);
+fn rare_work_that_waits_goes_before_shorter_jobs_but_not_before_far_shorter_ones() {
+    let beside = |length_s: i64| {
+        guarded(length_s, |world| world.job("2").kind("rare").estimate_s(900).done())
+    };
+    assert_eq!(jobs_placed(&beside(6)), ["2"]);
+    assert_eq!(jobs_placed(&beside(1)), ["1"]);
 }
 
 #[test]
