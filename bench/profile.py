@@ -21,7 +21,7 @@ HERTZ = 997
 
 # Which process, the stage, and what is on its stack.
 STAGES = [
-    ("scheduler", "store: taking in (submit)", r"store::sqlite::submit::"),
+    ("scheduler", "store: taking in (submit)", r"store::sqlite::(submit::|row::insert_(job|spec))"),
     ("scheduler", "store: claims", r"store::sqlite::claim::"),
     ("scheduler", "store: starts", r"store::sqlite::start::"),
     ("scheduler", "store: ends (complete)", r"store::sqlite::(complete|settle)::"),
