@@ -27,7 +27,7 @@ impl Claiming {
 }
 
 impl Scheduler {
-    /// Decides, and asks the store for what was decided.
+    /// Decides. What was decided is claimed at the end of the turn, in `dispatch.rs`.
     pub(crate) fn round(&mut self, now: Timestamp) {
         self.is_dirty = false;
         let mut claims = Vec::new();

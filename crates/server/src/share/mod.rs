@@ -50,9 +50,9 @@ pub(crate) struct Sharing {
     is_looking: bool,
     /// If fewer jobs wait here than this, there are more where they came from.
     low: Option<usize>,
-    /// When the look that is under way began, and which stripe it took for this one's.
+    /// When the look that is under way began, and for which stripe.
     began: Timestamp,
-    asked: (usize, usize),
+    stripe_asked: (usize, usize),
     /// When all queues are looked at next.
     next: Option<Timestamp>,
     /// Claims that were lost in a row.
@@ -86,7 +86,7 @@ impl Sharing {
             is_looking: false,
             low: None,
             began: Timestamp(0),
-            asked: (0, 1),
+            stripe_asked: (0, 1),
             next: None,
             losses: 0,
             left: Left::new(),
@@ -171,7 +171,7 @@ impl Scheduler {
         let Some(reach) = sharing.wanted.take() else { return };
         sharing.is_looking = true;
         sharing.began = self.store.now();
-        sharing.asked = sharing.stripe;
+        sharing.stripe_asked = sharing.stripe;
         let ask = Window { stripe: sharing.stripe, jobs_max: JOBS_MAX, reach };
         self.call(|store| {
             async move {
@@ -194,7 +194,7 @@ impl Scheduler {
             self.want_again(reach);
             return;
         };
-        if self.sharing.as_ref().is_some_and(|sharing| sharing.asked != sharing.stripe) {
+        if self.sharing.as_ref().is_some_and(|sharing| sharing.stripe_asked != sharing.stripe) {
             // What it took for one's own was dealt to others meanwhile.
             self.want_again(Reach::All);
             return;
