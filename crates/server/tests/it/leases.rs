@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 
 use model::{Millis, State};
 use proto::v1;
+use proto::v1::server_message::Message as Theirs;
 use proto::v1::worker_message::Message as Ours;
 
 use crate::puppet::{Puppet, having};
 use crate::site::{Site, hello, spec};
 
 const FULL: store::Error = store::Error::Full { doing: "write" };
+const ACK: Theirs = Theirs::HeartbeatAck(v1::HeartbeatAck { sequence: 7 });
 
 #[tokio::test]
 async fn the_stream_of_a_worker_that_was_given_up_ends() {
@@ -25,6 +27,37 @@ async fn the_stream_of_a_worker_that_was_given_up_ends() {
     assert_eq!(ended.message(), "the stream ended");
     // It is free to come back.
     site.worker("w").await;
+}
+
+#[tokio::test]
+async fn signs_of_life_of_one_turn_renew_all_leases_by_one_call() {
+    const N_WORKERS: usize = 50;
+    let site = Site::start().await;
+    let mut workers = Vec::new();
+    for n in 0..N_WORKERS {
+        workers.push(site.worker(&format!("w{n}")).await);
+    }
+    // While the store is left alone after a failure, all of them say that they live.
+    let error = store::Error::Unavailable { doing: "renew", cause: "a test".to_owned() };
+    site.store.fail("renew", 1, error);
+    workers[0].say(Ours::Heartbeat(v1::Heartbeat::default())).await;
+    site.until("it failed", async || (site.counter("store_errors").await == 1).then_some(())).await;
+    let metrics = Some(v1::Metrics { ram_free_mb: Some(77), ..v1::Metrics::default() });
+    for worker in &workers {
+        let beat = v1::Heartbeat { sequence: 7, metrics, ..v1::Heartbeat::default() };
+        worker.say(Ours::Heartbeat(beat)).await;
+    }
+    site.until("all are heard", async || {
+        let workers = site.admin.clone().workers(v1::WorkersRequest {}).await.expect("it answers");
+        let are_heard = |worker: &v1::WorkerStatus| worker.ram_free_mb == Some(77);
+        workers.into_inner().workers.iter().all(are_heard).then_some(())
+    })
+    .await;
+    site.pass(Millis(250)).await;
+    for worker in &mut workers {
+        while worker.next().await.expect("the stream goes on") != ACK {}
+    }
+    assert_eq!(*site.store.n_renewals.lock().unwrap(), [1, N_WORKERS]);
 }
 
 #[tokio::test]

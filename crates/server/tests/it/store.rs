@@ -19,6 +19,8 @@ pub(crate) struct Faulty {
     held: Mutex<BTreeMap<&'static str, Arc<Semaphore>>>,
     /// How many ends came with each call.
     pub(crate) n_ends: Mutex<Vec<usize>>,
+    /// How many leases were renewed by each call.
+    pub(crate) n_renewals: Mutex<Vec<usize>>,
 }
 
 impl Faulty {
@@ -32,7 +34,13 @@ impl Faulty {
     }
 
     fn over(kept: Arc<Memory>) -> Self {
-        Self { kept, failing: Mutex::default(), held: Mutex::default(), n_ends: Mutex::default() }
+        Self {
+            kept,
+            failing: Mutex::default(),
+            held: Mutex::default(),
+            n_ends: Mutex::default(),
+            n_renewals: Mutex::default(),
+        }
     }
 
     /// The next `n` calls of a method change nothing and fail.
@@ -107,6 +115,16 @@ impl Store for Faulty {
         })
     }
 
+    fn renew(&self, sessions: Vec<Session>, lease: Millis) -> Reply<'_, Vec<bool>> {
+        self.n_renewals.lock().expect("no test panics with it").push(sessions.len());
+        Box::pin(async move {
+            self.fault("renew")?;
+            let answer = self.kept.renew(sessions, lease).await;
+            self.answer("renew").await;
+            answer
+        })
+    }
+
     pass_on! {
         submit(submission: Submission) -> Result<Submitted, Refusal>;
         look(after: Option<JobId>, max: usize) -> Vec<Record>;
@@ -119,7 +137,6 @@ impl Store for Faulty {
         revive(jobs: Vec<JobId>) -> Vec<Revived>;
         give_up(jobs: Vec<JobId>) -> Vec<Cancelled>;
         join(worker: WorkerId, lease: Millis) -> Session;
-        renew(sessions: Vec<Session>, lease: Millis) -> Vec<bool>;
         renew_all(lease: Millis) -> ();
         leave(session: Session) -> bool;
         expired(max: usize) -> Vec<Record>;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use model::{Record, Timestamp};
+use model::{Name, Record, Spec, TenantId, Timestamp};
 
 use super::columns::{Changes, Ends, NewJobs, Pasts};
 use super::desk::Sheet;
@@ -134,7 +134,7 @@ impl Draft {
     }
 
     /// By how many jobs each tenant has more or fewer: one entry a job.
-    fn balance(&self) -> Vec<(model::TenantId, i64)> {
+    fn balance(&self) -> Vec<(TenantId, i64)> {
         let change = |(from, record): &(From, Box<Record>)| {
             let was = matches!(from, From::Unfinished(_));
             let is = !record.state.is_terminal();
@@ -164,11 +164,14 @@ impl Draft {
         Ok(())
     }
 
-    /// What is to be written, by how it is written.
+    /// What is to be written, by how it is written: in the order of numbers, and of keys where a
+    /// key is taken, so that nobody waits in a circle.
     fn sort(&self, now: Timestamp) -> Result<Piles<'_>, Fault> {
         let mut piles = Piles::default();
         let mut done: HashSet<i64> = HashSet::new();
-        for (id, past) in &self.pasts {
+        let mut pasts: Vec<&(i64, Past)> = self.pasts.iter().collect();
+        pasts.sort_by_key(|(id, _)| *id);
+        for (id, past) in pasts {
             match self.entries.get(id) {
                 Some((From::Unfinished(fence), record))
                     if piles.successes.take((*id, *fence), record, past) =>
@@ -178,19 +181,29 @@ impl Draft {
                 _ => piles.pasts.push(*id, past),
             }
         }
+        let mut new: Vec<(i64, &Record)> = Vec::new();
         for (id, (from, record)) in self.entries.iter().filter(|(id, _)| !done.contains(id)) {
             let is_final = record.state.is_terminal();
             match from {
                 From::New if is_final => piles.over.push((*id, record)),
-                From::New => piles.new.push(*id, record, now)?,
+                From::New => new.push((*id, record)),
                 From::Unfinished(fence) | From::Finished(fence) if *fence == record.fence => {}
                 From::Unfinished(fence) if is_final => piles.ends.push((*id, *fence), record),
                 From::Unfinished(fence) => piles.changes.push((*id, *fence), record, now),
                 From::Finished(fence) => piles.back.push((*id, *fence), record, now),
             }
         }
+        new.sort_by_key(|(_, record)| dedupe_key(&record.spec));
+        for (id, record) in new {
+            piles.new.push(id, record, now)?;
+        }
         Ok(piles)
     }
+}
+
+/// What one unfinished job at a time has.
+fn dedupe_key(spec: &Spec) -> Option<(&str, &Name, &TenantId)> {
+    spec.dedupe_key.as_ref().map(|key| (key.as_str(), &spec.kind, &spec.tenant))
 }
 
 /// Records, each with those that are written alike.

@@ -52,11 +52,7 @@ impl Stage for Taking {
         draft.write(sheet).await?;
         insert_edges(sheet, &edges).await?;
         self.insert_queues(sheet, &plans).await?;
-        for (submission, plan) in self.submissions.iter().zip(&plans) {
-            if let (Some(idempotency), Plan::New(places)) = (&submission.idempotency, plan) {
-                remember(sheet, &submission.tenant, idempotency, places).await?;
-            }
-        }
+        self.remember(sheet, &plans).await?;
         let mut answers = Vec::with_capacity(plans.len());
         for plan in plans {
             answers.push(answer(sheet, &mut draft, plan).await?);
@@ -89,6 +85,21 @@ impl Taking {
             plans.push(planned);
         }
         plans
+    }
+
+    /// Keeps the keys of new submissions: in their order, so that nobody waits in a circle.
+    async fn remember(&self, sheet: &Sheet<'_>, plans: &[Plan]) -> Result<(), Fault> {
+        let keyed =
+            self.submissions.iter().zip(plans).filter_map(|(submission, plan)| match plan {
+                Plan::New(places) => Some((submission.idempotency.as_ref()?, submission, places)),
+                Plan::Refused(_) | Plan::Answered(_) => None,
+            });
+        let mut keyed: Vec<(&Idempotency, &Submission, &Vec<Place>)> = keyed.collect();
+        keyed.sort_by_key(|(idempotency, submission, _)| (&idempotency.key, &submission.tenant));
+        for (idempotency, submission, places) in keyed {
+            remember(sheet, &submission.tenant, idempotency, places).await?;
+        }
+        Ok(())
     }
 
     /// Makes sure that the queues of new jobs are known to those who look for work.

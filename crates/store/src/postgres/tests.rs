@@ -1,6 +1,7 @@
 //! What only Postgres can be asked: how it finds work, and what several that share it do.
 
 mod hurt;
+mod order;
 mod recent;
 mod sql;
 
