@@ -29,8 +29,8 @@ pub(crate) fn left(site: &Site, keys: Vec<(String, Vec<u64>)>) -> Left {
         limits: limits(site),
         ..History::default()
     };
-    for record in &records {
-        let past = at_once(memory.attempts(record.id.clone()));
+    let ids = records.iter().map(|record| record.id.clone()).collect();
+    for (record, past) in records.iter().zip(at_once(memory.attempts(ids))) {
         history.attempts.extend(past.into_iter().map(|past| Attempt {
             job: number(record),
             number: past.number,

@@ -193,7 +193,7 @@ impl Store for Line {
         job(id: JobId) -> Option<Record>;
         jobs(filter: Filter) -> Vec<Record>;
         tally() -> Vec<Tally>;
-        attempts(id: JobId) -> Vec<Past>;
+        attempts(jobs: Vec<JobId>) -> Vec<Vec<Past>>;
         logs(page: LogPage) -> Vec<LogChunk>;
         settings() -> Vec<Setting>;
         leads(prefix: String) -> Vec<Lead>;

@@ -141,8 +141,8 @@ pub trait Store: Send + Sync + 'static {
     /// How many unfinished jobs there are of each type and state, by type.
     fn tally(&self) -> Reply<'_, Vec<Tally>>;
 
-    /// The ended attempts of a job, by number.
-    fn attempts(&self, id: JobId) -> Reply<'_, Vec<Past>>;
+    /// The ended attempts of each of these jobs, by number.
+    fn attempts(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Vec<Past>>>;
 
     /// Output of an attempt, from an offset on in the order in which it was kept.
     fn logs(&self, page: LogPage) -> Reply<'_, Vec<LogChunk>>;

@@ -127,16 +127,16 @@ async fn load(store: &dyn Store, span: Span) -> Result<Loaded, Failure> {
         before = page.last().map(|record| record.id.clone());
         // Ids go up with the moment of submission.
         let is_past = page.last().is_none_or(|last| last.created < span.since);
-        for record in page {
-            let is_then = record.created >= span.since && record.created < span.until;
-            is_cut |= is_then && records.len() >= span.jobs_max;
-            if is_then && !is_cut {
-                let past = store.attempts(record.id.clone()).await.context("read the history")?;
-                // What never ran, such as a job that was too late, says nothing.
-                if !past.is_empty() {
-                    records.push(record);
-                    attempts.push(past);
-                }
+        let is_then = |record: &Record| record.created >= span.since && record.created < span.until;
+        let then: Vec<Record> = page.into_iter().filter(is_then).collect();
+        let ids = then.iter().map(|record| record.id.clone()).collect();
+        let pasts = store.attempts(ids).await.context("read the history")?;
+        for (record, past) in then.into_iter().zip(pasts) {
+            is_cut |= records.len() >= span.jobs_max;
+            // What never ran, such as a job that was too late, says nothing.
+            if !is_cut && !past.is_empty() {
+                records.push(record);
+                attempts.push(past);
             }
         }
         if is_past || is_cut {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::doors::{get, post};
 use crate::shared::{database, serve};
 use crate::site::Site;
 
@@ -53,6 +54,40 @@ fn what_others_have_under_way_counts_as_used_here() {
     one.until("one knows what two has under way", || (slots(&one) == 2).then_some(()));
     two.said(&["cancel", &held]);
     one.until("one knows that it is over", || (slots(&one) != 2).then_some(()));
+}
+
+#[test]
+fn what_happened_on_any_scheduler_can_be_replayed_on_each() {
+    let database = database();
+    let (one, mut two) = (serve(&database), serve(&database));
+    two.work_named("w2", &["--exec", "--slots", "2"]);
+    two.said(&["set", "tenant", "acme", r#"{"weight": 3}"#]);
+    for tenant in ["acme", "globex", "acme"] {
+        two.said(&["run", "--tenant", tenant, "--", "true"]);
+    }
+    let lost = two.submit(&["--attempts", "2", "--", "sh", "-c", "exit 7"]);
+    two.wait(&lost, "state", "failed");
+    let look = || -> Value {
+        let answer = get(one.address(), "/v1/what-if");
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        serde_json::from_str(body).unwrap()
+    };
+    assert_eq!(look()["last"], Value::Null);
+    let question = json!({ "hours": 1, "policies": ["balanced", "fifo"] }).to_string();
+    let asked = post(one.address(), "/v1/what-if", &question);
+    assert!(asked.starts_with("HTTP/1.1 200") && asked.contains(r#"{"number":1}"#), "{asked}");
+    let last =
+        one.until("it is replayed", || Some(look()["last"].take()).filter(|it| !it.is_null()));
+    assert_eq!(last["error"], Value::Null, "{last}");
+    let figures = get(one.address(), "/v1/what-if/1/figures.json");
+    let (_, figures) = figures.split_once("\r\n\r\n").unwrap();
+    let figures: Value = serde_json::from_str(figures).unwrap();
+    assert_eq!(figures["workload"]["n_jobs"], 4, "{figures}");
+    let policies = figures["runs"].as_array().unwrap().iter().map(|run| run["policy"].clone());
+    assert_eq!(policies.collect::<Vec<_>>(), ["balanced", "fifo"]);
+    // The address of the database, with whatever secret is in it, is shown to nobody.
+    let page = get(one.address(), "/v1/what-if/1/report.html");
+    assert!(page.starts_with("HTTP/1.1 200") && !page.contains("postgres://"), "{page}");
 }
 
 #[test]

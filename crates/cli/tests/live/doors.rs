@@ -155,8 +155,21 @@ fn no_token_and_no_secret_is_ever_logged() {
 }
 
 pub(crate) fn get(address: &str, path: &str) -> String {
+    ask(address, &format!("GET {path}"), "")
+}
+
+/// Sends a body of JSON; the whole answer.
+pub(crate) fn post(address: &str, path: &str, body: &str) -> String {
+    ask(address, &format!("POST {path}"), body)
+}
+
+fn ask(address: &str, line: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
-    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    let request = format!(
+        "{line} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
     stream.write_all(request.as_bytes()).expect("it listens");
     let mut text = String::new();
     stream.read_to_string(&mut text).expect("it answers");

@@ -68,8 +68,7 @@ impl Jobs for Door {
     ) -> Result<Response<v1::GetResponse>, Status> {
         let (caller, id) = (Caller::of(&request)?, request.into_inner().id);
         let record = self.record(&caller, id).await?;
-        let past = self.store.attempts(JobId::number(id)).await;
-        let past = past.map_err(|error| answer::failed(&error))?;
+        let past = self.past(JobId::number(id)).await?;
         let n_older = past.len().saturating_sub(ATTEMPTS_SHOWN);
         let attempts = past.into_iter().skip(n_older).map(attempt).collect();
         Ok(Response::new(v1::GetResponse { job: Some(record.into()), attempts }))
@@ -283,8 +282,7 @@ impl Door {
         if let Some(current) = &record.current {
             return Ok(format!("on `{}`: {}", current.worker, current.why));
         }
-        let past = self.store.attempts(record.id.clone()).await;
-        let past = past.map_err(|error| answer::failed(&error))?;
+        let past = self.past(record.id.clone()).await?;
         let last = past.last();
         Ok(last.map(|past| format!("on `{}`: {}", past.worker, past.why)).unwrap_or_default())
     }
@@ -295,6 +293,13 @@ pub(crate) fn ids(ids: &[u64]) -> Result<Vec<JobId>, Status> {
     if ids.len() > IDS_MAX {
         let problem = format!("has {} entries of at most {IDS_MAX}", ids.len());
         return Err(answer::invalid(&Invalid::new("ids", problem)));
+
+    /// The ended attempts of a job.
+    async fn past(&self, job: JobId) -> Result<Vec<Past>, Status> {
+        let pasts = self.store.attempts(vec![job]).await;
+        let mut pasts = pasts.map_err(|error| answer::failed(&error))?;
+        Ok(pasts.pop().unwrap_or_default())
+    }
     }
     Ok(ids.iter().map(|id| JobId::number(*id)).collect())
 }

@@ -3,7 +3,6 @@
 use model::{Millis, State};
 use proto::v1;
 use proto::v1::worker_message::Message as Ours;
-use store::Store as _;
 
 use crate::puppet::succeeded;
 use crate::site::{Site, hello, spec};
@@ -49,7 +48,7 @@ async fn a_job_that_starts_and_ends_at_once_is_seen_to_run_and_written_once() {
     }
     let all = [v1::State::Queued, v1::State::Claimed, v1::State::Running, v1::State::Succeeded];
     assert_eq!(states, all);
-    let past = site.store.attempts(model::JobId::number(job)).await.expect("the store answers");
+    let past = site.past(job).await;
     assert!(past[0].started.is_some(), "{past:?}");
     assert_eq!(site.counter("store_errors").await, 0);
 }

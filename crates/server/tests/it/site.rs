@@ -12,7 +12,7 @@ use proto::v1::jobs_client::JobsClient;
 use serde_json::Value;
 use server::Config;
 use store::conformance::Time;
-use store::{Memory, Options, Store as _};
+use store::{Memory, Options, Past, Store as _};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tonic::transport::Channel;
@@ -167,6 +167,12 @@ impl Site {
     pub(crate) async fn record(&self, id: u64) -> Record {
         let record = self.store.job(JobId::number(id)).await.expect("the store answers");
         record.expect("the job is there")
+    }
+
+    /// The ended attempts of a job.
+    pub(crate) async fn past(&self, id: u64) -> Vec<Past> {
+        let pasts = self.store.attempts(vec![JobId::number(id)]).await;
+        pasts.expect("the store answers").remove(0)
     }
 
     /// Waits until a job is as it should be.

@@ -4,7 +4,6 @@ use model::{Cause, Ending, Millis, State};
 use proto::v1;
 use proto::v1::worker_message::Message as Ours;
 use server::Config;
-use store::Store as _;
 
 use crate::puppet::{Puppet, attempt, having};
 use crate::site::{Site, hello, spec};
@@ -47,7 +46,7 @@ async fn an_attempt_of_a_detected_type_without_progress_is_given_up() {
     // It follows its retry policy, and has one try left.
     let second = worker.offer().await;
     assert_eq!((second.job, second.attempt), (id, 2));
-    let pasts = site.store.attempts(model::JobId::number(id)).await.unwrap();
+    let pasts = site.past(id).await;
     assert_eq!(pasts[0].ending, Ending::Stale);
     assert_eq!(pasts[0].error.as_deref(), Some("no progress for 1h"));
     worker.accept(&second).await;

@@ -143,7 +143,7 @@ impl Store for Faulty {
         job(id: JobId) -> Option<Record>;
         jobs(filter: Filter) -> Vec<Record>;
         tally() -> Vec<Tally>;
-        attempts(id: JobId) -> Vec<Past>;
+        attempts(jobs: Vec<JobId>) -> Vec<Vec<Past>>;
         logs(page: LogPage) -> Vec<LogChunk>;
         set(settings: Vec<Setting>) -> ();
         replace(was: Option<String>, setting: Setting) -> bool;

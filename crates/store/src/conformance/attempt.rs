@@ -136,7 +136,7 @@ pub(super) async fn an_end_brings_a_start_that_was_not_told(site: Site) {
         let ended = accepted(site.try_end(end).await);
         let is_charged = was_told || has_started;
         assert_eq!(ended.charged, if is_charged { Fixed::ONE } else { Fixed::ZERO });
-        let past = site.store.attempts(record.id).await.expect("it answers").remove(0);
+        let past = site.past(&record).await.remove(0);
         let started = if was_told { Some(claimed_at) } else { has_started.then(|| site.now()) };
         assert_eq!(past.started, started);
     }
@@ -180,7 +180,7 @@ pub(super) async fn a_failure_waits_longer_each_time_and_keeps_its_age(site: Sit
     }
     let ended = site.go(&record, Ending::Timeout).await;
     assert_is(&ended.record, State::Failed, Some(Cause::Exhausted));
-    let pasts = site.store.attempts(record.id.clone()).await.expect("it answers");
+    let pasts = site.past(&record).await;
     let endings: Vec<(u32, Ending)> = pasts.iter().map(|past| (past.number, past.ending)).collect();
     let expected = [(1, Ending::Transient), (2, Ending::Transient), (3, Ending::Timeout)];
     assert_eq!(endings, expected);
@@ -245,7 +245,7 @@ pub(super) async fn costs_of_attempts_add_up(site: Site) {
     assert_eq!((Some(ended.charged), ended.record.cost), (cost, Some(Fixed::thousandths(3_500))));
     let usage = site.store.usage(record.created).await.expect("it answers").remove(0);
     assert_eq!((usage.cost, usage.completed), (Fixed::thousandths(3_500), 1));
-    let pasts = site.store.attempts(record.id.clone()).await.expect("it answers");
+    let pasts = site.past(&record).await;
     assert_eq!(pasts[2].measured, measured);
 }
 

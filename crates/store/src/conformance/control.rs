@@ -35,7 +35,7 @@ pub(super) async fn a_live_job_ends_as_cancelled_whatever_becomes_of_it(site: Si
         assert_is(&ended.record, State::Cancelled, Some(Cause::Asked));
         assert!(!ended.record.cancelling);
         assert_eq!(ids(&ended.cancelled), [child.id.clone()]);
-        let pasts = site.store.attempts(record.id.clone()).await.expect("it answers");
+        let pasts = site.past(&record).await;
         assert_eq!((pasts.len(), pasts[0].ending), (1, ending));
     }
 }

@@ -92,6 +92,7 @@ pub fn cases() -> Vec<Case> {
         read::unfinished_jobs_are_looked_at_by_id,
         read::lists_are_filtered_and_paged,
         read::unfinished_jobs_are_counted_by_type_and_state,
+        read::attempts_of_several_jobs_come_each_to_its_own,
         read::output_is_kept_once_and_up_to_a_limit,
         read::output_is_read_a_page_at_a_time,
         read::settings_are_set_and_removed,

@@ -280,9 +280,8 @@ pub(super) async fn what_is_old_is_forgotten_a_step_at_a_time(site: Site) {
     }
     assert_eq!(forgotten, [2, 1, 0]);
     for (record, is_there) in records.iter().zip([false, false, false, true]) {
-        let id = record.id.clone();
-        let job = site.store.job(id.clone()).await.expect("the store answers");
-        let attempts = site.store.attempts(id).await.expect("the store answers");
+        let job = site.store.job(record.id.clone()).await.expect("the store answers");
+        let attempts = site.past(record).await;
         let logs = site.store.logs(page(record)).await.expect("the store answers");
         assert_eq!([job.is_some(), !attempts.is_empty(), !logs.is_empty()], [is_there; 3]);
     }
@@ -308,6 +307,20 @@ pub(super) async fn histories_are_trimmed(site: Site) {
     assert_eq!(kept, newest("b", 13).chain(newest("a", 6)).collect::<Vec<_>>());
 }
 
+pub(super) async fn attempts_of_several_jobs_come_each_to_its_own(site: Site) {
+    let records = site.submit(vec![new(spec()); 3]).await.jobs;
+    for ending in [Ending::Lost, Ending::Preempted, Ending::Succeeded] {
+        site.go(&site.get(&records[2]).await, ending).await;
+    }
+    site.go(&records[0], Ending::Permanent).await;
+    let ids = [3, 99, 1, 2, 3].map(JobId::number).to_vec();
+    let pasts = site.store.attempts(ids).await.expect("the store answers");
+    let endings = pasts.iter().map(|past| past.iter().map(|one| one.ending).collect::<Vec<_>>());
+    let third = vec![Ending::Lost, Ending::Preempted, Ending::Succeeded];
+    let expected = [third.clone(), vec![], vec![Ending::Permanent], vec![], third];
+    assert!(endings.eq(expected), "{pasts:?}");
+}
+
 pub(super) async fn ids_that_are_no_numbers_name_nothing(site: Site) {
     let record = site.plain().await;
     for id in ["", "01", "-1", "one", "18446744073709551615"].map(JobId::new) {
@@ -316,7 +329,7 @@ pub(super) async fn ids_that_are_no_numbers_name_nothing(site: Site) {
         assert_eq!(site.try_claim(&odd, "w").await, crate::Claimed::Lost(None));
         assert_eq!(site.cancel(&odd).await, crate::Cancelled::Unknown);
         assert_eq!(site.store.logs(page(&odd)).await.expect("it answers"), []);
-        assert_eq!(site.store.attempts(id).await.expect("it answers"), []);
+        assert_eq!(site.past(&odd).await, []);
     }
     assert_eq!(site.look().await, [record]);
 }

@@ -9,7 +9,7 @@ use model::{
 };
 
 use crate::{
-    Cancelled, Claim, Claimed, Clock, End, Ended, NewJob, Options, Repeat, Run, Start, Store,
+    Cancelled, Claim, Claimed, Clock, End, Ended, NewJob, Options, Past, Repeat, Run, Start, Store,
     Submission, Submitted,
 };
 
@@ -159,6 +159,12 @@ impl Site {
     pub(super) async fn get(&self, record: &Record) -> Record {
         let found = self.store.job(record.id.clone()).await.expect("the store answers");
         found.expect("the job is there")
+    }
+
+    /// The ended attempts of a job.
+    pub(super) async fn past(&self, record: &Record) -> Vec<Past> {
+        let pasts = self.store.attempts(vec![record.id.clone()]).await;
+        pasts.expect("the store answers").remove(0)
     }
 
     pub(super) async fn try_claim(&self, record: &Record, name: &str) -> Claimed {

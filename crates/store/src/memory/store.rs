@@ -122,8 +122,8 @@ impl Store for Memory {
         self.reply(|world, _| world.tally())
     }
 
-    fn attempts(&self, id: JobId) -> Reply<'_, Vec<Past>> {
-        self.reply(|world, _| world.attempts(&id))
+    fn attempts(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Vec<Past>>> {
+        self.reply(|world, _| jobs.iter().map(|job| world.attempts(job)).collect())
     }
 
     fn logs(&self, page: LogPage) -> Reply<'_, Vec<LogChunk>> {

@@ -1,4 +1,6 @@
-//! One job is read, and its past.
+//! One job is read, and the past of some.
+
+use std::collections::HashMap;
 
 use model::{Ending, JobId, Measured, Record, Timestamp, WorkerId};
 use tokio_postgres::Row;
@@ -43,16 +45,19 @@ pub(super) async fn these(desk: &Desk, ids: &[JobId]) -> Result<Vec<Record>, Fau
 }
 
 const ATTEMPTS: &str = "SELECT number, worker, claimed, started, ended, ending, error, exit_code, \
-    why, ram_peak_mb, cpu_ms, disk_bytes, out_of_memory \
-    FROM attempts WHERE job = $1 ORDER BY number";
+    why, ram_peak_mb, cpu_ms, disk_bytes, out_of_memory, job \
+    FROM attempts WHERE job = ANY($1) ORDER BY job, number";
 
-pub(super) async fn attempts(desk: &Desk, id: &JobId) -> Result<Vec<Past>, Fault> {
-    let Some(number) = number::of(id) else {
-        return Ok(Vec::new());
-    };
+pub(super) async fn attempts(desk: &Desk, jobs: &[JobId]) -> Result<Vec<Vec<Past>>, Fault> {
+    let numbers: Vec<i64> = jobs.iter().filter_map(number::of).collect();
     let connection = desk.connection().await?;
     let statement = connection.prepare_cached(ATTEMPTS).await?;
-    connection.query(&statement, &[&number]).await?.iter().map(past).collect()
+    let mut pasts: HashMap<i64, Vec<Past>> = HashMap::with_capacity(numbers.len());
+    for row in connection.query(&statement, &[&numbers]).await? {
+        pasts.entry(row.try_get(13)?).or_default().push(past(&row)?);
+    }
+    let of = |job| number::of(job).and_then(|number| pasts.get(&number).cloned());
+    Ok(jobs.iter().map(|job| of(job).unwrap_or_default()).collect())
 }
 
 fn past(row: &Row) -> Result<Past, Fault> {

@@ -171,8 +171,8 @@ impl Store for Postgres {
         Box::pin(reading("count jobs", list::tally(&self.desk)))
     }
 
-    fn attempts(&self, id: JobId) -> Reply<'_, Vec<Past>> {
-        Box::pin(async move { reading("list attempts", read::attempts(&self.desk, &id)).await })
+    fn attempts(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Vec<Past>>> {
+        Box::pin(async move { reading("list attempts", read::attempts(&self.desk, &jobs)).await })
     }
 
     fn logs(&self, page: LogPage) -> Reply<'_, Vec<LogChunk>> {

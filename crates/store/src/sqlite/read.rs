@@ -1,4 +1,4 @@
-//! One job is read, and its past.
+//! One job is read, and the past of some.
 
 use model::{Ending, JobId, Measured, Record, Timestamp, WorkerId};
 use rusqlite::{Connection, Result, Row};
@@ -18,11 +18,14 @@ const ATTEMPTS: &str = "SELECT number, worker, claimed, started, ended, ending, 
     why, ram_peak_mb, cpu_ms, disk_bytes, out_of_memory \
     FROM attempts WHERE job = ?1 ORDER BY number";
 
-pub(super) fn attempts(connection: &Connection, id: &JobId) -> Result<Vec<Past>> {
-    let Some(number) = number::of(id) else {
-        return Ok(Vec::new());
+/// A statement a job: the file is at hand, so nothing is gained by asking for all at once.
+pub(super) fn attempts(connection: &Connection, jobs: &[JobId]) -> Result<Vec<Vec<Past>>> {
+    let mut statement = connection.prepare_cached(ATTEMPTS)?;
+    let mut attempts = |job: &JobId| match number::of(job) {
+        Some(number) => statement.query_map([number], past)?.collect(),
+        None => Ok(Vec::new()),
     };
-    connection.prepare_cached(ATTEMPTS)?.query_map([number], past)?.collect()
+    jobs.iter().map(&mut attempts).collect()
 }
 
 fn past(row: &Row<'_>) -> Result<Past> {

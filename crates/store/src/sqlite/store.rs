@@ -106,8 +106,9 @@ impl Store for Sqlite {
         self.read(Lane::Many, "count jobs", list::tally)
     }
 
-    fn attempts(&self, id: JobId) -> Reply<'_, Vec<Past>> {
-        self.read(Lane::One, "list attempts", move |connection| read::attempts(connection, &id))
+    fn attempts(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Vec<Past>>> {
+        let lane = if jobs.len() > 1 { Lane::Many } else { Lane::One };
+        self.read(lane, "list attempts", move |connection| read::attempts(connection, &jobs))
     }
 
     fn logs(&self, page: LogPage) -> Reply<'_, Vec<LogChunk>> {

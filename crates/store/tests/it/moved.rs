@@ -89,7 +89,7 @@ async fn all(store: &dyn Store) -> String {
     let mut said = format!("{:#?}", store.jobs(everything).await.unwrap());
     for number in 1..13 {
         let job = JobId::number(number);
-        write!(said, "{:#?}", store.attempts(job.clone()).await.unwrap()).unwrap();
+        write!(said, "{:#?}", store.attempts(vec![job.clone()]).await.unwrap()).unwrap();
         let page = LogPage { job, attempt: None, after: None, max: 9 };
         write!(said, "{:#?}", store.logs(page).await.unwrap()).unwrap();
     }

@@ -162,12 +162,14 @@ impl<'d> Twins<'d> {
         let retry = model::Retry::DEFAULT;
         let notices = (memory.notices(retry, 99).await, other.notices(retry, 99).await);
         same(&notices.0.unwrap(), &notices.1.unwrap(), "notices");
+        // In no order, and some twice.
+        let ids: Vec<JobId> = (0..80).map(|n| JobId::number(n * 37 % 60)).collect();
+        let pasts = (memory.attempts(ids.clone()).await, other.attempts(ids).await);
+        same(&pasts.0.unwrap(), &pasts.1.unwrap(), "attempts");
         for number in 0..60 {
             let id = JobId::number(number);
             let job = memory.job(id.clone()).await.unwrap();
             same(&job, &other.job(id.clone()).await.unwrap(), "job");
-            let pasts = memory.attempts(id.clone()).await.unwrap();
-            same(&pasts, &other.attempts(id.clone()).await.unwrap(), "attempts");
             let page = LogPage { job: id, attempt: None, after: None, max: 99 };
             let logs = memory.logs(page.clone()).await.unwrap();
             same(&logs, &other.logs(page).await.unwrap(), "logs");
