@@ -153,7 +153,8 @@ pub(crate) async fn drain(options: &DrainOptions, target: &Target) -> Result<(),
     print::data(&if options.undo {
         format!("worker {worker} takes work again")
     } else {
-        format!("worker {worker} takes no more work; {jobs} jobs to finish")
+        let jobs = print::count(jobs, "job");
+        format!("worker {worker} takes no more work; {jobs} to finish")
     })
 }
 

@@ -253,6 +253,5 @@ pub(crate) fn summary(jobs: &[v1::Submitted]) -> String {
     let n_known = jobs.iter().filter(|job| !job.is_new).count();
     let known =
         if n_known == 0 { String::new() } else { format!(" ({n_known} were there before)") };
-    let s = if jobs.len() == 1 { "" } else { "s" };
-    format!("{} job{s}{range}{known}", jobs.len())
+    format!("{}{range}{known}", print::count(jobs.len(), "job"))
 }

@@ -75,6 +75,12 @@ pub(crate) fn note(text: &str) {
     let _unheard = writeln!(io::stderr(), "{text}");
 }
 
+/// So many of them, as people say it.
+pub(crate) fn count(n: impl TryInto<u64>, what: &str) -> String {
+    let n = n.try_into().unwrap_or(u64::MAX);
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
 /// Whether a person sees what is written as data.
 pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()

@@ -115,7 +115,8 @@ async fn move_all(options: &MoveOptions) -> Result<(), Failure> {
     if options.json {
         return print::json(&json!({ "jobs": n_jobs }));
     }
-    print::data(&format!("{n_jobs} jobs moved from {} to {}", places.0, places.1))
+    let jobs = print::count(n_jobs, "job");
+    print::data(&format!("{jobs} moved from {} to {}", places.0, places.1))
 }
 
 fn show(place: &Place, checked: &Checked, options: &CheckOptions) -> Result<(), Failure> {

@@ -125,7 +125,8 @@ fn tell_bad(workload: &Workload) {
     let bad = &workload.bad;
     if bad.count > 0 {
         let more = if bad.count > bad.told.len() { "; …" } else { "" };
-        print::note(&format!("{} bad rows: {}{more}", bad.count, bad.told.join("; ")));
+        let rows = print::count(bad.count, "bad row");
+        print::note(&format!("{rows}: {}{more}", bad.told.join("; ")));
     }
 }
 

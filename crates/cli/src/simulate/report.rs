@@ -11,7 +11,7 @@ use sim::{Bounds, Fleet, Workload};
 
 use super::run::Outcome;
 use super::{Options, show};
-use crate::print::Failure;
+use crate::print::{Failure, count};
 
 /// What a report is made of.
 pub(super) struct Report {
@@ -119,12 +119,11 @@ fn notes(options: &Options, workload: &Workload, fleet: &Fleet) -> Vec<String> {
     let over = over(workload.last_arrival().0);
     let mut notes = vec![
         format!(
-            "{} jobs of {} tenants over {over}, on {} workers with {} slots; lengths are \
-             believed from: {}.",
-            workload.jobs.len(),
-            workload.tenants.len(),
-            fleet.workers.len(),
-            fleet.slots(),
+            "{} of {} over {over}, on {} with {}; lengths are believed from: {}.",
+            count(workload.jobs.len(), "job"),
+            count(workload.tenants.len(), "tenant"),
+            count(fleet.workers.len(), "worker"),
+            count(fleet.slots(), "slot"),
             options.estimates
         ),
         "Waits are in seconds, from arrival to the start of the attempt that ended the job. \
@@ -136,7 +135,7 @@ fn notes(options: &Options, workload: &Workload, fleet: &Fleet) -> Vec<String> {
     ];
     if workload.bad.count > 0 {
         let told = workload.bad.told.join("; ");
-        notes.push(format!("{} rows were left out: {told}.", workload.bad.count));
+        notes.push(format!("Left out: {}: {told}.", count(workload.bad.count, "bad row")));
     }
     if options.policy.len() + options.compare.len() > report::RUNS_MAX {
         notes.push(format!("Only the first {} policies are drawn.", report::RUNS_MAX));

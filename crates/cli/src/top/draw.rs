@@ -51,11 +51,11 @@ fn head(view: &View, trail: &Trail) -> Vec<String> {
         row(
             "waits, 5 min",
             &format!(
-                "p50 {}  p90 {}  p99 {}  (of {} jobs)",
+                "p50 {}  p90 {}  p99 {}  (of {})",
                 length(waits.p50_ms),
                 length(waits.p90_ms),
                 length(waits.p99_ms),
-                waits.n
+                print::count(waits.n, "job")
             ),
         ),
     ]
