@@ -103,8 +103,9 @@ pub async fn open(config: Config) -> Result<Doors, Error> {
     let listen = |source| Error::Listen { address: config.listen, source };
     let listener = TcpListener::bind(config.listen).await.map_err(listen)?;
     let address = listener.local_addr().map_err(listen)?;
-    let front = Front::default();
-    let connections = incoming(listener, tls, config.limits.connections_max);
+    let connections_max = config.limits.connections_max;
+    let front = Front { connections_max, ..Front::default() };
+    let connections = incoming(listener, tls, connections_max);
     let requests_max = config.limits.requests_max;
     let doors = serve(front.clone().router(), connections, (requests_max, front.stop.clone()));
     let serving = task::spawn("doors", doors);

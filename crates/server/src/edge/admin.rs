@@ -144,7 +144,7 @@ impl Admin for Door {
         let snapshot = self.ask(Question::Snapshot).await?;
         let text = snapshot::write_text(&snapshot).into_bytes();
         let pieces: Vec<Result<v1::SnapshotResponse, Status>> = text
-            .chunks(PIECE_BYTES)
+            .chunks(PIECE_BYTES.min(self.config.limits.message_bytes_max / 2).max(1))
             .map(|piece| Ok(v1::SnapshotResponse { piece: piece.to_vec() }))
             .collect();
         Ok(Response::new(Box::pin(tokio_stream::iter(pieces))))

@@ -14,7 +14,9 @@ use tower::ServiceExt as _;
 
 use super::answer::RETRY_AFTER;
 use super::guard::turned_away;
+use super::listen::Room;
 use crate::health::Health;
+use crate::limits::exceeded;
 
 /// What is said until the store is there.
 const NO_STORE: &str = "the store cannot be reached yet";
@@ -30,6 +32,8 @@ pub(crate) struct Front {
     /// Where jobs are kept, once it is there.
     pub(crate) store: Arc<OnceLock<Arc<dyn Store>>>,
     pub(crate) stop: CancellationToken,
+    /// The limit that whoever is one too many has met.
+    pub(crate) connections_max: usize,
 }
 
 impl Front {
@@ -68,6 +72,11 @@ async fn readyz(State(front): State<Front>) -> Response {
 /// Whoever comes before the world is built waits for it: a worker that were sent away would come
 /// back late, and its lease runs. Nobody waits for a store: it may be away for hours.
 async fn pass(State(front): State<Front>, request: Request) -> Response {
+    if request.extensions().get() == Some(&Room::None) {
+        let limit = ("connections_max", front.connections_max);
+        let hint = "close some, or ask another scheduler";
+        return turned_away(&request, &exceeded(limit, "there is one connection more", hint));
+    }
     if front.store.get().is_none() {
         return turned_away(&request, &Status::unavailable(NO_STORE));
     }

@@ -1,5 +1,6 @@
 //! Connections come in: so many at once, encrypted if there is a certificate.
 
+use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::Sleep;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_stream::Stream;
@@ -23,11 +25,26 @@ const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
 const WAITING_MAX: usize = 64;
 /// After an error that is ours (no more files), nobody is let in for so long.
 const PAUSE: Duration = Duration::from_millis(100);
+/// Connections too many that are told so at once; further ones are closed.
+const TOLD_MAX: usize = 64;
+/// How long one of them has to ask something, and to hear that it is one too many.
+const TOLD_WAIT: Duration = Duration::from_secs(5);
 
 /// A connection, with the place that it takes.
 pub(crate) struct Connection {
     stream: Plain,
     _place: OwnedSemaphorePermit,
+    /// Set if it is one too many: it is at its end then.
+    end: Option<Pin<Box<Sleep>>>,
+}
+
+/// What requests know of their connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// There was a place for it.
+    Enough,
+    /// It is one too many: whatever is asked by it is refused.
+    None,
 }
 
 enum Plain {
@@ -35,7 +52,8 @@ enum Plain {
     Sealed(Box<TlsStream<TcpStream>>),
 }
 
-/// Connections as they come, at most `connections_max` at once; further ones are closed.
+/// Connections as they come, at most `connections_max` at once. What further ones ask is refused,
+/// and they are closed soon.
 pub(crate) fn incoming(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
@@ -43,6 +61,7 @@ pub(crate) fn incoming(
 ) -> impl Stream<Item = io::Result<Connection>> {
     let (sender, receiver) = mpsc::channel(WAITING_MAX);
     let places = Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS)));
+    let told = Arc::new(Semaphore::new(TOLD_MAX));
     task::spawn("listen", async move {
         loop {
             let accepted = tokio::select! {
@@ -57,14 +76,18 @@ pub(crate) fn incoming(
                     continue;
                 }
             };
-            let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-                tracing::warn!(connections_max, "a connection too many was closed");
+            let place = Arc::clone(&places).try_acquire_owned();
+            let room = if place.is_ok() { Room::Enough } else { Room::None };
+            if room == Room::None {
+                tracing::warn!(connections_max, "there is a connection too many");
+            }
+            let Ok(place) = place.or_else(|_| Arc::clone(&told).try_acquire_owned()) else {
                 continue;
             };
             let (tls, sender) = (tls.clone(), sender.clone());
             task::spawn("handshake", async move {
                 if let Some(stream) = sealed(stream, tls).await {
-                    let _ = sender.send(Ok(Connection { stream, _place: place })).await;
+                    let _ = sender.send(Ok(Connection::new(stream, place, room))).await;
                 }
             });
         }
@@ -86,10 +109,22 @@ async fn sealed(stream: TcpStream, tls: Option<TlsAcceptor>) -> Option<Plain> {
     }
 }
 
-impl Connected for Connection {
-    type ConnectInfo = ();
+impl Connection {
+    fn new(stream: Plain, place: OwnedSemaphorePermit, room: Room) -> Self {
+        let end = match room {
+            Room::Enough => None,
+            Room::None => Some(Box::pin(tokio::time::sleep(TOLD_WAIT))),
+        };
+        Self { stream, _place: place, end }
+    }
+}
 
-    fn connect_info(&self) {}
+impl Connected for Connection {
+    type ConnectInfo = Room;
+
+    fn connect_info(&self) -> Room {
+        if self.end.is_some() { Room::None } else { Room::Enough }
+    }
 }
 
 macro_rules! either {
@@ -109,10 +144,14 @@ macro_rules! either {
 
 impl AsyncRead for Connection {
     fn poll_read(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.end.as_mut().is_some_and(|end| end.as_mut().poll(context).is_ready()) {
+            // As if the other side had closed it.
+            return Poll::Ready(Ok(()));
+        }
         either!(self, stream => stream.poll_read(context, buffer))
     }
 }

@@ -4,8 +4,8 @@
 //! from a browser without being asked first, so none can use the door of its reader's machine.
 
 use axum::Json;
-use axum::extract::Request;
-use axum::http::{HeaderMap, Uri, header};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use proto::Invalid;
@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use tonic::Status;
 
 use super::super::answer;
+use crate::limits::exceeded;
 
 pub(super) type Answer = Result<Json<Value>, Failure>;
 
@@ -38,6 +39,23 @@ pub(super) async fn wants_json(request: Request, next: Next) -> Response {
     }
     let problem = "what changes something needs the header `content-type: application/json`";
     answer::by_http(&Status::invalid_argument(problem))
+}
+
+/// A body that is too large is a limit like any other: the answer names it.
+pub(super) async fn name_the_limit(
+    State(bytes_max): State<usize>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let response = next.run(request).await;
+    if response.status() != StatusCode::PAYLOAD_TOO_LARGE {
+        return response;
+    }
+    let limit = ("message_bytes_max", bytes_max);
+    let status = exceeded(limit, "the body has more bytes", "send less at a time");
+    let mut response = answer::by_http(&status);
+    *response.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
+    response
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

@@ -7,9 +7,9 @@ mod detection;
 mod schedules;
 mod what_if;
 
-use axum::extract::State;
+use axum::extract::{DefaultBodyLimit, State};
 use axum::http::header;
-use axum::middleware::from_fn;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -23,7 +23,11 @@ pub(crate) fn router(door: Door) -> Router {
     let own = Router::new().route("/metrics", get(metrics)).route("/v1/demand", get(demand));
     let own = own.merge(site::router()).merge(detection::router()).merge(schedules::router());
     let own = own.merge(what_if::router());
-    own.layer(from_fn(body::wants_json)).with_state(door)
+    let bytes_max = door.config.limits.message_bytes_max;
+    own.layer(DefaultBodyLimit::max(bytes_max))
+        .layer(from_fn_with_state(bytes_max, body::name_the_limit))
+        .layer(from_fn(body::wants_json))
+        .with_state(door)
 }
 
 async fn metrics(State(door): State<Door>) -> Response {

@@ -1,13 +1,16 @@
 //! At a limit, what is asked is refused by its name, and nothing of it is done.
 
+use std::collections::BTreeSet;
+
 use model::maxima::PAYLOAD_BYTES_MAX;
 use proto::v1;
 use proto::v1::jobs_client::JobsClient;
+use serde_json::json;
 use server::{Config, Limits};
 use tonic::{Code, Status};
 
 use crate::puppet::Puppet;
-use crate::site::{PATIENCE, Site, hello, spec};
+use crate::site::{Site, hello, spec};
 
 async fn with(limits: Limits) -> Site {
     Site::with(Config { limits, ..Config::default() }).await
@@ -116,19 +119,60 @@ async fn too_many_workers_are_refused_by_name() {
 }
 
 #[tokio::test]
-async fn a_connection_too_many_is_closed_and_the_others_go_on() {
-    let site = with(Limits { connections_max: 2, ..Limits::DEFAULT }).await;
-    let second = site.connect().await;
-    let request = || v1::ListRequest::default();
-    let mut second = JobsClient::new(second);
-    second.list(request()).await.unwrap();
-    let endpoint = tonic::transport::Endpoint::from_shared(site.url().to_owned()).unwrap();
-    let third = async {
-        JobsClient::new(endpoint.connect().await?).list(request()).await.map_err(Into::into)
+async fn a_body_can_be_too_large() {
+    let site = with(Limits { message_bytes_max: 1_000, ..Limits::DEFAULT }).await;
+    let put = async |n: usize| {
+        let nightly = json!({ "cron": "0 3 * * *", "type": "t", "payload": "x".repeat(n) });
+        site.say(("PUT", "/v1/schedules/nightly"), None, &nightly.to_string()).await
     };
-    let third: Result<_, Box<dyn std::error::Error>> =
-        tokio::time::timeout(PATIENCE, third).await.expect("it does not hang");
-    assert!(third.is_err());
+    let n_schedules = async || {
+        let listed = site.say(("GET", "/v1/schedules"), None, "").await.1;
+        listed["schedules"].as_array().unwrap().len()
+    };
+    let (status, said) = put(1_000).await;
+    let error = said["error"].as_str().unwrap_or_default();
+    assert!(error.contains("`message_bytes_max` = 1000") && error.contains("hint: "), "{said}");
+    assert_eq!((status, n_schedules().await), (413, 0));
+    let (status, said) = put(900).await;
+    assert_eq!((status, n_schedules().await), (200, 1), "{said}");
+}
+
+#[tokio::test]
+async fn a_connection_too_many_is_told_so_and_the_others_go_on() {
+    let site = with(Limits { connections_max: 2, ..Limits::DEFAULT }).await;
+    let request = || v1::ListRequest::default();
+    let mut second = JobsClient::new(site.connect().await);
+    second.list(request()).await.unwrap();
+    // By both doors.
+    let refused = JobsClient::new(site.connect().await).list(request()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    for words in ["`connections_max` = 2", "nothing was done", "hint: "] {
+        assert!(refused.message().contains(words), "{refused:?}");
+    }
+    let (status, said) = site.say(("GET", "/v1/jobs"), None, "").await;
+    assert!(said["error"].as_str().unwrap().contains("`connections_max` = 2"), "{said}");
+    assert_eq!(status, 429);
+    // Whoever looks whether there is life is answered.
+    assert_eq!(site.whole(("GET", "/healthz"), "").await.0, 200);
     second.list(request()).await.unwrap();
     site.submit(spec()).await;
+    drop(second);
+    site.until("there is a place again", async || {
+        JobsClient::new(site.connect().await).list(request()).await.ok()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn requests_beyond_the_limit_of_a_connection_wait_and_none_is_lost() {
+    let site = with(Limits { requests_max: 2, ..Limits::DEFAULT }).await;
+    let mut jobs = tokio::task::JoinSet::new();
+    for _ in 0..50 {
+        let mut client = site.jobs.clone();
+        jobs.spawn(
+            async move { client.submit(many(1)).await.map(|it| it.into_inner().jobs[0].id) },
+        );
+    }
+    let ids: BTreeSet<u64> = jobs.join_all().await.into_iter().map(Result::unwrap).collect();
+    assert_eq!(ids, (1..=50).collect());
 }
