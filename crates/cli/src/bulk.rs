@@ -7,6 +7,7 @@ use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use model::maxima::SUBMISSION_MAX;
+use prost::Message as _;
 use proto::v1;
 
 use crate::client::{Jobs, refused};
@@ -15,8 +16,13 @@ use crate::print::{self, Failure};
 
 /// The longest line that is read: a payload, with quotes and escapes, and the rest.
 const LINE_BYTES_MAX: u64 = 2 << 20;
-/// Bytes of lines that go to the scheduler at once; a message may have several times as many.
+/// Bytes of jobs that go to the scheduler at once, if it takes so many.
 const BATCH_BYTES: usize = 4 << 20;
+/// Bytes of a message that are left for what is around the jobs.
+const AROUND_BYTES: usize = 1 << 10;
+/// Bytes around each of them, and at most for each job that it waits for.
+const AROUND_JOB_BYTES: usize = 8;
+const AFTER_BYTES: usize = 12;
 
 /// What all lines have in common.
 pub(crate) struct Given<'a> {
@@ -34,16 +40,16 @@ pub(crate) async fn submit(
     given: &Given<'_>,
 ) -> Result<Vec<v1::Submitted>, Failure> {
     let n_bytes = check(given)?;
+    let most = most(client).await?;
     let bar = bar(n_bytes);
     let mut sender =
-        Sender { given, client, named: HashMap::new(), sent: Vec::new(), n_batches: 0 };
+        Sender { given, client, most, named: HashMap::new(), sent: Vec::new(), n_batches: 0 };
     let mut batch = Batch::default();
     let outcome = async {
         let mut lines = Lines::open(given.path)?;
         while let Some((number, text)) = lines.next()? {
             let line = read(given, number, &text)?;
             sender.add(&mut batch, number, line).await?;
-            batch.n_bytes += text.len();
             bar.inc(u64::try_from(text.len() + 1).unwrap_or(u64::MAX));
             bar.set_message(format!("{} jobs", sender.sent.len()));
         }
@@ -141,6 +147,30 @@ impl Lines {
     }
 }
 
+/// Jobs and bytes that the scheduler takes at once.
+struct Most {
+    n_jobs: usize,
+    n_bytes: usize,
+}
+
+/// Asks the scheduler. One that does not know the question is of a version that always took so
+/// many.
+async fn most(client: &mut Jobs) -> Result<Most, Failure> {
+    let limits = match client.limits(v1::LimitsRequest {}).await {
+        Ok(answer) => answer.into_inner(),
+        Err(status) if status.code() == tonic::Code::Unimplemented => {
+            return Ok(Most { n_jobs: SUBMISSION_MAX, n_bytes: BATCH_BYTES });
+        }
+        Err(status) => return Err(refused(&status)),
+    };
+    let size = |limit: u64| usize::try_from(limit).unwrap_or(usize::MAX);
+    let n_bytes = size(limits.message_bytes_max).saturating_sub(AROUND_BYTES);
+    Ok(Most {
+        n_jobs: size(limits.submission_max),
+        n_bytes: n_bytes.min(size(limits.submission_bytes_max)).min(BATCH_BYTES),
+    })
+}
+
 /// Jobs that go together: of one tenant, as many as the scheduler takes at once.
 #[derive(Default)]
 struct Batch {
@@ -154,6 +184,7 @@ struct Batch {
 struct Sender<'a> {
     given: &'a Given<'a>,
     client: &'a mut Jobs,
+    most: Most,
     /// Lines that have a name, once they are jobs.
     named: HashMap<String, u64>,
     sent: Vec<v1::Submitted>,
@@ -167,8 +198,11 @@ impl Sender<'_> {
         let (name, after) = (line.name.take(), std::mem::take(&mut line.after));
         let spec = line.spec(&given.base, given.now_ms);
         let mut spec = spec.map_err(|error| wrong(given, number, &error))?;
-        let is_full = batch.jobs.len() == SUBMISSION_MAX || batch.n_bytes > BATCH_BYTES;
-        if is_full || (!batch.jobs.is_empty() && batch.tenant != spec.tenant) {
+        let n_bytes = spec.encoded_len() + AROUND_JOB_BYTES + after.len() * AFTER_BYTES;
+        let is_full = batch.jobs.len() >= self.most.n_jobs
+            || batch.n_bytes + n_bytes > self.most.n_bytes
+            || batch.tenant != spec.tenant;
+        if is_full {
             self.send(batch).await?;
         }
         for after in after {
@@ -193,6 +227,7 @@ impl Sender<'_> {
                 return Err(wrong(given, number, &error));
             }
         }
+        batch.n_bytes += n_bytes;
         batch.tenant.clone_from(&spec.tenant);
         batch.jobs.push(spec);
         batch.numbers.push(number);

@@ -67,6 +67,18 @@ impl Limits {
         pairs.into_iter().find(|(_, limit, max)| limit > max)
     }
 
+    /// What whoever submits should know.
+    pub(crate) fn told(&self) -> v1::LimitsResponse {
+        let size = |size: usize| u64::try_from(size).unwrap_or(u64::MAX);
+        v1::LimitsResponse {
+            submission_max: size(self.submission_max),
+            array_max: u64::from(self.array_max),
+            submission_bytes_max: size(self.submission_bytes_max),
+            payload_bytes_max: size(self.payload_bytes_max),
+            message_bytes_max: size(self.message_bytes_max),
+        }
+    }
+
     /// Refuses a submission that asks for more than may be.
     pub(crate) fn submission(&self, request: &v1::SubmitRequest) -> Result<(), Status> {
         let n_jobs = request.jobs.len();

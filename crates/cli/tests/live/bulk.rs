@@ -39,6 +39,32 @@ fn a_file_of_lines_becomes_jobs_that_wait_for_each_other() {
 }
 
 #[test]
+fn a_file_goes_in_batches_as_large_as_the_scheduler_takes() {
+    let limits = ["submission_max=3", "submission_bytes_max=2000", "message_bytes_max=3000"];
+    let set: Vec<&str> = limits.iter().flat_map(|limit| ["--set", limit]).collect();
+    let site = Site::start(&[&["serve"], &*set].concat());
+    let line = |n: usize| {
+        // Small ones, then some of which two are too many.
+        let (name, payload) = (format!("n{n}"), "x".repeat(if n < 10 { 10 } else { 1_500 }));
+        let after = n.checked_sub(1).map(|before| format!("n{before}"));
+        let after: Vec<String> = after.into_iter().collect();
+        json!({ "name": name, "type": "t", "payload": payload, "after": after }).to_string() + "\n"
+    };
+    let lines: String = (0..13).map(line).collect();
+    let said = submit_lines(&site, &["--idempotency-key", "k"], &lines);
+    assert!(said.len() == 13 && said.iter().all(|job| job["is_new"] == true), "{said:?}");
+    let states = said.iter().map(|job| &job["state"]);
+    assert_eq!(states.filter(|state| **state == "queued").count(), 1, "{said:?}");
+    // What is too large for any batch is refused by its line, with nothing of it lost before.
+    let lines = line(0) + &json!({ "type": "t", "payload": "x".repeat(2_500) }).to_string();
+    std::fs::write(site.path("jobs.jsonl"), lines).expect("there is room");
+    let refused = site.maitre(&["submit", "--file", "jobs.jsonl"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && said.contains("more than `"), "{said}");
+    assert!(said.contains("submitted before it: 1 job, 14"), "{said}");
+}
+
+#[test]
 fn a_large_file_goes_in_batches_and_the_same_file_again_changes_nothing() {
     let site = Site::serve();
     let line = |n: u32| {

@@ -33,6 +33,7 @@ pub(crate) enum Need {
 pub(crate) const PATHS: &[(&str, Need)] = &[
     ("/maitre.v1.Jobs/Submit", Need::Own(Scope::Submit)),
     ("/maitre.v1.Jobs/DryRun", Need::Own(Scope::Submit)),
+    ("/maitre.v1.Jobs/Limits", Need::Own(Scope::Submit)),
     ("/maitre.v1.Jobs/Get", Need::Own(Scope::Read)),
     ("/maitre.v1.Jobs/List", Need::Own(Scope::Read)),
     ("/maitre.v1.Jobs/Watch", Need::Own(Scope::Read)),

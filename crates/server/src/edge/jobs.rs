@@ -62,6 +62,13 @@ impl Jobs for Door {
         Ok(Response::new(self.foresee(self.submittable(request)?).await?))
     }
 
+    async fn limits(
+        &self,
+        _: Request<v1::LimitsRequest>,
+    ) -> Result<Response<v1::LimitsResponse>, Status> {
+        Ok(Response::new(self.config.limits.told()))
+    }
+
     async fn get(
         &self,
         request: Request<v1::GetRequest>,
@@ -286,13 +293,6 @@ impl Door {
         let last = past.last();
         Ok(last.map(|past| format!("on `{}`: {}", past.worker, past.why)).unwrap_or_default())
     }
-}
-
-/// The jobs that a request names.
-pub(crate) fn ids(ids: &[u64]) -> Result<Vec<JobId>, Status> {
-    if ids.len() > IDS_MAX {
-        let problem = format!("has {} entries of at most {IDS_MAX}", ids.len());
-        return Err(answer::invalid(&Invalid::new("ids", problem)));
 
     /// The ended attempts of a job.
     async fn past(&self, job: JobId) -> Result<Vec<Past>, Status> {
@@ -300,6 +300,13 @@ pub(crate) fn ids(ids: &[u64]) -> Result<Vec<JobId>, Status> {
         let mut pasts = pasts.map_err(|error| answer::failed(&error))?;
         Ok(pasts.pop().unwrap_or_default())
     }
+}
+
+/// The jobs that a request names.
+pub(crate) fn ids(ids: &[u64]) -> Result<Vec<JobId>, Status> {
+    if ids.len() > IDS_MAX {
+        let problem = format!("has {} entries of at most {IDS_MAX}", ids.len());
+        return Err(answer::invalid(&Invalid::new("ids", problem)));
     }
     Ok(ids.iter().map(|id| JobId::number(*id)).collect())
 }

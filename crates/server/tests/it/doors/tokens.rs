@@ -15,7 +15,7 @@ use crate::site::{Site, spec};
 
 /// What each scope opens, for all tenants; `Status` is open to every token.
 const OPENS: &[(&str, &[&str])] = &[
-    ("submit", &["Jobs/Submit", "Jobs/DryRun"]),
+    ("submit", &["Jobs/Submit", "Jobs/DryRun", "Jobs/Limits"]),
     (
         "read",
         &[
