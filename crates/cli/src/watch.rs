@@ -42,7 +42,10 @@ pub(crate) async fn run(options: &Options, target: &Target) -> Result<(), Failur
         let response = stream.message().await.map_err(|status| refused(&status))?;
         let Some(response) = response else { break };
         if response.missed {
-            print::note("too slow: some changes were missed");
+            print::note("some changes were missed; `maitre jobs` shows how jobs are now");
+            if options.json {
+                print::data(&serde_json::json!({ "missed": true }).to_string())?;
+            }
             open = unfinished(&mut client, open).await?;
         }
         for change in response.changes {

@@ -115,6 +115,8 @@ impl Shared for Line {
 
     fn say_changed(&self, _: Vec<JobId>) {}
 
+    fn say_missed(&self) {}
+
     fn these(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Record>> {
         self.ask(("these", Order::Read), move |wire| {
             jobs.iter().filter_map(|job| at_once(wire.memory.job(job.clone()))).collect()

@@ -132,7 +132,7 @@ impl Doors {
         if let Some(shared) = store.shared() {
             let (inbox, hub) = (built.door.scheduler.clone(), built.door.hub.clone());
             let (changed, changes) = mpsc::channel(CHANGES_MAX);
-            task::spawn("news", pass_on(shared.listen(), inbox, changed));
+            task::spawn("news", pass_on(shared.listen(), inbox, (changed, hub.clone())));
             task::spawn("watched", hear_others(changes, hub.clone(), Arc::clone(&store)));
             let (stopped, telling) = (stop.clone(), tell_others(hub, Arc::clone(&store)));
             task::spawn(
@@ -175,15 +175,25 @@ async fn begin(
 }
 
 /// What other schedulers do goes to the owner of the world, and to those who watch.
-async fn pass_on(mut news: mpsc::Receiver<News>, inbox: Inbox, changed: mpsc::Sender<Vec<JobId>>) {
+async fn pass_on(
+    mut news: mpsc::Receiver<News>,
+    inbox: Inbox,
+    (changed, hub): (mpsc::Sender<Vec<JobId>>, Hub),
+) {
     while let Some(one) = news.recv().await {
-        if let News::Changed(jobs) = one {
-            // Nobody waits for those who watch; they hear of the next change.
-            let _ = changed.try_send(jobs);
-            continue;
-        }
-        if inbox.put(Message::News(one)).await.is_err() {
-            return;
+        match one {
+            News::Changed(jobs) => {
+                // Nobody waits for those who watch: they hear that they missed something.
+                if changed.try_send(jobs).is_err() {
+                    hub.miss();
+                }
+            }
+            News::Missed => hub.miss(),
+            News::Work | News::CalledOff(_) | News::Settings | News::Peers => {
+                if inbox.put(Message::News(one)).await.is_err() {
+                    return;
+                }
+            }
         }
     }
 }

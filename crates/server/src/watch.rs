@@ -36,13 +36,22 @@ impl Change {
     }
 }
 
+/// What those hear who listen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Tidings {
+    /// This is new.
+    Changes(Arc<[Change]>),
+    /// Other schedulers changed jobs, and nobody here knows which.
+    Missed,
+}
+
 /// Tells all who listen, without waiting for any of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Hub {
     /// What this scheduler does.
-    own: broadcast::Sender<Arc<[Change]>>,
+    own: broadcast::Sender<Tidings>,
     /// What any of those does that share its store.
-    all: broadcast::Sender<Arc<[Change]>>,
+    all: broadcast::Sender<Tidings>,
     /// Whether somebody listens to all at another of them.
     others: watch::Sender<bool>,
 }
@@ -59,15 +68,20 @@ impl Hub {
         }
         let changes: Arc<[Change]> = changes.into();
         // Nobody listening is fine.
-        let _ = self.own.send(Arc::clone(&changes));
-        let _ = self.all.send(changes);
+        let _ = self.own.send(Tidings::Changes(Arc::clone(&changes)));
+        let _ = self.all.send(Tidings::Changes(changes));
     }
 
     /// What another scheduler did.
     pub(crate) fn pass_on(&self, changes: Vec<Change>) {
         if !changes.is_empty() {
-            let _ = self.all.send(changes.into());
+            let _ = self.all.send(Tidings::Changes(changes.into()));
         }
+    }
+
+    /// What another scheduler did got lost.
+    pub(crate) fn miss(&self) {
+        let _ = self.all.send(Tidings::Missed);
     }
 
     /// Whether anybody listens.
@@ -81,12 +95,12 @@ impl Hub {
     }
 
     /// What this scheduler does, from now on.
-    pub(crate) fn listen(&self) -> broadcast::Receiver<Arc<[Change]>> {
+    pub(crate) fn listen(&self) -> broadcast::Receiver<Tidings> {
         self.own.subscribe()
     }
 
     /// What any scheduler does, from now on.
-    pub(crate) fn listen_to_all(&self) -> broadcast::Receiver<Arc<[Change]>> {
+    pub(crate) fn listen_to_all(&self) -> broadcast::Receiver<Tidings> {
         self.all.subscribe()
     }
 

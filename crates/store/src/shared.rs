@@ -24,8 +24,12 @@ pub trait Shared: Send + Sync {
     /// Jobs that were called off while one of these workers has them.
     fn called_off(&self, workers: Vec<WorkerId>) -> Reply<'_, Vec<JobId>>;
 
-    /// Lets the others hear that something about these jobs is new. Some of it may get lost.
+    /// Lets the others hear that something about these jobs is new. If some of it gets lost, they
+    /// hear that they missed something.
     fn say_changed(&self, jobs: Vec<JobId>);
+
+    /// Lets the others hear that something about some jobs is new, and that nobody knows which.
+    fn say_missed(&self);
 
     /// These jobs as they are now, in whatever order; what is forgotten is left out.
     fn these(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Record>>;
@@ -106,4 +110,6 @@ pub enum News {
     Peers,
     /// Another one says that something about these jobs is new.
     Changed(Vec<JobId>),
+    /// Something about other jobs may be new too: what was said of them was not heard.
+    Missed,
 }

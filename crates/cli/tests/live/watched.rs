@@ -30,7 +30,7 @@ impl Watching {
         Self { child, lines }
     }
 
-    /// What was seen since it was last asked.
+    /// What was seen since it was last asked; `{"missed": true}` if something was not.
     fn seen(&self) -> Vec<Value> {
         self.lines.try_iter().map(|line| serde_json::from_str(&line).unwrap()).collect()
     }
@@ -93,4 +93,29 @@ fn whoever_watches_at_one_scheduler_sees_the_jobs_of_all() {
     let seen = until_seen(&own, "succeeded");
     let n_ends = seen.iter().filter(|change| is(change, &own, "succeeded")).count();
     assert_eq!(n_ends, 1, "{seen:?}");
+}
+
+#[test]
+fn whoever_watches_is_told_that_something_of_others_was_missed() {
+    let database = database();
+    let (one, mut two) = (serve(&database), serve(&database));
+    two.work("w2", &[]);
+    let watching = Watching::at(&one, &[]);
+    let mut seen = Vec::new();
+    one.until("a job of another is seen", || {
+        two.said(&["run", "--", "true"]);
+        seen.extend(watching.seen());
+        seen.iter().any(|change| change["worker"] == "w2").then_some(())
+    });
+    let has_missed = |seen: &[Value]| seen.iter().any(|change| change["missed"] == true);
+    assert!(!has_missed(&seen), "{seen:?}");
+    // What others say meanwhile is not heard.
+    let listeners = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+        WHERE datname = current_database() AND query LIKE 'LISTEN%'";
+    database.say(listeners).unwrap();
+    one.until("it is told", || has_missed(&watching.seen()).then_some(()));
+    let job = two.submit(&["--", "true"]);
+    one.until("it goes on", || {
+        watching.seen().iter().any(|change| is(change, &job, "succeeded")).then_some(())
+    });
 }

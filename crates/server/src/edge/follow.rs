@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use model::{JobId, Record};
@@ -21,7 +20,7 @@ use super::jobs::without_bytes;
 use super::named::Named;
 use super::{Door, answer};
 use crate::task;
-use crate::watch::Change;
+use crate::watch::{Change, Tidings};
 
 /// How long to wait for jobs, if nobody says how long, and at most.
 const WAIT_DEFAULT: Duration = Duration::from_mins(1);
@@ -103,17 +102,17 @@ impl Door {
             loop {
                 let heard = tokio::select! {
                     heard = listener.recv() => heard,
-                    changes = named.look() => Ok(changes.into()),
+                    changes = named.look() => Ok(Tidings::Changes(changes.into())),
                     () = sender.closed() => return,
                 };
                 let response = match heard {
-                    Ok(changes) => {
+                    Ok(Tidings::Changes(changes)) => {
                         let wanted = changes.iter().filter(|change| passes(&filter, change));
                         let news = wanted.filter(|change| named.is_news(change));
                         let changes: Vec<v1::JobChange> = news.map(change).collect();
                         v1::WatchResponse { changes, missed: false }
                     }
-                    Err(RecvError::Lagged(_)) => {
+                    Ok(Tidings::Missed) | Err(RecvError::Lagged(_)) => {
                         v1::WatchResponse { changes: Vec::new(), missed: true }
                     }
                     Err(RecvError::Closed) => return,
@@ -189,10 +188,10 @@ impl Door {
 }
 
 /// Waits until some of `jobs` are final. If changes were missed, any of them may be.
-async fn ended(listener: &mut Receiver<Arc<[Change]>>, jobs: &BTreeSet<JobId>) -> BTreeSet<JobId> {
+async fn ended(listener: &mut Receiver<Tidings>, jobs: &BTreeSet<JobId>) -> BTreeSet<JobId> {
     loop {
         match listener.recv().await {
-            Ok(changes) => {
+            Ok(Tidings::Changes(changes)) => {
                 let ended = changes
                     .iter()
                     .filter(|change| change.state.is_terminal() && jobs.contains(&change.job));
@@ -201,7 +200,7 @@ async fn ended(listener: &mut Receiver<Arc<[Change]>>, jobs: &BTreeSet<JobId>) -
                     return ended;
                 }
             }
-            Err(RecvError::Lagged(_)) => return jobs.clone(),
+            Ok(Tidings::Missed) | Err(RecvError::Lagged(_)) => return jobs.clone(),
             // The scheduler stops; whoever waits is told by its connection.
             Err(RecvError::Closed) => std::future::pending().await,
         }

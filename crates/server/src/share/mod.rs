@@ -152,7 +152,7 @@ impl Scheduler {
             }
             News::Peers => self.meet_at(self.store.now()),
             // Whoever watches reads it: nothing is decided by it.
-            News::Changed(_) => {}
+            News::Changed(_) | News::Missed => {}
         }
     }
 

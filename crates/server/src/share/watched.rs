@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use model::{JobId, Progress, Record};
 use store::Store;
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::mpsc;
 
-use crate::watch::{Change, Hub};
+use crate::watch::{Change, Hub, Tidings};
 
 /// What comes within this is told together.
 const TOGETHER: Duration = Duration::from_millis(50);
@@ -25,23 +26,52 @@ pub(crate) async fn tell_others(hub: Hub, store: Arc<dyn Store>) {
     while is_wanted.wait_for(|is_wanted| *is_wanted).await.is_ok() {
         let mut own = hub.listen();
         while *is_wanted.borrow() {
-            let heard = tokio::select! {
-                heard = own.recv() => heard,
+            let news = tokio::select! {
+                news = News::hear(&mut own) => news,
                 _ = is_wanted.changed() => continue,
             };
-            let mut jobs: BTreeSet<JobId> = BTreeSet::new();
-            match heard {
-                Ok(changes) => jobs.extend(changes.iter().map(|change| change.job.clone())),
-                Err(RecvError::Lagged(_)) => {}
-                Err(RecvError::Closed) => return,
+            let (Some(news), Some(shared)) = (news, store.shared()) else { return };
+            shared.say_changed(news.jobs.into_iter().collect());
+            if news.is_missed {
+                shared.say_missed();
             }
-            tokio::time::sleep(TOGETHER).await;
-            while let Ok(changes) = own.try_recv() {
-                jobs.extend(changes.iter().map(|change| change.job.clone()));
+        }
+    }
+}
+
+/// What changed here for a while.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct News {
+    jobs: BTreeSet<JobId>,
+    /// So did others, and which is not known: too much happened.
+    is_missed: bool,
+}
+
+impl News {
+    /// Waits for something new, and for what comes with it. `None`: there will be no more.
+    async fn hear(own: &mut Receiver<Tidings>) -> Option<Self> {
+        let mut news = Self::default();
+        match own.recv().await {
+            Ok(tidings) => news.add(&tidings),
+            Err(RecvError::Lagged(_)) => news.is_missed = true,
+            Err(RecvError::Closed) => return None,
+        }
+        tokio::time::sleep(TOGETHER).await;
+        loop {
+            match own.try_recv() {
+                Ok(tidings) => news.add(&tidings),
+                Err(TryRecvError::Lagged(_)) => news.is_missed = true,
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return Some(news),
             }
-            if let Some(shared) = store.shared() {
-                shared.say_changed(jobs.into_iter().collect());
+        }
+    }
+
+    fn add(&mut self, tidings: &Tidings) {
+        match tidings {
+            Tidings::Changes(changes) => {
+                self.jobs.extend(changes.iter().map(|change| change.job.clone()));
             }
+            Tidings::Missed => self.is_missed = true,
         }
     }
 }
@@ -60,8 +90,10 @@ pub(crate) async fn hear_others(
         }
         for jobs in jobs.chunks(READ_MAX) {
             let Some(shared) = store.shared() else { return };
-            // What cannot be read is not told: the next change of it is.
-            let Ok(records) = shared.these(jobs.to_vec()).await else { continue };
+            let Ok(records) = shared.these(jobs.to_vec()).await else {
+                hub.miss();
+                continue;
+            };
             // A job that changed twice may be read twice as it is now.
             let is_new = |record: &&Record| {
                 let progress = record.current.as_ref().and_then(|it| it.progress.clone());
@@ -74,5 +106,40 @@ pub(crate) async fn hear_others(
                 told.pop_first();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Name, State, TenantId, Timestamp};
+
+    use super::*;
+
+    fn change(job: u64) -> Change {
+        Change {
+            job: JobId::number(job),
+            tenant: TenantId::new("t"),
+            kind: Name::new("k"),
+            state: State::Queued,
+            at: Timestamp(0),
+            worker: None,
+            progress: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_too_much_to_be_told_is_told_as_missed() {
+        let hub = Hub::new();
+        let mut own = hub.listen();
+        hub.tell(vec![change(1), change(2)]);
+        let few = News::hear(&mut own).await.expect("there is something");
+        let jobs = [1, 2].map(JobId::number).into();
+        assert_eq!(few, News { jobs, is_missed: false });
+        for job in 0..10_000 {
+            hub.tell(vec![change(job)]);
+        }
+        let many = News::hear(&mut own).await.expect("there is something");
+        assert!(many.is_missed && many.jobs.contains(&JobId::number(9_999)), "{many:?}");
+        assert!(!many.jobs.contains(&JobId::number(1)));
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use deadpool_postgres::{Object, Pool, Transaction};
 use model::{TenantId, Timestamp};
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Mutex, mpsc};
 
 use super::clock::Offset;
@@ -39,6 +40,7 @@ pub(super) struct Desk {
     /// Where looking for work begins.
     pub(super) marks: Marks,
     teller: mpsc::Sender<Told>,
+    lost: std::sync::Mutex<Told>,
     /// Which row of usage is this process's.
     pub(super) part: i32,
     /// What workers say about their attempts is written in the order in which it was said.
@@ -101,6 +103,7 @@ impl Desk {
             recent: std::sync::Mutex::default(),
             marks: Marks::default(),
             teller,
+            lost: std::sync::Mutex::default(),
             part: i32::try_from(std::process::id() % PARTS).unwrap_or(0),
             words: Mutex::new(()),
         };
@@ -181,8 +184,21 @@ impl Desk {
         if !told.is_empty() {
             self.marks.lower(&told);
             // If too much waits to be told already, those who look now and then find it.
-            let _ = self.teller.try_send(told);
+            if let Err(TrySendError::Full(told) | TrySendError::Closed(told)) =
+                self.teller.try_send(told)
+            {
+                self.lost().add(told.lost());
+            }
         }
+    }
+
+    /// What could not be told because too much waited to be.
+    pub(super) fn take_lost(&self) -> Told {
+        std::mem::take(&mut self.lost())
+    }
+
+    fn lost(&self) -> std::sync::MutexGuard<'_, Told> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks at the database's clock, and counts jobs. Answers how long that took.

@@ -277,6 +277,10 @@ impl Shared for Postgres {
         self.desk.tell(tell::Told { changed, ..tell::Told::default() });
     }
 
+    fn say_missed(&self) {
+        self.desk.tell(tell::Told { missed: vec![self.id], ..tell::Told::default() });
+    }
+
     fn these(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Record>> {
         Box::pin(async move { reading("read jobs", read::these(&self.desk, &jobs)).await })
     }

@@ -13,6 +13,7 @@ use tokio_postgres::AsyncMessage;
 
 use super::connect;
 use super::desk::Desk;
+use super::fault::Fault;
 use crate::{News, number};
 
 /// What comes within this is told together.
@@ -38,6 +39,8 @@ pub(super) struct Told {
     pub(super) peers: bool,
     /// Jobs about which something is new, and which scheduler says so.
     pub(super) changed: Vec<(i64, i64)>,
+    /// Schedulers that cannot say of which other jobs something is new.
+    pub(super) missed: Vec<i64>,
 }
 
 impl Told {
@@ -45,16 +48,26 @@ impl Told {
         self.work.is_empty()
             && self.called_off.is_empty()
             && self.changed.is_empty()
+            && self.missed.is_empty()
             && !self.settings
             && !self.peers
     }
 
-    fn add(&mut self, other: Self) {
+    pub(super) fn add(&mut self, other: Self) {
         self.work.extend(other.work);
         self.called_off.extend(other.called_off);
         self.settings |= other.settings;
         self.peers |= other.peers;
         self.changed.extend(other.changed);
+        self.missed.extend(other.missed);
+    }
+
+    /// What is left to say once it could not be told: who watches jobs does not look for what is
+    /// new about them, so it has to know. All else is found by looking.
+    pub(super) fn lost(&self) -> Self {
+        let of_changed = self.changed.iter().map(|(scheduler, _)| *scheduler);
+        let missed: BTreeSet<i64> = of_changed.chain(self.missed.iter().copied()).collect();
+        Self { missed: missed.into_iter().collect(), ..Self::default() }
     }
 
     /// Each queue once, by its first place; in texts of a size that can be told.
@@ -88,6 +101,9 @@ impl Told {
         for (scheduler, job) in self.changed.into_iter().collect::<BTreeSet<_>>() {
             say(format!("j{scheduler}:{job}"));
         }
+        for scheduler in self.missed.into_iter().collect::<BTreeSet<_>>() {
+            say(format!("m{scheduler}"));
+        }
         texts
     }
 
@@ -100,6 +116,7 @@ impl Told {
             match kind {
                 "w" => told.work.extend(pair(rest)),
                 "j" => told.changed.extend(pair(rest)),
+                "m" => told.missed.extend(rest.parse::<i64>().ok()),
                 "c" => told.called_off.extend(rest.parse::<i64>().ok()),
                 "s" => told.settings = true,
                 "p" => told.peers = true,
@@ -122,24 +139,42 @@ pub(super) fn channel() -> (mpsc::Sender<Told>, mpsc::Receiver<Told>) {
 
 /// Tells what is put in, for as long as there is a store.
 pub(super) async fn run(desk: Weak<Desk>, mut waiting: mpsc::Receiver<Told>) {
-    while let Some(mut told) = waiting.recv().await {
+    let mut lost = Told::default();
+    while let Some(mut told) = next(&mut waiting, &lost).await {
         tokio::time::sleep(TOGETHER).await;
         while let Ok(more) = waiting.try_recv() {
             told.add(more);
         }
         let Some(desk) = desk.upgrade() else { return };
-        let Ok(connection) = desk.connection().await else { continue };
-        for text in told.texts() {
-            // Whoever does not hear it finds it by looking.
-            let _ = connection.execute("SELECT pg_notify($1, $2)", &[&CHANNEL, &text]).await;
+        told.add(desk.take_lost());
+        told.add(std::mem::take(&mut lost));
+        let if_lost = told.lost();
+        if say(&desk, told).await.is_err() {
+            lost = if_lost;
         }
     }
+}
+
+/// What is to be told next: something new, or after a while what was lost before.
+async fn next(waiting: &mut mpsc::Receiver<Told>, lost: &Told) -> Option<Told> {
+    if lost.is_empty() {
+        return waiting.recv().await;
+    }
+    tokio::time::timeout(AGAIN, waiting.recv()).await.unwrap_or_else(|_| Some(Told::default()))
+}
+
+async fn say(desk: &Desk, told: Told) -> Result<(), Fault> {
+    let connection = desk.connection().await?;
+    for text in told.texts() {
+        connection.execute("SELECT pg_notify($1, $2)", &[&CHANNEL, &text]).await?;
+    }
+    Ok(())
 }
 
 /// What others tell, from now on.
 pub(super) fn listen(url: &str, desk: &Arc<Desk>, own: i64) -> mpsc::Receiver<News> {
     let (sender, receiver) = mpsc::channel(WAITING_MAX);
-    tokio::spawn(hear_all(url.to_owned(), Arc::downgrade(desk), Ear { own, sender }));
+    tokio::spawn(hear_all(url.to_owned(), Arc::downgrade(desk), Ear::new(own, sender)));
     receiver
 }
 
@@ -147,12 +182,27 @@ pub(super) fn listen(url: &str, desk: &Arc<Desk>, own: i64) -> mpsc::Receiver<Ne
 struct Ear {
     own: i64,
     sender: mpsc::Sender<News>,
+    /// Whether it has heard what was said until now.
+    has_listened: bool,
+}
+
+impl Ear {
+    const fn new(own: i64, sender: mpsc::Sender<News>) -> Self {
+        Self { own, sender, has_listened: false }
+    }
+
+    /// It listens from now on: what was said in the meantime was not heard.
+    async fn begin(&mut self) -> bool {
+        let has_missed = std::mem::replace(&mut self.has_listened, true);
+        self.sender.send(News::Work).await.is_ok()
+            && (!has_missed || self.sender.send(News::Missed).await.is_ok())
+    }
 }
 
 /// Listens on a connection of its own, and on another when that is lost.
-async fn hear_all(url: String, desk: Weak<Desk>, ear: Ear) {
+async fn hear_all(url: String, desk: Weak<Desk>, mut ear: Ear) {
     while !ear.sender.is_closed() && desk.strong_count() > 0 {
-        let pause = match hear(&url, &desk, &ear).await {
+        let pause = match hear(&url, &desk, &mut ear).await {
             // A connection that was there is made again at once.
             Ok(()) => TOGETHER,
             Err(error) => {
@@ -164,7 +214,7 @@ async fn hear_all(url: String, desk: Weak<Desk>, ear: Ear) {
     }
 }
 
-async fn hear(url: &str, desk: &Weak<Desk>, ear: &Ear) -> Result<(), tokio_postgres::Error> {
+async fn hear(url: &str, desk: &Weak<Desk>, ear: &mut Ear) -> Result<(), tokio_postgres::Error> {
     let Ok((config, seal)) = connect::config(url) else { return Ok(()) };
     let (client, mut connection) = config.connect(seal).await?;
     let (heard, mut messages) = mpsc::channel(WAITING_MAX);
@@ -178,8 +228,7 @@ async fn hear(url: &str, desk: &Weak<Desk>, ear: &Ear) -> Result<(), tokio_postg
         }
     });
     client.batch_execute(&format!("LISTEN {CHANNEL}")).await?;
-    // What was said in the meantime was not heard.
-    let mut is_heard = ear.sender.send(News::Work).await.is_ok();
+    let mut is_heard = ear.begin().await;
     while is_heard && let Some(text) = messages.recv().await {
         let Some(desk) = desk.upgrade() else { break };
         is_heard = pass_on(&desk, Told::read(&text), ear).await;
@@ -206,6 +255,9 @@ async fn pass_on(desk: &Desk, told: Told, ear: &Ear) -> bool {
     if !changed.is_empty() {
         news.push(News::Changed(changed));
     }
+    if told.missed.iter().any(|scheduler| *scheduler != ear.own) {
+        news.push(News::Missed);
+    }
     for one in news {
         if ear.sender.send(one).await.is_err() {
             return false;
@@ -222,11 +274,21 @@ mod tests {
     fn what_is_told_is_heard_each_queue_by_its_first_place() {
         let work = vec![(-5, 9), (7, 3), (-5, -2)];
         let changed = vec![(4, 12), (4, 13)];
-        let told = Told { work, called_off: vec![12], settings: true, peers: true, changed };
+        let (called_off, missed) = (vec![12], vec![4, 5]);
+        let told = Told { work, called_off, settings: true, peers: true, changed, missed };
         let mut heard = Told::read(&told.clone().texts().concat());
         heard.work.sort_unstable();
         let expected = Told { work: vec![(-5, -2), (7, 3)], ..told };
         assert_eq!(heard, expected);
+    }
+
+    #[test]
+    fn of_what_is_lost_those_who_watch_are_told_that_it_is() {
+        let changed = vec![(4, 12), (5, 13), (4, 14)];
+        let told = Told { work: vec![(1, 1)], changed, missed: vec![6], ..Told::default() };
+        assert_eq!(told.lost(), Told { missed: vec![4, 5, 6], ..Told::default() });
+        let told = Told { work: vec![(1, 1)], settings: true, ..Told::default() };
+        assert!(told.lost().is_empty());
     }
 
     #[test]

@@ -57,6 +57,7 @@ async fn who_does_not_hear_any_longer_listens_again_and_looks() {
     assert_eq!(connection.execute(END_LISTENERS, &[]).await.unwrap(), 1);
     // Nobody did anything: it is told to look because something may have been missed.
     assert_eq!(next(&mut news).await, News::Work);
+    assert_eq!(next(&mut news).await, News::Missed);
     let setting = Setting { kind: SettingKind::Pool, name: "p".to_owned(), document: None };
     one.set(vec![setting]).await.unwrap();
     assert_eq!(next(&mut news).await, News::Settings);
