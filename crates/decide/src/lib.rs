@@ -60,12 +60,14 @@ mod explain;
 mod detail;
 mod status;
 mod wanted;
+mod longest;
 mod ahead;
 mod lengths;
 pub mod check;
 
 pub use explain::decide;
 pub use lengths::{Lengths, Like};
+pub use longest::LongWait;
 pub use rule::Sheet;
 pub use status::TenantStatus;
 pub use wanted::Wanted;

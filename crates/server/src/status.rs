@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use decide::{TenantStatus, Wanted};
+use decide::{LongWait, TenantStatus, Wanted};
 use model::{Fixed, JobId, Record, Snapshot, Spec, Timestamp, WorkerId};
 use proto::v1;
 use proto::v1::server_message::Message;
@@ -19,7 +19,8 @@ pub(crate) enum Question {
     Explain(Box<Record>, oneshot::Sender<Option<Explained>>),
     /// What would become of these jobs.
     Rehearse(Vec<Spec>, oneshot::Sender<Box<Rehearsal>>),
-    Load(oneshot::Sender<v1::LoadResponse>),
+    /// The load, and at most so many of those who wait longest.
+    Load(usize, oneshot::Sender<(v1::LoadResponse, Vec<LongWait>)>),
     /// Types by name, and how many workers take any.
     Types(oneshot::Sender<(BTreeMap<String, v1::TypeStatus>, u32)>),
     Snapshot(oneshot::Sender<Box<Snapshot>>),
@@ -68,7 +69,9 @@ impl Scheduler {
             Question::Rehearse(specs, answer) => {
                 drop(answer.send(Box::new(self.rehearsal(specs))));
             }
-            Question::Load(answer) => drop(answer.send(self.load())),
+            Question::Load(max, answer) => {
+                drop(answer.send((self.load(), self.world.longest_waits(max))));
+            }
             Question::Types(answer) => drop(answer.send(self.kinds())),
             Question::Snapshot(answer) => drop(answer.send(Box::new(self.snapshot()))),
             Question::Tenants(answer) => {

@@ -1,4 +1,4 @@
-//! What whoever adds and removes workers is told.
+//! What whoever adds and removes workers is told, and who waits longest.
 
 use decide::World;
 use model::{
@@ -70,4 +70,29 @@ fn work_that_needs_different_things_is_told_apart() {
     assert_eq!(all.len(), 2);
     assert_eq!((all[0].pool.clone(), all[0].slots_wanted), (pool(), 2));
     assert_eq!((all[1].needs.len(), all[1].slots_wanted), (1, 1));
+}
+
+#[test]
+fn of_each_line_the_oldest_is_named_and_how_many_are_like_it() {
+    let mut world = world();
+    let at = |id, tenant, ready| Job { ready: Timestamp(ready), ..job(id, tenant, "a") };
+    // The oldest came last, and is not the next of its line.
+    queue(&mut world, (1..=5_000).map(|id| at(id, "many", 500_000)));
+    queue(
+        &mut world,
+        [Job { priority: 9, ..at(5_001, "few", 700_000) }, at(5_002, "few", 600_000)],
+    );
+    queue(&mut world, [at(5_003, "many", 400_000), at(5_004, "one", 650_000)]);
+    world.decide(NOW);
+    let waits = |max| {
+        let waits = world.longest_waits(max).into_iter();
+        waits.map(|wait| (wait.job, wait.ready, wait.n_alike)).collect::<Vec<_>>()
+    };
+    let all = [
+        (JobId::number(5_003), Timestamp(400_000), 5_000),
+        (JobId::number(5_002), Timestamp(600_000), 1),
+        (JobId::number(5_004), Timestamp(650_000), 0),
+    ];
+    assert_eq!(waits(9), all);
+    assert_eq!(waits(1), all[..1]);
 }
