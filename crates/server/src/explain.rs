@@ -1,6 +1,6 @@
 //! Why a job waits: the one reason, the evidence, and what would change it.
 
-use model::{Event, Hold, Name, Reason, Record, Spec, State, Worker};
+use model::{Event, Fixed, Hold, Name, Reason, Record, Spec, State, Timestamp, Worker};
 
 use crate::estimate::{Estimate, Pace, Wait, estimate, slots_that_fit};
 use crate::queue::job_of;
@@ -50,7 +50,7 @@ impl Scheduler {
         }
         let Some(hold) = hold else { return self.is_shared().then(anothers) };
         let slots_elsewhere = self.slots_elsewhere(record);
-        let hold = at_others(hold, slots_elsewhere);
+        let hold = retried(at_others(hold, slots_elsewhere), record, now);
         let wait = Wait {
             spec: &record.spec,
             reason: hold.reason,
@@ -96,6 +96,20 @@ fn at_others(hold: Hold, slots: u64) -> Hold {
          room"
     );
     Hold { reason: Reason::WorkersFull, detail, ..hold }
+}
+
+/// A job that backs off does so after an attempt: which, and what became of it.
+fn retried(hold: Hold, record: &Record, now: Timestamp) -> Hold {
+    let is_delayed = record.spec.not_before.is_some_and(|moment| moment > now);
+    let until = record.backoff_until.filter(|until| *until > now && !is_delayed);
+    let (Reason::NotBefore, Some(until)) = (hold.reason, until) else { return hold };
+    let error = record.error.as_ref().map(|error| format!(" ({error})")).unwrap_or_default();
+    let detail = format!(
+        "attempt {} did not succeed{error}; it is tried again in {} s",
+        record.counts.attempts,
+        Fixed::thousandths(until.since(now).0)
+    );
+    Hold { detail, ..hold }
 }
 
 /// Nothing keeps it from starting: whose it is to claim starts it.

@@ -80,3 +80,20 @@ async fn ends_that_could_not_be_kept_together_are_told_one_by_one() {
     }
     assert_eq!(*site.store.n_ends.lock().unwrap(), [3, 1, 1, 1]);
 }
+
+#[tokio::test]
+async fn a_job_that_is_tried_again_says_after_what_and_when() {
+    let site = Site::start().await;
+    let mut worker = site.worker("w").await;
+    let retry = v1::Retry { attempts_max: 3, backoff_ms: 8_000, backoff_ms_max: 8_000 };
+    let job = site.submit(v1::Spec { retry: Some(retry), ..spec() }).await;
+    let offer = worker.offer().await;
+    worker.accept(&offer).await;
+    let (ending, error) = (v1::Ending::Transient.into(), "exit code 3".to_owned());
+    worker.say(Ours::Complete(v1::Complete { ending, error, ..succeeded(&offer) })).await;
+    worker.ack().await;
+    let why = site.why(job).await;
+    assert_eq!(why.reason, "not-before");
+    let detail = &why.detail;
+    assert!(detail.starts_with("attempt 1 did not succeed (exit code 3); it is"), "{detail}");
+}
