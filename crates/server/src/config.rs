@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use model::{Millis, Patience};
 
-use crate::limits::Limits;
+use crate::limits::{Limits, REQUESTS_MIN};
 use crate::secret::Secret;
 use crate::what_if::WhatIf;
 
@@ -188,6 +188,11 @@ impl Config {
                 hint: "what is larger was never tried",
             });
         }
+        if self.limits.requests_max < REQUESTS_MIN {
+            let problem = format!("is {}, of at least {REQUESTS_MIN}", self.limits.requests_max);
+            let hint = "clients ask so much at once before they are told how much they may";
+            return Err(ConfigError { field: "requests_max", problem, hint });
+        }
         self.positive()?;
         if self.lease.0 < self.heartbeat.0.saturating_mul(3) {
             return Err(ConfigError {
@@ -267,6 +272,9 @@ mod tests {
 
     #[test]
     fn a_limit_beyond_what_was_ever_tried_is_refused() {
+        let limits = Limits { requests_max: 99, ..Limits::DEFAULT };
+        let config = Config { limits, ..Config::default() };
+        assert_eq!(config.check().unwrap_err().field, "requests_max");
         let limits = Limits { payload_bytes_max: 1 << 30, ..Limits::DEFAULT };
         let config = Config { limits, ..Config::default() };
         assert_eq!(config.check().unwrap_err().field, "payload_bytes_max");

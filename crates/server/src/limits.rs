@@ -8,6 +8,10 @@ use prost::Message as _;
 use proto::v1;
 use tonic::Status;
 
+/// Clients ask so much at once before they are told how much they may: less would be refused, and
+/// not wait.
+pub(crate) const REQUESTS_MIN: u32 = 100;
+
 /// What may grow how far. The names are those of the settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -29,7 +33,7 @@ pub struct Limits {
     pub message_bytes_max: usize,
     /// Connections at once.
     pub connections_max: usize,
-    /// Requests at once on one connection; further ones wait.
+    /// Requests at once on one connection; further ones wait. At least `REQUESTS_MIN`.
     pub requests_max: u32,
     /// Requests at once that stay open: watching, waiting, following output.
     pub watches_max: usize,
