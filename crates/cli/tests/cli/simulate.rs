@@ -33,14 +33,14 @@ fn a_baseline_has_its_known_answer() {
 type Starts = [(&'static str, &'static str)];
 
 fn assert_starts(workload: &[&str], starts: &Starts) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("there is room for a directory");
     let file = folder.path().join("starts.csv");
-    let path = file.to_str().unwrap();
+    let path = file.to_str().expect("its name is text");
     for (policy, known) in starts {
         let more = ["--policy", policy, "--starts", path];
         said(&[&["simulate"], workload, &more].concat(), "");
-        let digest = Sha256::digest(std::fs::read(&file).unwrap());
-        let digest = u64::from_be_bytes(digest[..8].try_into().unwrap());
+        let digest = Sha256::digest(std::fs::read(&file).expect("it is written"));
+        let digest = u64::from_be_bytes(digest[..8].try_into().expect("it is longer"));
         assert_eq!(format!("{digest:016x}"), *known, "{workload:?} under {policy}");
     }
 }
@@ -76,7 +76,6 @@ fn every_job_of_hetovl_starts_when_an_independent_simulator_says() {
 
 /// The log of KTH is not ours: it is beside the repository, or it is not.
 #[test]
-#[expect(clippy::print_stdout, reason = "what was not checked is told")]
 fn every_job_of_kth_starts_when_an_independent_simulator_says() {
     let log = "../shared/traces/kth_sp2_1996.swf.gz";
     if !crate::root().join(log).is_file() {

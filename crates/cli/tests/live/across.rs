@@ -33,6 +33,7 @@ fn clocks_that_are_an_hour_off_end_no_lease_and_keep_none() {
     let script = format!("test -e {marker} || {{ touch {marker}; sleep 60; }}");
     let job = late.submit(&["--", "sh", "-c", &script]);
     let at = late.wait(&job, "state", "running")["worker"].clone();
+    late.until("it has begun", || std::path::Path::new(&marker).exists().then_some(()));
     let (dying, other) = if at == "w1" { (&mut early, &late) } else { (&mut late, &early) };
     dying.kill_scheduler();
     dying.kill_worker(0);
