@@ -59,6 +59,9 @@ def predictions(trace, ends):
     for spread in (0.1, 0.2, 0.3, 0.5, 1.0):
         off = numpy.exp(noise.normal(0, spread, len(truth)))
         yield f"true lengths, spread {spread}", truth * off
+    for name, part in (("as neighbours differ", 1), ("by a part of that", 0.5**0.5)):
+        off = numpy.exp(part * differences(trace, noise))
+        yield f"true lengths, off {name}", numpy.maximum(truth * off, 1)
     yield "means of twins", twins(trace)
     past = before(trace, ends)
     tell_how_little(past)
@@ -195,6 +198,22 @@ def twins(trace):
             n_twins, before = n_twins + len(one) + len(two), None
     print(f"{n_twins} of {len(trace)} jobs have a twin")
     return lengths
+
+
+def differences(trace, noise):
+    """By how much, in logarithms, builds of one pull request within a day differ, stage by stage.
+    For each job one of its type is drawn, or one of any type where there are few."""
+    ordered = trace.sort_values("arrival_s", kind="stable")
+    lengths = numpy.log(ordered.duration_s.clip(lower=1))
+    keys = [ordered[name] for name in ("type", "tenant", "pr")]
+    is_near = ordered.arrival_s.groupby(keys).diff() <= 86_400
+    found = lengths.groupby(keys).diff()[is_near]
+    by_type = found.groupby(ordered.type[is_near])
+    known = {kind: own.to_numpy() for kind, own in by_type if len(own) >= 10}
+    drawn = numpy.zeros(len(trace))
+    for kind, rows in trace.groupby("type").indices.items():
+        drawn[rows] = noise.choice(known.get(kind, found.to_numpy()), len(rows))
+    return drawn
 
 
 # Learning
