@@ -117,7 +117,7 @@ impl Scheduler {
                 continue;
             }
             early.extend(claims.remove(&record.id));
-            self.has_started_ahead = true;
+            self.outgoing.is_ahead = true;
             let job = record.id.clone();
             self.give(record);
             if let Some(live) = self.jobs.live_mut(&job) {

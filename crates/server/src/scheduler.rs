@@ -94,8 +94,6 @@ pub(crate) struct Scheduler {
     pub(crate) are_leases_old: bool,
     /// Something happened since the last round.
     pub(crate) is_dirty: bool,
-    /// In this turn workers got jobs that the store does not know yet.
-    pub(crate) has_started_ahead: bool,
     /// Nothing is asked of the store before this moment.
     paused_until: Option<Timestamp>,
     /// The store is broken: this was its last word.
@@ -149,7 +147,6 @@ impl Scheduler {
             leases_from: started,
             are_leases_old: false,
             is_dirty: true,
-            has_started_ahead: false,
             paused_until: None,
             fatal: None,
         }
@@ -185,7 +182,7 @@ impl Scheduler {
                 self.flush_workers();
             } else {
                 self.turn();
-                if std::mem::take(&mut self.has_started_ahead) {
+                if std::mem::take(&mut self.outgoing.is_ahead) {
                     // The workers' streams come before the store, which has the disk to wait for.
                     tokio::task::yield_now().await;
                 }
