@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use faults::{Attempt, Mark, Scope, Violation};
+use faults::{Attempt, History, Mark, Op, Outcome, Said, Scope, Violation};
 use model::Ask;
 
 use crate::history::{Left, label, number};
@@ -12,7 +12,8 @@ use crate::site::NARROW_MAX;
 
 /// Everything that is wrong; nothing, if all is as it must be.
 pub(crate) fn check(left: &Left, notes: &Notes) -> Vec<Violation> {
-    let mut found = faults::check(&left.history, Scope::Everything);
+    let (history, found) = without_ghosts(&left.history);
+    let mut found = [found, faults::check(&history, Scope::Everything)].concat();
     let attempts: BTreeMap<(u64, u32), &Attempt> =
         left.history.attempts.iter().map(|one| ((one.job, one.number), one)).collect();
     runs(&attempts, &notes.marks, &mut found);
@@ -22,6 +23,42 @@ pub(crate) fn check(left: &Left, notes: &Notes) -> Vec<Violation> {
     keys(left, &mut found);
     shared(left, &mut found);
     found
+}
+
+/// The history without runs of jobs that the store never had. A submission without a key that was
+/// not answered may leave some: once each, and nobody else has their number.
+fn without_ghosts(history: &History) -> (History, Vec<Violation>) {
+    let ghosts = ghosts(history);
+    let mut found = Vec::new();
+    for ((job, number), n_starts) in ghosts.iter().filter(|(_, n_starts)| **n_starts > 1) {
+        let what = format!("attempt {number} of job {job}, a ghost, ran {n_starts} times");
+        add(&mut found, "token-twice", what);
+    }
+    let n_open = history.said.iter().filter(|said| is_open(history, said));
+    let n_open = n_open.map(|said| said.asked.len()).sum();
+    if ghosts.len() > n_open {
+        let n_ghosts = ghosts.len();
+        add(&mut found, "unknown-run", format!("{n_ghosts} jobs ran unknown, of at most {n_open}"));
+    }
+    let is_ghost = |mark: &&Mark| ghosts.contains_key(&(mark.job, mark.attempt));
+    let marks = history.marks.iter().filter(|mark| !is_ghost(mark)).cloned().collect();
+    (History { marks, ..history.clone() }, found)
+}
+
+/// Attempts of jobs that the store never had, and how often they ran.
+pub(crate) fn ghosts(history: &History) -> BTreeMap<(u64, u32), usize> {
+    let known: BTreeSet<u64> = history.jobs.iter().map(|job| job.id).collect();
+    let mut ghosts = BTreeMap::new();
+    for mark in history.marks.iter().filter(|mark| !known.contains(&mark.job)) {
+        *ghosts.entry((mark.job, mark.attempt)).or_insert(0) += usize::from(mark.what == "start");
+    }
+    ghosts
+}
+
+/// Whether it was asked once, and nobody knows what became of it.
+fn is_open(history: &History, said: &Said) -> bool {
+    let n_asked = history.said.iter().filter(|other| other.key == said.key).count();
+    said.op == Op::Submit && said.outcome == Outcome::Unknown && n_asked == 1
 }
 
 fn add(found: &mut Vec<Violation>, rule: &'static str, what: String) {

@@ -1,5 +1,5 @@
-//! A client: submits jobs under keys and asks again until it knows, calls some off, and writes down
-//! what it was told.
+//! A client: submits jobs under keys and asks again until it knows, or without and asks once, calls
+//! some off, and writes down what it was told.
 
 use std::collections::VecDeque;
 
@@ -38,6 +38,16 @@ pub(crate) struct Client {
 pub(crate) enum Ask {
     Submit(v1::SubmitRequest),
     Cancel(u64),
+}
+
+impl Ask {
+    /// Whether it changes nothing if it comes twice.
+    pub(crate) fn may_come_again(&self) -> bool {
+        match self {
+            Self::Submit(request) => !request.idempotency_key.is_empty(),
+            Self::Cancel(_) => true,
+        }
+    }
 }
 
 struct Waits {
@@ -91,13 +101,19 @@ impl Client {
         self.n_keys += 1;
         let key = format!("c{}k{}", self.number, self.n_keys);
         let n_jobs = chance.between(1, 3);
-        let jobs = (0..n_jobs).map(|index| self.spec(&key, index, chance)).collect();
-        let request = v1::SubmitRequest { jobs, idempotency_key: key, array: 0 };
+        let is_once = chance.is_one_in(3);
+        let jobs = (0..n_jobs).map(|index| {
+            let spec = self.spec(&key, index, chance);
+            if is_once { plain(spec) } else { spec }
+        });
+        let jobs = jobs.collect();
+        let idempotency_key = if is_once { String::new() } else { key };
+        let request = v1::SubmitRequest { jobs, idempotency_key, array: 0 };
         self.submitted.push(request.clone());
         Some(Ask::Submit(request))
     }
 
-    /// What it submitted under a key.
+    /// What it submitted under a key, and may submit again.
     pub(crate) fn submitted(&self, key: &str) -> Option<&v1::SubmitRequest> {
         self.submitted.iter().find(|request| request.idempotency_key == key)
     }
@@ -147,7 +163,7 @@ impl Client {
         let (outcome, told) = match answer {
             Ok(told) => (Outcome::Ok, told),
             Err(status) if status.code() == Code::Unavailable => {
-                self.again.push_back(ask.clone());
+                self.again.extend(Some(ask.clone()).filter(Ask::may_come_again));
                 (Outcome::Unknown, Told::default())
             }
             Err(_) => (Outcome::Fail, Told::default()),
@@ -169,7 +185,7 @@ impl Client {
             Ask::Submit(request) => {
                 self.jobs.extend(&said.ids);
                 let asked = request.jobs.iter().map(asked).collect();
-                Said { op: Op::Submit, key: request.idempotency_key, asked, ..said }
+                Said { op: Op::Submit, key: name(&request), asked, ..said }
             }
             Ask::Cancel(_) => said,
         });
@@ -198,11 +214,30 @@ impl Client {
             after: after.into_iter().collect(),
             after_indexes: previous.filter(|_| waits).into_iter().collect(),
             run_if_failed: chance.is_one_in(2),
-            retry: Some(v1::Retry { attempts_max: 3, backoff_ms: 40, backoff_ms_max: 100 }),
+            retry: Some(v1::Retry { attempts_max: 3, backoff_ms: 100, backoff_ms_max: 200 }),
             labels: [("key".to_owned(), key.to_owned())].into(),
             ..v1::Spec::default()
         }
     }
+}
+
+/// One that waits for nothing, stands for no other, holds nothing and has no limit.
+fn plain(spec: v1::Spec) -> v1::Spec {
+    v1::Spec {
+        tenant: "c".to_owned(),
+        r#type: "wide".to_owned(),
+        resource: String::new(),
+        dedupe_key: String::new(),
+        after: Vec::new(),
+        after_indexes: Vec::new(),
+        ..spec
+    }
+}
+
+/// What a submission is called, whether or not that is its key.
+fn name(request: &v1::SubmitRequest) -> String {
+    let label = request.jobs.first().and_then(|job| job.labels.get("key"));
+    label.cloned().unwrap_or_default()
 }
 
 /// Asks, in one's own words for both kinds of answer.

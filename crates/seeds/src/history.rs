@@ -7,7 +7,7 @@ use model::{Patience, Record, Timestamp};
 use store::{Filter, Store as _};
 
 use crate::line::at_once;
-use crate::site::{JOBS_MAX, MANY, QUOTA, Site};
+use crate::site::{CLOCKS_MS, JOBS_MAX, MANY, QUOTA, Site};
 
 /// Everything that a checker may look at, but for the notes of workers and clients.
 pub(crate) struct Left {
@@ -27,6 +27,7 @@ pub(crate) fn left(site: &Site, keys: Vec<(String, Vec<u64>)>) -> Left {
         said: site.notes.said.clone(),
         marks: site.notes.marks.clone(),
         limits: limits(site),
+        clocks_ms: CLOCKS_MS.cast_signed(),
         ..History::default()
     };
     for record in &records {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
-use model::{JobId, Millis, Record, Retry, Timestamp, WorkerId};
+use model::{JobId, Millis, Record, Retry, TenantId, Timestamp, WorkerId};
 use store::{
     Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Error, Filter, Idempotency, Lead,
     LogChunk, LogPage, Note, NotePage, Noted, Notice, Past, Refusal, Reply, Report, Revived, Run,
@@ -79,8 +79,8 @@ impl Store for Line {
         self.wire.is_shared.then_some(self)
     }
 
-    fn number(&self, n_jobs: usize) -> Option<JobId> {
-        self.wire.memory.number(n_jobs)
+    fn number(&self, tenant: &TenantId, n_jobs: usize) -> Option<JobId> {
+        self.wire.memory.number(tenant, n_jobs)
     }
 
     fn submit(&self, submission: Submission) -> Reply<'_, Result<Submitted, Refusal>> {

@@ -6,12 +6,12 @@ use model::Millis;
 use store::Store as _;
 
 use crate::broken::Broken;
-use crate::check::check;
+use crate::check::{check, ghosts};
 use crate::client::{Ask, Client, request};
 use crate::hands::Health;
 use crate::history::left;
 use crate::line::at_once;
-use crate::site::{Losses, Site};
+use crate::site::{CLOCKS_MS, Losses, Site};
 use crate::trace::Trace;
 use crate::wire::Fate;
 
@@ -53,6 +53,8 @@ pub struct Counts {
     pub harms: usize,
     /// Answers that clients never got.
     pub unknown: usize,
+    /// Runs of jobs that were never written down.
+    pub ghosts: usize,
 }
 
 impl Counts {
@@ -67,6 +69,7 @@ impl Counts {
             crashes: self.crashes + other.crashes,
             harms: self.harms + other.harms,
             unknown: self.unknown + other.unknown,
+            ghosts: self.ghosts + other.ghosts,
         }
     }
 }
@@ -109,6 +112,7 @@ pub fn play(seed: u64, broken: Option<Broken>, reader: Reader) -> Played {
     counts.stale = site.notes.acks.iter().filter(|ack| ack.is_stale).count();
     let is_unknown = |said: &&Said| said.outcome == Outcome::Unknown;
     counts.unknown = site.notes.said.iter().filter(is_unknown).count();
+    counts.ghosts = ghosts(&left.history).len();
     Played { seed, violations, trace: site.wire.trace.lines(), counts }
 }
 
@@ -197,8 +201,8 @@ fn pass(site: &mut Site) {
 }
 
 fn begin(site: &mut Site, seat: usize) {
-    let off = i64::try_from(site.chance.between(0, 40)).unwrap_or(0);
-    site.start(seat, Millis(off - 20));
+    let off = i64::try_from(site.chance.between(0, 2 * CLOCKS_MS)).unwrap_or(0);
+    site.start(seat, Millis(off - CLOCKS_MS.cast_signed()));
 }
 
 fn harm(site: &mut Site, worker: usize, seat: usize) {

@@ -26,6 +26,8 @@ pub(crate) const QUOTA: u32 = 3;
 pub(crate) const JOBS_MAX: u32 = 2;
 /// Jobs of the narrow type at most.
 pub(crate) const NARROW_MAX: u32 = 1;
+/// By how much a scheduler's clock may differ from the store's.
+pub(crate) const CLOCKS_MS: u64 = 20;
 
 /// More jobs than any play has.
 pub(crate) const MANY: usize = 10_000;
@@ -279,7 +281,7 @@ impl Site {
             one.lose(ask, now_ms, &mut self.notes);
         } else if let Some(scheduler) = self.chance.pick(&up) {
             let twin = self.chance.pick(&up).filter(|_| losses == Losses::Some);
-            if let Some(twin) = twin.filter(|_| self.chance.is_one_in(3)) {
+            if let Some(twin) = twin.filter(|_| self.chance.is_one_in(3) && ask.may_come_again()) {
                 one.repeat(&ask, twin);
             }
             one.ask(ask, scheduler, now_ms);

@@ -27,6 +27,8 @@ pub(crate) struct Live {
     pub(crate) cost: Fixed,
     pub(crate) holds: Option<Ask>,
     pub(crate) claimed: Timestamp,
+    /// The store knows that its worker has it.
+    pub(crate) is_written: bool,
     /// It was put on its worker's stream, by this scheduler or by one before it.
     pub(crate) is_offered: bool,
     /// Its worker said that it runs.
@@ -35,8 +37,6 @@ pub(crate) struct Live {
     pub(crate) is_start_told: bool,
     /// Its end is on the way to the store.
     pub(crate) is_ending: bool,
-    /// That end is not its worker's word: whatever the worker says, it is too late.
-    pub(crate) is_given_up: bool,
     /// It was told to stop.
     pub(crate) stop: Option<v1::StopReason>,
     pub(crate) run_timeout: Option<Millis>,
@@ -62,11 +62,11 @@ impl Live {
             cost: record.spec.cost,
             holds: current.holds.clone(),
             claimed: current.claimed,
+            is_written: true,
             is_offered: false,
             is_started: current.started.is_some(),
             is_start_told: current.started.is_some(),
             is_ending: false,
-            is_given_up: false,
             stop: record.cancelling.then_some(v1::StopReason::Cancelled),
             run_timeout: record.spec.run_timeout,
             silence_timeout: record.spec.silence_timeout,
@@ -158,7 +158,8 @@ impl Scheduler {
     /// An attempt says how far it is: kept, and told to those who watch.
     pub(crate) fn progressed(&mut self, job: JobId, progress: Progress) {
         let at = self.store.now();
-        let Some(live) = self.jobs.live_mut(&job) else { return };
+        // What is said before the store knows of it is said again with the next heartbeat.
+        let Some(live) = self.jobs.live_mut(&job).filter(|live| live.is_written) else { return };
         live.progress = Some(progress.clone());
         self.changes.push(live.change(&job, at, live.progress.clone()));
         let (attempt, worker) = (live.number, live.worker.clone());
@@ -211,12 +212,9 @@ impl Scheduler {
             measured: Measured::default(),
             cost: None,
             fetched: None,
+            is_silent: true,
         };
-        let is_first = !live.is_ending;
         self.finish(&worker, job, completion);
-        if let Some(live) = self.jobs.live_mut(job).filter(|_| is_first) {
-            live.is_given_up = true;
-        }
     }
 
     /// The store knows how they ended, or refused to hear it.
@@ -230,8 +228,6 @@ impl Scheduler {
         };
         for (end, answer) in ends.into_iter().zip(answers) {
             let is_stale = matches!(answer, Ended::Stale);
-            let live = self.jobs.live(&end.job).filter(|live| live.number == end.attempt);
-            let is_given_up = live.is_some_and(|live| live.is_given_up);
             let is_accepted = matches!(answer, Ended::Accepted { .. });
             match answer {
                 Ended::Accepted { record, charged, run, released, cancelled, changed } => {
@@ -259,8 +255,10 @@ impl Scheduler {
                 }
             }
             // Who gave it up wrongly knows nothing of what its worker says: it will be said again.
-            if is_accepted || !is_given_up {
-                self.acknowledge(&end.worker, &end.job, end.attempt, is_stale || is_given_up);
+            // Who gave it up rightly knows that whatever its worker says is too late.
+            if is_accepted || !end.is_silent {
+                let is_late = is_stale || end.is_silent;
+                self.acknowledge(&end.worker, &end.job, end.attempt, is_late);
             }
         }
     }
@@ -269,7 +267,7 @@ impl Scheduler {
     /// under way as before.
     fn goes_on(&mut self, end: &End) {
         if let Some(live) = self.jobs.live_mut(&end.job).filter(|live| live.number == end.attempt) {
-            (live.is_ending, live.is_given_up) = (false, false);
+            live.is_ending = false;
         }
     }
 
@@ -375,6 +373,7 @@ pub(crate) fn end_of(
         measured: completion.measured,
         cost: completion.cost,
         fetched: completion.fetched,
+        is_silent: completion.is_silent,
         draw: draw(job, attempt),
         ..End::new(job.clone(), attempt, worker.clone(), completion.ending)
     }

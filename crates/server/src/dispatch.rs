@@ -8,7 +8,7 @@ use prost::Message as _;
 use proto::v1;
 use store::{Claim, End, LogChunk, Report, Session, Start};
 
-use crate::ahead::Taking;
+use crate::ahead::Ahead;
 use crate::fleet::words::StreamId;
 use crate::round::Claiming;
 use crate::scheduler::{Answer, Scheduler};
@@ -32,8 +32,8 @@ const START_PAUSE: Millis = Millis(10);
 /// What goes out at the end of a turn.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
-    /// Submissions, each with the jobs of it that the world knows already.
-    pub(crate) submissions: Vec<(Vec<JobId>, Taking)>,
+    /// Submissions that came in this turn.
+    pub(crate) submissions: Vec<Ahead>,
     /// Each with the moment from which it is written down.
     pub(crate) starts: Vec<(Timestamp, Start)>,
     /// Others are on their way to the store.

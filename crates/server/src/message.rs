@@ -1,17 +1,15 @@
 //! What the owner of the world is told, and what the store answers it.
 
+use crate::ahead::{Outcome, Taking, Written};
+use crate::fleet::words::{Arrival, Heard, StreamId};
+use crate::round::Claiming;
+use crate::settings::Understood;
+use crate::status::Question;
 use model::{JobId, Record};
 use store::{
     Cancelled, Claimed, End, Ended, Meeting, News, Reach, Refusal, Seen, Session, Setting, Start,
     Submitted, Usage,
 };
-use tokio::sync::oneshot;
-
-use crate::ahead::{Outcome, Taking};
-use crate::fleet::words::{Arrival, Heard, StreamId};
-use crate::round::Claiming;
-use crate::settings::Understood;
-use crate::status::Question;
 
 /// What others tell the owner of the world.
 pub(crate) enum Message {
@@ -39,8 +37,8 @@ pub(crate) enum Message {
 
 /// What the store answered.
 pub(crate) enum Answer {
-    /// The jobs that the world knew already, and who waits for this.
-    Submitted(Vec<JobId>, oneshot::Sender<Outcome>, Outcome),
+    /// What the world knew already.
+    Submitted(Written, Outcome),
     Claimed(Vec<Claiming>, Result<Vec<Claimed>, store::Error>),
     Started(Vec<Start>, Result<Vec<bool>, store::Error>),
     /// Progress and output: how many were taken, and how many refused.

@@ -26,7 +26,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    fn of(record: &Record) -> Self {
+    pub(crate) fn of(record: &Record) -> Self {
         let spec = &record.spec;
         Self {
             fence: record.fence,

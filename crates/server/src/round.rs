@@ -49,8 +49,13 @@ impl Scheduler {
         let given = placement.resource.clone().map(Ask::Named);
         let pool = self.fleet.pool_of(&placement.worker);
         let holds = given.or_else(|| seen.ask.clone());
+        let limits = if self.is_shared() {
+            self.limits_of(&seen, &pool, holds.as_ref())
+        } else {
+            Vec::new()
+        };
         Some(Claim {
-            limits: self.limits_of(&seen, &pool, holds.as_ref()),
+            limits,
             holds,
             fence: seen.fence,
             why: why(&placement),
@@ -117,6 +122,15 @@ impl Scheduler {
         let is_cancelled = self.jobs.unclaim(&record.id);
         self.changed(&record);
         let job = record.id.clone();
+        self.give(record);
+        if is_cancelled {
+            self.stop(&job, v1::StopReason::Cancelled);
+        }
+    }
+
+    /// Lets a worker have its job.
+    pub(crate) fn give(&mut self, record: Record) {
+        let job = record.id.clone();
         let Some(mut live) = Live::of(&record) else { return };
         if let Some(at) = live.run_deadline(self.config.stop_grace) {
             self.timers.set(at, Timer::RunTimeout(job.clone()));
@@ -126,10 +140,7 @@ impl Scheduler {
             live.is_offered = true;
             self.send(stream, offer(record));
         }
-        self.jobs.give(job.clone(), live);
-        if is_cancelled {
-            self.stop(&job, v1::StopReason::Cancelled);
-        }
+        self.jobs.give(job, live);
     }
 }
 

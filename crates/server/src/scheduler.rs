@@ -27,6 +27,7 @@ use crate::meters::Pairs;
 use crate::recur::Recurring;
 use crate::settings::{Closed, Types};
 use crate::share::Sharing;
+use crate::share::limits::Limits;
 use crate::timers::{Timer, Timers};
 use crate::watch::{Change, Hub};
 use crate::whereabouts::Jobs;
@@ -65,6 +66,8 @@ pub(crate) struct Scheduler {
     pub(crate) sharing: Option<Sharing>,
     /// What types say, for those who take in jobs.
     pub(crate) types: watch::Sender<Arc<Types>>,
+    /// Limits that are set.
+    pub(crate) limits: Limits,
     pub(crate) budget_limit: Option<Fixed>,
     /// What tenants were charged, and how many jobs they completed, since the store was last asked
     /// what they used.
@@ -91,6 +94,8 @@ pub(crate) struct Scheduler {
     pub(crate) are_leases_old: bool,
     /// Something happened since the last round.
     pub(crate) is_dirty: bool,
+    /// In this turn workers got jobs that the store does not know yet.
+    pub(crate) has_started_ahead: bool,
     /// Nothing is asked of the store before this moment.
     paused_until: Option<Timestamp>,
     /// The store is broken: this was its last word.
@@ -127,6 +132,7 @@ impl Scheduler {
             refetch: BTreeSet::new(),
             sharing,
             types: watch::Sender::new(Arc::default()),
+            limits: Limits::default(),
             budget_limit: None,
             settled: BTreeMap::new(),
             hub,
@@ -143,6 +149,7 @@ impl Scheduler {
             leases_from: started,
             are_leases_old: false,
             is_dirty: true,
+            has_started_ahead: false,
             paused_until: None,
             fatal: None,
         }
@@ -178,6 +185,10 @@ impl Scheduler {
                 self.flush_workers();
             } else {
                 self.turn();
+                if std::mem::take(&mut self.has_started_ahead) {
+                    // The workers' streams come before the store, which has the disk to wait for.
+                    tokio::task::yield_now().await;
+                }
             }
         }
         self.fatal.map_or(Ok(()), Err)
@@ -197,8 +208,9 @@ impl Scheduler {
         while let Some(timer) = self.timers.due(now) {
             self.fire(timer, now);
         }
-        self.flush_submissions();
-        if !self.is_paused() {
+        if self.is_paused() {
+            self.flush_submissions();
+        } else {
             self.paused_until = None;
             self.meet_if_seated();
             self.look_if_wanted();
@@ -212,6 +224,7 @@ impl Scheduler {
             if self.recurring.is_dirty {
                 self.drive_schedules(now);
             }
+            self.flush_submissions();
             self.flush_store();
         }
         self.flush_workers();
@@ -246,7 +259,7 @@ impl Scheduler {
     fn answered(&mut self, answer: Answer) {
         self.is_dirty = true;
         match answer {
-            Answer::Submitted(ahead, answer, outcome) => self.submitted(ahead, answer, outcome),
+            Answer::Submitted(written, outcome) => self.submitted(written, outcome),
             Answer::Claimed(claims, answer) => self.claimed(claims, answer),
             Answer::Started(starts, answer) => self.started(starts, answer),
             Answer::Noted(answer) => self.noted(answer),

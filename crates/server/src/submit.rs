@@ -34,7 +34,7 @@ pub(crate) fn submission(
         return Err(Invalid::new(&format!("jobs[{other}].tenant"), problem));
     }
     let jobs = if array == 0 { jobs } else { expand(jobs, array)? };
-    Ok(Submission { tenant, idempotency, jobs, first: None })
+    Ok(Submission { idempotency, ..Submission::new(tenant, jobs) })
 }
 
 /// Jobs of one submission that wait for each other would wait for ever.

@@ -67,7 +67,7 @@ async fn live(store: &Postgres) -> (f64, f64) {
     let tenant = TenantId::new("default");
     let spec = Spec { payload: vec![7; 100], ..Spec::new(tenant.clone(), Name::new("noop")) };
     let job = NewJob { spec, after_indexes: Vec::new(), repeat: Repeat::Join, on_hold: false };
-    let submission = Submission { tenant, idempotency: None, jobs: vec![job; BATCH], first: None };
+    let submission = Submission::new(tenant, vec![job; BATCH]);
     store.submit(submission).await.unwrap().unwrap();
     let at = Instant::now();
     let ask = Window { stripe: (0, 1), jobs_max: BATCH, reach: Reach::More };

@@ -29,6 +29,8 @@ pub struct End {
     pub fetched: Option<(u32, u64)>,
     /// Its worker said that it ran: written down with the end, if it was not before.
     pub has_started: bool,
+    /// Nobody heard it from its worker.
+    pub is_silent: bool,
     /// What must still be so for it to count.
     pub provided: Provided,
     /// Any number: spreads retries.
@@ -50,6 +52,7 @@ impl End {
             cost: None,
             fetched: None,
             has_started: false,
+            is_silent: false,
             provided: Provided::Nothing,
             draw: 0,
         }

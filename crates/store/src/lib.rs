@@ -38,7 +38,7 @@ pub mod conformance;
 use std::future::Future;
 use std::pin::Pin;
 
-use model::{JobId, Millis, Record, Retry, Timestamp, WorkerId};
+use model::{JobId, Millis, Record, Retry, TenantId, Timestamp, WorkerId};
 
 pub use clock::{Clock, wall_clock};
 pub use commits::{Commits, Histogram};
@@ -55,7 +55,7 @@ pub use request::{
 };
 pub use shared::{Meeting, News, Peer, Reach, Seen, Shared, Window};
 pub use sqlite::{Backup, Sqlite, backup, check};
-pub use transition::submit as first_record;
+pub use transition::{claim as claim_record, submit as first_record};
 
 /// What a store's method returns: an answer, once it is durable.
 ///
@@ -71,9 +71,10 @@ pub trait Store: Send + Sync + 'static {
     /// The time, by the store's clock: the only clock by which leases and jobs are judged.
     fn now(&self) -> Timestamp;
 
-    /// Numbers for jobs that are about to be submitted and wait for nothing: from this one on,
-    /// nobody else gets them. `None`: not without asking; then they are numbered as they come in.
-    fn number(&self, n_jobs: usize) -> Option<JobId>;
+    /// Numbers for jobs of a tenant that are about to be submitted and wait for nothing: from this
+    /// one on, nobody else gets them, whatever happens, and there is room for the jobs. `None`: not
+    /// without asking; then they are numbered as they come in.
+    fn number(&self, tenant: &TenantId, n_jobs: usize) -> Option<JobId>;
 
     /// Takes in jobs: all of them, or none and says why.
     fn submit(&self, submission: Submission) -> Reply<'_, Result<Submitted, Refusal>>;

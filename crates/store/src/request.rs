@@ -16,6 +16,15 @@ pub struct Submission {
     /// The number of the first that is new, if [`Store::number`](crate::Store::number) gave one
     /// for each of them; the others follow it. Otherwise the store numbers them.
     pub first: Option<JobId>,
+    /// Claims of jobs that were numbered so: they come in and are claimed in one step, or neither.
+    pub claims: Vec<Claim>,
+}
+
+impl Submission {
+    /// Of jobs that come once, and get their numbers as they do.
+    pub const fn new(tenant: TenantId, jobs: Vec<NewJob>) -> Self {
+        Self { tenant, idempotency: None, jobs, first: None, claims: Vec::new() }
+    }
 }
 
 /// A submission may come twice; it is taken in once.
@@ -58,6 +67,8 @@ pub struct Submitted {
     pub is_new: Vec<bool>,
     /// Jobs that were there before and are changed: they have more dependents, or a new priority.
     pub changed: Vec<Record>,
+    /// For each claim, in order: what became of it.
+    pub claimed: Vec<Claimed>,
 }
 
 /// Take a job out of the queue.

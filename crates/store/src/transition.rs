@@ -39,7 +39,7 @@ pub fn submit(id: JobId, spec: Spec, n_blockers: u32, now: Timestamp) -> Record 
 }
 
 /// Gives the job to a worker, if it waits for one and is as the claim saw it.
-pub(crate) fn claim(record: &mut Record, claim: &Claim, now: Timestamp) -> bool {
+pub fn claim(record: &mut Record, claim: &Claim, now: Timestamp) -> bool {
     if record.state != State::Queued || record.on_hold || record.fence != claim.fence {
         return false;
     }

@@ -15,8 +15,8 @@ fn whatever_the_order_nothing_is_lost_and_nothing_counts_twice() {
         assert!(played.violations.is_empty(), "seed {seed}: {:?}", played.violations);
         counts = counts.and(played.counts);
     }
-    let Counts { lost, stale, crashes, unknown, .. } = counts;
-    assert!([lost, stale, crashes, unknown].iter().all(|n| *n > 0), "{counts:?}");
+    let Counts { lost, stale, crashes, unknown, ghosts, .. } = counts;
+    assert!([lost, stale, crashes, unknown, ghosts].iter().all(|n| *n > 0), "{counts:?}");
 }
 
 #[test]

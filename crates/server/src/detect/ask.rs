@@ -89,7 +89,7 @@ impl Scheduler {
         led.n_pages += 1;
         let (tenant, lane) = (policy.tenant.clone(), name.clone());
         let jobs = taken.into_iter().map(|one| new_job(one, policy, &run)).collect();
-        let submission = Submission { tenant, idempotency: None, jobs, first: None };
+        let submission = Submission::new(tenant, jobs);
         self.call(|store| {
             async move { Answer::TakenIn(lane, run, store.submit(submission).await) }.boxed()
         });

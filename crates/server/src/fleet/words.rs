@@ -78,6 +78,8 @@ pub(crate) struct Completion {
     pub(crate) measured: Measured,
     pub(crate) cost: Option<Fixed>,
     pub(crate) fetched: Option<(u32, u64)>,
+    /// Nobody heard it from the worker.
+    pub(crate) is_silent: bool,
 }
 
 /// One message of a worker, checked. `None`: a message that this version does not know.
@@ -179,6 +181,7 @@ fn checked_completion(complete: v1::Complete) -> Result<Completion, Invalid> {
         measured: complete.measured.unwrap_or_default().into(),
         cost,
         fetched: complete.fetched_paths.zip(complete.fetched_bytes),
+        is_silent: false,
     })
 }
 

@@ -1,5 +1,6 @@
-//! Limits that hold across schedulers: the store counts what is used of them, and a claim that
-//! would exceed one is refused. Whoever has no limit is not counted.
+//! Limits of tenants, types and resources. The world keeps them; where several schedulers share a
+//! store, it counts what is used of them besides, and a claim that would exceed one is refused.
+//! Whoever has no limit is not counted.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use crate::settings::Understood;
 
 /// The limits that are set.
 #[derive(Debug, Default)]
-pub(super) struct Limits {
+pub(crate) struct Limits {
     tenants: BTreeMap<TenantId, Tenant>,
     types: BTreeMap<Name, JobType>,
 }
@@ -23,13 +24,12 @@ const BETWEEN: char = '\u{1f}';
 impl Scheduler {
     /// Takes note of limits that are set.
     pub(crate) fn note_limits(&mut self, setting: &Understood) {
-        let Some(sharing) = &mut self.sharing else { return };
         match setting {
             Understood::Event(Event::Tenant(tenant)) => {
-                sharing.limits.tenants.insert(tenant.id.clone(), tenant.clone());
+                self.limits.tenants.insert(tenant.id.clone(), tenant.clone());
             }
             Understood::Type(kind, ..) => {
-                sharing.limits.types.insert(kind.name.clone(), kind.clone());
+                self.limits.types.insert(kind.name.clone(), kind.clone());
             }
             Understood::Event(_)
             | Understood::Budget(_)
@@ -44,14 +44,11 @@ impl Scheduler {
 
     /// What holds for a type that workers find, whoever said so.
     pub(crate) fn note_type(&mut self, kind: &JobType) {
-        if let Some(sharing) = &mut self.sharing {
-            sharing.limits.types.insert(kind.name.clone(), kind.clone());
-        }
+        self.limits.types.insert(kind.name.clone(), kind.clone());
     }
 
-    /// What the store is to count when this job goes to a worker of this pool.
+    /// The limits under which this job goes to a worker of this pool.
     pub(crate) fn limits_of(&self, seen: &Seen, pool: &Name, holds: Option<&Ask>) -> Vec<Limit> {
-        let Some(sharing) = &self.sharing else { return Vec::new() };
         let mut limits = Vec::new();
         let mut add = |parts: &[&str], amount: i64, max: i64, spent: Option<Spent>| {
             let name = parts.join(&BETWEEN.to_string());
@@ -59,7 +56,7 @@ impl Scheduler {
         };
         let since = self.store.now() - self.config.usage_window;
         let (tenant, cost) = (seen.tenant.to_string(), seen.cost.in_thousandths());
-        if let Some(settings) = sharing.limits.tenants.get(&seen.tenant) {
+        if let Some(settings) = self.limits.tenants.get(&seen.tenant) {
             if let Some(max) = settings.jobs_max {
                 add(&["jobs", &tenant], 1, max.into(), None);
             }
@@ -75,7 +72,7 @@ impl Scheduler {
                 add(&["workspaces", &tenant], 1, max.into(), None);
             }
         }
-        if let Some(max) = sharing.limits.types.get(&seen.kind).and_then(|kind| kind.jobs_max) {
+        if let Some(max) = self.limits.types.get(&seen.kind).and_then(|kind| kind.jobs_max) {
             add(&["type", &seen.kind.to_string()], 1, max.into(), None);
         }
         if let Some(max) = self.budget_limit.map(Fixed::in_thousandths) {

@@ -5,7 +5,7 @@
 //! takes what they should have claimed by now, and what its idle slots have room for.
 
 mod elsewhere;
-mod limits;
+pub(crate) mod limits;
 mod meet;
 mod seats;
 mod spare;
@@ -23,7 +23,6 @@ use crate::settings::understand;
 use crate::timers::Timer;
 use crate::tokens::hexadecimal;
 use elsewhere::Elsewhere;
-use limits::Limits;
 use spare::Left;
 
 /// Jobs of a window.
@@ -61,7 +60,6 @@ pub(crate) struct Sharing {
     left: Left,
     /// What others have under way.
     elsewhere: Elsewhere,
-    limits: Limits,
     /// Settings that hold now.
     settings: BTreeSet<(SettingKind, String)>,
     /// What tells all of them together from others.
@@ -91,7 +89,6 @@ impl Sharing {
             losses: 0,
             left: Left::new(),
             elsewhere: Elsewhere::default(),
-            limits: Limits::default(),
             settings: BTreeSet::new(),
             seal: String::new(),
         }

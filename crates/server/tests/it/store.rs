@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use model::{JobId, Millis, Record, Retry, Timestamp, WorkerId};
+use model::{JobId, Millis, Record, Retry, TenantId, Timestamp, WorkerId};
 use store::{
     Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Error, Filter, Lead, LogChunk, LogPage,
     Memory, Note, NotePage, Noted, Notice, Past, Refusal, Reply, Report, Revived, Run, Session,
@@ -95,8 +95,8 @@ impl Store for Faulty {
         self.kept.now()
     }
 
-    fn number(&self, n_jobs: usize) -> Option<JobId> {
-        self.kept.number(n_jobs)
+    fn number(&self, tenant: &TenantId, n_jobs: usize) -> Option<JobId> {
+        self.kept.number(tenant, n_jobs)
     }
 
     fn complete(&self, ends: Vec<End>) -> Reply<'_, Vec<Ended>> {

@@ -3,9 +3,12 @@
 use model::maxima::SUBMISSION_BYTES_MAX;
 use model::{JobId, State};
 use proto::v1;
+use proto::v1::server_message::Message as Theirs;
+use proto::v1::worker_message::Message as Ours;
 use store::{Error, Store as _};
 use tonic::Code;
 
+use crate::puppet::{attempt, succeeded};
 use crate::site::{PATIENCE, Site, hello, spec};
 
 #[tokio::test]
@@ -46,18 +49,51 @@ async fn a_job_is_given_away_while_it_is_written_down() {
         offer = worker.offer() => offer,
         answer = asking.as_mut() => panic!("it was not to be answered yet: {answer:?}"),
     };
-    assert_eq!(offer.job, 1);
+    assert_eq!((offer.job, offer.attempt), (1, 1));
+    // It may also end before anybody knows that the store has it.
+    worker.accept(&offer).await;
+    worker.say(Ours::Complete(succeeded(&offer))).await;
+    assert!(!worker.ack().await.stale);
     site.store.let_go("submit");
     let answer = asking.await.expect("it is taken").into_inner();
     assert_eq!(answer.jobs[0].id, 1);
+    let record = site.record_when(1, |record| record.state == State::Succeeded).await;
+    assert_eq!(record.counts.attempts, 1);
+    // Its slot is free once, and its worker hears of it no more.
+    let id = site.submit(spec()).await;
+    assert_eq!(worker.offer().await.job, id);
 }
 
 #[tokio::test]
-async fn a_job_that_could_not_be_written_down_is_given_to_nobody() {
+async fn a_job_that_could_not_be_written_down_is_called_back() {
     let site = Site::start().await;
     let mut worker = site.worker("w").await;
     site.store.fail("submit", 1, Error::Full { doing: "take in jobs" });
     let request = v1::SubmitRequest { jobs: vec![spec()], ..v1::SubmitRequest::default() };
+    site.jobs.clone().submit(request).await.expect_err("there is no room");
+    let offer = worker.offer().await;
+    let Theirs::Stop(stop) = worker.next().await.unwrap() else { panic!("it is not stopped") };
+    assert_eq!((stop.attempt, stop.reason()), (Some(attempt(&offer)), v1::StopReason::Stale));
+    // Whatever it says of it counts for nothing.
+    worker.say(Ours::Complete(succeeded(&offer))).await;
+    assert!(worker.ack().await.stale);
+    // Its slot is free again, and its number is not.
+    let id = site.submit(spec()).await;
+    assert!(id > offer.job);
+    assert_eq!(worker.offer().await.job, id);
+    assert!(site.store.job(JobId::number(offer.job)).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_job_that_may_come_again_is_given_to_nobody_before_it_is_written_down() {
+    let site = Site::start().await;
+    let mut worker = site.worker("w").await;
+    site.store.fail("submit", 1, Error::Full { doing: "take in jobs" });
+    let request = v1::SubmitRequest {
+        jobs: vec![spec()],
+        idempotency_key: "once".to_owned(),
+        ..v1::SubmitRequest::default()
+    };
     site.jobs.clone().submit(request).await.expect_err("there is no room");
     site.turn().await;
     assert_eq!(site.counter("claims_lost").await, 1);

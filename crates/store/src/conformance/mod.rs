@@ -37,12 +37,15 @@ macro_rules! cases {
 }
 
 /// All promises, in the order in which a job meets them.
+#[expect(clippy::too_many_lines, reason = "it is a list")]
 pub fn cases() -> Vec<Case> {
     cases![
         submit::a_job_that_waits_for_nothing_is_queued,
         submit::everything_that_was_asked_is_kept,
         submit::numbers_go_up_and_are_never_used_twice,
         submit::numbers_taken_ahead_are_nobody_elses,
+        submit::jobs_that_are_numbered_ahead_are_claimed_as_they_come_in,
+        submit::room_is_kept_for_jobs_that_are_numbered_ahead,
         submit::the_same_key_and_body_give_the_same_jobs_again,
         submit::the_same_key_with_another_body_is_refused,
         submit::a_key_is_forgotten_with_the_first_of_its_jobs,

@@ -87,9 +87,22 @@ pub(super) fn new(spec: Spec) -> NewJob {
     NewJob { spec, after_indexes: Vec::new(), repeat: Repeat::Join, on_hold: false }
 }
 
+/// For that worker, of the job as it is in this record.
+pub(super) fn claim_of(record: &Record, name: &str) -> Claim {
+    Claim {
+        job: record.id.clone(),
+        fence: record.fence,
+        worker: worker(name),
+        limits: Vec::new(),
+        holds: None,
+        pool: Name::new("p"),
+        why: format!("{name} is free"),
+    }
+}
+
 pub(super) fn submission(jobs: Vec<NewJob>) -> Submission {
     let tenant = jobs.first().map_or_else(tenant, |job| job.spec.tenant.clone());
-    Submission { tenant, idempotency: None, jobs, first: None }
+    Submission::new(tenant, jobs)
 }
 
 pub(super) fn worker(name: &str) -> WorkerId {
@@ -162,17 +175,8 @@ impl Site {
     }
 
     pub(super) async fn try_claim(&self, record: &Record, name: &str) -> Claimed {
-        let claim = Claim {
-            job: record.id.clone(),
-            fence: record.fence,
-            worker: worker(name),
-            limits: Vec::new(),
-            holds: None,
-            pool: Name::new("p"),
-            why: format!("{name} is free"),
-        };
-        let mut claimed = self.store.claim(vec![claim]).await.expect("the store answers");
-        claimed.remove(0)
+        let claims = vec![claim_of(record, name)];
+        self.store.claim(claims).await.expect("the store answers").remove(0)
     }
 
     /// Claims a job as it is now.

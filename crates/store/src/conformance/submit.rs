@@ -5,8 +5,8 @@ use model::{
     TenantId, Timestamp, Trait,
 };
 
-use super::site::{Site, after, assert_is, ids, new, spec, submission, tenant};
-use crate::{Idempotency, NewJob, Refusal, Repeat, Revived, Submission, first_record};
+use super::site::{Site, after, assert_is, claim_of, ids, new, spec, submission, tenant};
+use crate::{Claimed, Idempotency, NewJob, Refusal, Repeat, Revived, Submission, first_record};
 
 fn keyed(key: &str, body: u8, jobs: Vec<NewJob>) -> Submission {
     let idempotency = Some(Idempotency { key: key.to_owned(), body: [body; 32] });
@@ -78,8 +78,10 @@ pub(super) async fn numbers_go_up_and_are_never_used_twice(site: Site) {
 }
 
 pub(super) async fn numbers_taken_ahead_are_nobody_elses(site: Site) {
+    // One may give none before it has written anything.
+    site.plain().await;
     // A store that cannot give numbers without being asked says so.
-    let Some(first) = site.store.number(2) else { return };
+    let Some(first) = site.store.number(&tenant(), 2) else { return };
     let others = site.submit(vec![new(spec()), new(spec())]).await;
     let ahead = Submission { first: Some(first.clone()), ..submission(vec![new(spec()); 2]) };
     let submitted = site.store.submit(ahead).await.expect("the store answers");
@@ -91,6 +93,41 @@ pub(super) async fn numbers_taken_ahead_are_nobody_elses(site: Site) {
     assert_eq!(numbers.len(), 5, "{all:?}");
     let expected = first_record(first, spec(), 0, site.now());
     assert_eq!(submitted.jobs[0], expected);
+}
+
+pub(super) async fn jobs_that_are_numbered_ahead_are_claimed_as_they_come_in(site: Site) {
+    site.plain().await;
+    let Some(first) = site.store.number(&tenant(), 2) else { return };
+    let expected = first_record(first.clone(), spec(), 0, site.now());
+    let claims = vec![claim_of(&expected, "w")];
+    let ahead = Submission { first: Some(first), claims, ..submission(vec![new(spec()); 2]) };
+    let submitted = site.store.submit(ahead).await.expect("the store answers");
+    let submitted = submitted.expect("they are taken in");
+    let [Claimed::Won(won)] = &submitted.claimed[..] else { panic!("{submitted:?}") };
+    assert_is(won, State::Claimed, None);
+    assert_eq!((&won.id, won.counts.attempts), (&expected.id, 1));
+    assert_eq!(site.get(won).await, **won);
+    assert_eq!(site.get(&submitted.jobs[1]).await.state, State::Queued);
+    let ended = site.end(won, Ending::Succeeded).await;
+    assert_is(&ended.record, State::Succeeded, None);
+}
+
+pub(super) async fn room_is_kept_for_jobs_that_are_numbered_ahead(site: Site) {
+    let plain = |n: usize| vec![new(spec()); n];
+    let records = site.submit(plain(27)).await.jobs;
+    let Some(first) = site.store.number(&tenant(), 2) else { return };
+    assert_eq!(site.store.number(&tenant(), 2), None);
+    let full = site.store.submit(submission(plain(2))).await.expect("the store answers");
+    let tenant_full = Refusal::TenantFull { tenant: tenant().to_string(), jobs: 29, max: 30 };
+    assert_eq!(full, Err(tenant_full));
+    site.submit(plain(1)).await;
+    let ahead = Submission { first: Some(first), ..submission(plain(2)) };
+    let submitted = site.store.submit(ahead).await.expect("the store answers");
+    assert_eq!(submitted.expect("there is room").jobs.len(), 2);
+    // It is theirs once.
+    assert_eq!(site.store.number(&tenant(), 1), None);
+    site.cancel(&records[0]).await;
+    assert!(site.store.number(&tenant(), 1).is_some());
 }
 
 pub(super) async fn the_same_key_and_body_give_the_same_jobs_again(site: Site) {

@@ -29,6 +29,8 @@ pub struct Memory {
 struct World {
     options: Options,
     next_job: i64,
+    /// Jobs that have a number and are on their way.
+    n_ahead: BTreeMap<TenantId, usize>,
     /// All jobs, finished or not.
     jobs: BTreeMap<i64, Record>,
     /// Those of them that are not final.
@@ -69,6 +71,7 @@ impl Memory {
         let state = World {
             options,
             next_job: 1,
+            n_ahead: BTreeMap::new(),
             jobs: BTreeMap::new(),
             unfinished: BTreeSet::new(),
             dedupe: BTreeMap::new(),

@@ -2,7 +2,7 @@
 
 use std::future::ready;
 
-use model::{JobId, Millis, Record, Retry, State, Timestamp, WorkerId};
+use model::{JobId, Millis, Record, Retry, State, TenantId, Timestamp, WorkerId};
 
 use super::{Lease, Memory, World};
 use crate::chunk::{self, Keep};
@@ -36,8 +36,8 @@ impl Store for Memory {
         self.clock.now()
     }
 
-    fn number(&self, n_jobs: usize) -> Option<JobId> {
-        Some(self.with(|world, _| number::id(world.number(n_jobs))))
+    fn number(&self, tenant: &TenantId, n_jobs: usize) -> Option<JobId> {
+        self.with(|world, _| world.number_ahead(tenant, n_jobs)).map(number::id)
     }
 
     fn submit(&self, submission: Submission) -> Reply<'_, Result<Submitted, Refusal>> {
@@ -219,7 +219,7 @@ impl World {
         transition::is_current(record, attempt, worker).then_some(record)
     }
 
-    fn claim(&mut self, claim: Claim, now: Timestamp) -> Claimed {
+    pub(super) fn claim(&mut self, claim: Claim, now: Timestamp) -> Claimed {
         let Some((_, record)) = self.job_mut(&claim.job) else {
             return Claimed::Lost(None);
         };

@@ -13,7 +13,11 @@ impl World {
         submission: Submission,
         now: Timestamp,
     ) -> Result<Submitted, Refusal> {
-        let Submission { tenant, idempotency, jobs, first } = submission;
+        let Submission { tenant, idempotency, jobs, first, claims } = submission;
+        if first.is_some() {
+            let n_ahead = self.n_ahead.entry(tenant.clone()).or_default();
+            *n_ahead = n_ahead.saturating_sub(jobs.len());
+        }
         if let Some(idempotency) = &idempotency {
             let key = (tenant.clone(), idempotency.key.clone());
             if let Some((body, numbers)) = self.keys.get(&key) {
@@ -23,7 +27,7 @@ impl World {
                 let jobs: Vec<Record> =
                     numbers.iter().filter_map(|number| self.jobs.get(number).cloned()).collect();
                 let is_new = vec![false; jobs.len()];
-                return Ok(Submitted { jobs, is_new, changed: Vec::new() });
+                return Ok(Submitted { jobs, is_new, changed: Vec::new(), claimed: Vec::new() });
             }
         }
         self.check(&tenant, &jobs)?;
@@ -55,7 +59,15 @@ impl World {
         let changed = changed.filter(|(record, fence)| record.fence != *fence);
         let changed = changed.map(|(record, _)| record.clone()).collect();
         let jobs = numbers.iter().map(|number| self.jobs[number].clone()).collect();
-        Ok(Submitted { jobs, is_new, changed })
+        let claimed = claims.into_iter().map(|claim| self.claim(claim, now)).collect();
+        Ok(Submitted { jobs, is_new, changed, claimed })
+    }
+
+    /// The first of so many numbers that nobody else gets, if there is room for the jobs.
+    pub(super) fn number_ahead(&mut self, tenant: &TenantId, n_jobs: usize) -> Option<i64> {
+        self.check_room(tenant, u64::try_from(n_jobs).unwrap_or(u64::MAX)).ok()?;
+        *self.n_ahead.entry(tenant.clone()).or_default() += n_jobs;
+        Some(self.number(n_jobs))
     }
 
     /// The first of so many numbers that nobody else gets.
@@ -155,12 +167,14 @@ impl World {
     pub(super) fn check_room(&self, tenant: &TenantId, n_new: u64) -> Result<(), Refusal> {
         let count = |records: usize| u64::try_from(records).unwrap_or(u64::MAX);
         let of_tenant = |number: &&i64| self.jobs[*number].spec.tenant == *tenant;
-        let jobs = count(self.unfinished.iter().filter(of_tenant).count());
+        let n_ahead = self.n_ahead.get(tenant).copied().unwrap_or(0);
+        let jobs = count(self.unfinished.iter().filter(of_tenant).count() + n_ahead);
         let max = self.options.tenant_jobs_max;
         if n_new > 0 && jobs + n_new > max {
             return Err(Refusal::TenantFull { tenant: tenant.to_string(), jobs, max });
         }
-        let (jobs, max) = (count(self.unfinished.len()), self.options.jobs_max);
+        let n_all_ahead: usize = self.n_ahead.values().sum();
+        let (jobs, max) = (count(self.unfinished.len() + n_all_ahead), self.options.jobs_max);
         if n_new > 0 && jobs + n_new > max {
             return Err(Refusal::StoreFull { jobs, max });
         }

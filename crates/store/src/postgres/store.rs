@@ -4,7 +4,7 @@ use std::future::Future;
 
 use tokio::sync::mpsc;
 
-use model::{JobId, Millis, Record, Retry, Timestamp, WorkerId};
+use model::{JobId, Millis, Record, Retry, TenantId, Timestamp, WorkerId};
 
 use super::amend::Amending;
 use super::cancel::{Cancelling, Reason};
@@ -54,7 +54,7 @@ impl Store for Postgres {
     }
 
     /// Nobody but the database knows which number is the next.
-    fn number(&self, _: usize) -> Option<JobId> {
+    fn number(&self, _: &TenantId, _: usize) -> Option<JobId> {
         None
     }
 

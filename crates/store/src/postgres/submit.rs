@@ -226,7 +226,7 @@ async fn answer(
             draft.load_finished(sheet, &jobs).await?;
             let jobs: Vec<Record> = jobs.iter().filter_map(|id| draft.get(*id).cloned()).collect();
             let is_new = vec![false; jobs.len()];
-            return Ok(Ok(Submitted { jobs, is_new, changed: Vec::new() }));
+            return Ok(Ok(Submitted { jobs, is_new, changed: Vec::new(), claimed: Vec::new() }));
         }
     };
     let is_new = places.iter().map(|place| !matches!(place, Place::Same { .. })).collect();
@@ -234,7 +234,7 @@ async fn answer(
     let touched: BTreeSet<i64> = places.iter().flat_map(Place::touched).collect();
     let changed = draft.changed().filter(|(id, _)| touched.contains(id));
     let changed = changed.map(|(_, record)| record.clone()).collect();
-    Ok(Ok(Submitted { jobs, is_new, changed }))
+    Ok(Ok(Submitted { jobs, is_new, changed, claimed: Vec::new() }))
 }
 
 impl Place {

@@ -31,7 +31,7 @@ fn submission(tenant: &str, kind: &str, n_jobs: usize) -> Submission {
     let tenant = TenantId::new(tenant);
     let spec = Spec::new(tenant.clone(), Name::new(kind));
     let job = NewJob { spec, after_indexes: Vec::new(), repeat: Repeat::Join, on_hold: false };
-    Submission { tenant, idempotency: None, jobs: vec![job; n_jobs], first: None }
+    Submission::new(tenant, vec![job; n_jobs])
 }
 
 async fn submit(store: &Postgres, submission: Submission) {
@@ -265,21 +265,8 @@ fn limited(job: &JobId, worker: &str, limit: crate::Limit) -> Claim {
 }
 
 fn end(job: &JobId, worker: &str) -> crate::End {
-    crate::End {
-        job: job.clone(),
-        attempt: 1,
-        worker: WorkerId::new(worker),
-        ending: model::Ending::Succeeded,
-        error: None,
-        result: None,
-        exit_code: None,
-        measured: model::Measured::default(),
-        cost: None,
-        fetched: None,
-        has_started: true,
-        provided: crate::Provided::default(),
-        draw: 0,
-    }
+    let (worker, ending) = (WorkerId::new(worker), model::Ending::Succeeded);
+    crate::End { has_started: true, ..crate::End::new(job.clone(), 1, worker, ending) }
 }
 
 /// Many claim at once, one by one and in any order, and end what they won.

@@ -49,7 +49,7 @@ fn done(desk: &mut Desk, record: Record, before: Before) -> Result<Cancelled> {
     let Settled { released, cancelled, changed, finished } =
         settled.ok_or(rusqlite::Error::StatementChangedRows(0))?;
     for tenant in &finished {
-        desk.remove_job(tenant);
+        desk.room.remove(tenant);
     }
     Ok(Cancelled::Done { record: Box::new(record), released, cancelled, changed })
 }

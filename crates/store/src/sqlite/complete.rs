@@ -39,7 +39,7 @@ pub(super) fn complete(desk: &mut Desk, ends: &[End]) -> Result<Vec<Ended>> {
         history::insert_run(&desk.connection, run)?;
     }
     for tenant in &finished {
-        desk.remove_job(tenant);
+        desk.room.remove(tenant);
     }
     Ok(answers)
 }

@@ -9,6 +9,8 @@ mod migrate;
 mod fault;
 mod disk;
 mod writer;
+mod numbers;
+mod room;
 mod reader;
 mod row;
 mod submit;
@@ -44,8 +46,10 @@ use crate::clock::Steady;
 use crate::{Commits, Error, Options, Reply};
 use disk::Disk;
 use fault::Broken;
+use numbers::Numbers;
 use reader::Read;
-use writer::{CALLS_MAX, Call, Desk, Numbers, Writer};
+use room::Room;
+use writer::{CALLS_MAX, Call, Desk, Writer};
 
 pub use backup::{Backup, backup, check};
 pub(crate) use open::to_read;
@@ -54,6 +58,7 @@ pub(crate) use open::to_read;
 pub struct Sqlite {
     clock: Arc<Steady>,
     numbers: Arc<Numbers>,
+    room: Room,
     broken: Broken,
     commits: Arc<Mutex<Commits>>,
     /// `None` while it is being dropped, and where it was opened to read.
@@ -94,8 +99,10 @@ impl Sqlite {
         let clock = Arc::new(Steady::new(options.clock(), Timestamp(0)));
         let (numbers, broken) = (Arc::new(Numbers::from(1)), Broken::default());
         let (commits, calls, disk) = (Arc::default(), None, Disk::none(broken.clone()));
+        let room = Room::new(&options);
         let (reads, readers, writers) = (Vec::new(), Vec::new(), Vec::new());
-        let mut store = Self { clock, numbers, broken, commits, calls, reads, readers, writers };
+        let mut store =
+            Self { clock, numbers, room, broken, commits, calls, reads, readers, writers };
         store.add_reader(connection, disk)?;
         Ok(store)
     }
@@ -142,13 +149,15 @@ impl Sqlite {
         let numbers = Arc::new(Numbers::from(next_job));
         let (calls, receiver) = mpsc::channel(CALLS_MAX);
         let broken = disk.broken.clone();
-        let desk = Desk::new(connection, options, (Arc::clone(&clock), Arc::clone(&numbers)));
+        let room = Room::new(&options);
+        let beside = (Arc::clone(&clock), Arc::clone(&numbers), room.clone());
+        let desk = Desk::new(connection, options, beside);
         let commits = Arc::default();
         let writer = Writer::new(desk, disk, receiver, Arc::clone(&commits));
         let writer = writer.map_err(cannot)?;
         let writers = vec![spawn("store-write", move || writer.run())?];
         let (calls, reads, readers) = (Some(calls), Vec::new(), Vec::new());
-        Ok(Self { clock, numbers, broken, commits, calls, reads, readers, writers })
+        Ok(Self { clock, numbers, room, broken, commits, calls, reads, readers, writers })
     }
 
     fn write<T, W>(&self, (doing, weight): (&'static str, usize), work: W) -> Reply<'_, T>

@@ -3,8 +3,8 @@
 use model::{JobId, State};
 use rusqlite::Result;
 
+use super::row;
 use super::writer::Desk;
-use super::{row, submit};
 use crate::plan::Known as _;
 use crate::{Revived, number, transition};
 
@@ -32,13 +32,13 @@ fn one(desk: &mut Desk, id: &JobId) -> Result<Revived> {
             return Ok(Revived::Taken(number::id(holder)));
         }
     }
-    if let Some(refusal) = submit::full(desk, &record.spec.tenant, 1) {
+    if let Some(refusal) = desk.room.refusal(&record.spec.tenant, 1) {
         return Ok(Revived::Full(refusal));
     }
     transition::revive(&mut record, desk.now());
     let delete = "DELETE FROM finished WHERE id = ?1";
     row::one(desk.connection.prepare_cached(delete)?.execute([number])?)?;
     row::insert_job(&mut desk.connection.prepare_cached(row::INSERT_JOB)?, number, &record)?;
-    desk.add_job(&record.spec.tenant);
+    desk.room.add(&record.spec.tenant);
     Ok(Revived::Done(Box::new(record)))
 }

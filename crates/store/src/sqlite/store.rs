@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use model::{JobId, Millis, Record, Retry, Timestamp, WorkerId};
+use model::{JobId, Millis, Record, Retry, TenantId, Timestamp, WorkerId};
 
 use super::{
     Lane, Sqlite, amend, cancel, claim, complete, forget, history, lead, lease, list, log, note,
@@ -19,13 +19,26 @@ impl Store for Sqlite {
         self.clock.now()
     }
 
-    fn number(&self, n_jobs: usize) -> Option<JobId> {
-        Some(number::id(self.numbers.take(n_jobs)))
+    fn number(&self, tenant: &TenantId, n_jobs: usize) -> Option<JobId> {
+        if !self.room.keep(tenant, n_jobs) {
+            return None;
+        }
+        let first = self.numbers.take_ahead(n_jobs);
+        if first.is_none() {
+            drop(self.room.expect(tenant, n_jobs));
+        }
+        first.map(number::id)
     }
 
     fn submit(&self, submission: Submission) -> Reply<'_, Result<Submitted, Refusal>> {
-        let weight = submission.jobs.len();
-        self.write(("take in jobs", weight), |desk| submit::submit(desk, submission))
+        let Submission { tenant, jobs, first, .. } = &submission;
+        let weight = jobs.len();
+        let expected = first.as_ref().map(|_| self.room.expect(tenant, weight));
+        self.write(("take in jobs", weight), |desk| {
+            let submitted = submit::submit(desk, submission);
+            drop(expected);
+            submitted
+        })
     }
 
     fn look(&self, after: Option<JobId>, max: usize) -> Reply<'_, Vec<Record>> {

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{Record, TenantId};
+use model::Record;
 use rusqlite::{Connection, OptionalExtension as _, Result, params};
 
 use super::fault::unreadable;
 use super::writer::Desk;
-use super::{notice, row};
+use super::{claim, notice, row};
 use crate::plan::{self, Place, begin, plan};
 use crate::{Idempotency, NewJob, Refusal, Repeat, Submission, Submitted, number, transition};
 
@@ -16,7 +16,7 @@ pub(super) fn submit(
     desk: &mut Desk,
     submission: Submission,
 ) -> Result<Result<Submitted, Refusal>> {
-    let Submission { tenant, idempotency, mut jobs, first } = submission;
+    let Submission { tenant, idempotency, mut jobs, first, claims } = submission;
     for job in &mut jobs {
         job.spec.tenant = tenant.clone();
     }
@@ -31,16 +31,19 @@ pub(super) fn submit(
         Err(refusal) => return Ok(Err(refusal)),
     };
     let n_new = places.iter().filter(|place| matches!(place, Place::New { .. })).count();
-    if let Some(refusal) = full(desk, &tenant, n_new) {
+    let first = first.as_ref().and_then(number::of);
+    // For those that were numbered ahead room was kept.
+    if let Some(refusal) = desk.room.refusal(&tenant, n_new).filter(|_| first.is_none()) {
         return Ok(Err(refusal));
     }
-    let first = first.as_ref().and_then(number::of);
     let first = first.unwrap_or_else(|| desk.numbers.take(plan::n_new(&places)));
     plan::number(&mut places, |n| first.saturating_add_unsigned(u64::try_from(n).unwrap_or(0)));
     if let Some(idempotency) = &idempotency {
         remember(&desk.connection, &tenant_name, idempotency, &places)?;
     }
-    write(desk, jobs, &places).map(Ok)
+    let mut submitted = write(desk, jobs, &places)?;
+    submitted.claimed = claim::claim(desk, claims)?;
+    Ok(Ok(submitted))
 }
 
 /// What a submission of the same key was answered, with the jobs as they are now.
@@ -68,20 +71,7 @@ fn answered(
     };
     let jobs = numbers.iter().map(record).collect::<Result<Vec<Record>>>()?;
     let is_new = vec![false; jobs.len()];
-    Ok(Some(Ok(Submitted { jobs, is_new, changed: Vec::new() })))
-}
-
-/// Why there is no room for so many more.
-pub(super) fn full(desk: &Desk, tenant: &TenantId, n_new: usize) -> Option<Refusal> {
-    let n_new = row::count(u64::try_from(n_new).unwrap_or(u64::MAX)).unsigned_abs();
-    let n_jobs = desk.n_jobs.get(tenant).copied().unwrap_or(0);
-    let max = desk.options.tenant_jobs_max;
-    if n_new > 0 && n_jobs.saturating_add(n_new) > max {
-        return Some(Refusal::TenantFull { tenant: tenant.to_string(), jobs: n_jobs, max });
-    }
-    let (n_jobs, max) = (desk.n_jobs_total, desk.options.jobs_max);
-    (n_new > 0 && n_jobs.saturating_add(n_new) > max)
-        .then_some(Refusal::StoreFull { jobs: n_jobs, max })
+    Ok(Some(Ok(Submitted { jobs, is_new, changed: Vec::new(), claimed: Vec::new() })))
 }
 
 fn remember(
@@ -162,7 +152,7 @@ fn write(desk: &mut Desk, jobs: Vec<NewJob>, places: &[Place]) -> Result<Submitt
     } else {
         jobs.extend(places.iter().filter_map(|place| records.get(&place.id()).cloned()));
     }
-    Ok(Submitted { jobs, is_new, changed })
+    Ok(Submitted { jobs, is_new, changed, claimed: Vec::new() })
 }
 
 /// Jobs of a submission that is likely to be claimed before much else happens. More than that
@@ -189,7 +179,7 @@ fn insert(desk: &mut Desk, draft: &Draft, places: &[Place]) -> Result<()> {
     }
     drop(insert_job);
     for (id, record) in inserted {
-        desk.add_job(&record.spec.tenant);
+        desk.room.add(&record.spec.tenant);
         if places.len() <= SOON_MAX {
             desk.recent.keep(id, Arc::new(record.clone()), ());
         }

@@ -17,7 +17,7 @@ fn submission() -> Submission {
     let tenant = TenantId::new("tenant");
     let spec = Spec::new(tenant.clone(), Name::new("kind"));
     let job = NewJob { spec, after_indexes: Vec::new(), repeat: Repeat::Join, on_hold: false };
-    Submission { tenant, idempotency: None, jobs: vec![job], first: None }
+    Submission::new(tenant, vec![job])
 }
 
 /// Makes calls while the thread is busy with another, so that they share one commit.

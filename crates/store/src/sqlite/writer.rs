@@ -4,8 +4,8 @@
 //! **Invariant:** what fails in one call hurts no other call of the same commit, unless the
 //! database gave up the whole transaction; then all of them are told.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,8 @@ use tokio::sync::{mpsc, oneshot};
 use super::disk::{Disk, What};
 use super::fault::Broken;
 use super::forget::History;
+use super::numbers::Numbers;
+use super::room::Room;
 use crate::clock::{self, Steady};
 use crate::recent::Recent;
 use crate::{Commits, Error, Options};
@@ -30,27 +32,6 @@ const BATCH_WEIGHT_MAX: usize = 16_384;
 /// Pages in the log (16 MB) after which they are copied to where they belong.
 const LOG_PAGES_MAX: i32 = 4_096;
 
-/// The numbers of new jobs: handed out in memory, and written down with every commit. One that no
-/// commit has written down is nobody's, and may come again after a restart.
-pub(super) struct Numbers(AtomicI64);
-
-impl Numbers {
-    pub(super) const fn from(next: i64) -> Self {
-        Self(AtomicI64::new(next))
-    }
-
-    /// The first of so many that nobody else gets.
-    pub(super) fn take(&self, n_jobs: usize) -> i64 {
-        let n_jobs = i64::try_from(n_jobs).unwrap_or(i64::MAX);
-        self.0.fetch_add(n_jobs, Ordering::Relaxed)
-    }
-
-    /// The lowest that is not taken.
-    fn next(&self) -> i64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 /// What a stage works with: the connection, in a transaction, and what is kept beside it.
 pub(super) struct Desk {
     pub(super) connection: Connection,
@@ -58,10 +39,8 @@ pub(super) struct Desk {
     pub(super) clock: Arc<Steady>,
     /// The number of the next new job.
     pub(super) numbers: Arc<Numbers>,
-    /// Unfinished jobs by tenant, so that limits cost no counting. Read again after a rollback.
-    pub(super) n_jobs: HashMap<TenantId, u64>,
-    /// Their sum.
-    pub(super) n_jobs_total: u64,
+    /// How many jobs there are and may be. Counted again after a rollback.
+    pub(super) room: Room,
     /// What was written lately. Forgotten after a rollback.
     pub(super) recent: Recent<()>,
     /// Where the search for histories with too many runs goes on.
@@ -72,42 +51,13 @@ impl Desk {
     pub(super) fn new(
         connection: Connection,
         options: Options,
-        (clock, numbers): (Arc<Steady>, Arc<Numbers>),
+        (clock, numbers, room): (Arc<Steady>, Arc<Numbers>, Room),
     ) -> Self {
-        Self {
-            connection,
-            options,
-            clock,
-            numbers,
-            n_jobs: HashMap::new(),
-            n_jobs_total: 0,
-            recent: Recent::default(),
-            trimmed: None,
-        }
+        Self { connection, options, clock, numbers, room, recent: Recent::default(), trimmed: None }
     }
 
     pub(super) fn now(&self) -> Timestamp {
         self.clock.now()
-    }
-
-    pub(super) fn add_job(&mut self, tenant: &TenantId) {
-        self.n_jobs_total += 1;
-        match self.n_jobs.get_mut(tenant) {
-            Some(n_jobs) => *n_jobs += 1,
-            None => {
-                self.n_jobs.insert(tenant.clone(), 1);
-            }
-        }
-    }
-
-    pub(super) fn remove_job(&mut self, tenant: &TenantId) {
-        self.n_jobs_total = self.n_jobs_total.saturating_sub(1);
-        if let Some(n_jobs) = self.n_jobs.get_mut(tenant) {
-            *n_jobs = n_jobs.saturating_sub(1);
-            if *n_jobs == 0 {
-                self.n_jobs.remove(tenant);
-            }
-        }
     }
 
     /// Makes what is kept beside the connection what the rows say.
@@ -118,20 +68,24 @@ impl Desk {
         let rows = statement.query_map([], |row| {
             Ok((TenantId::new(row.get_ref(0)?.as_str()?), row.get::<_, i64>(1)?.unsigned_abs()))
         })?;
-        self.n_jobs = rows.collect::<Result<_>>()?;
-        self.n_jobs_total = self.n_jobs.values().sum();
+        self.room.set(rows.collect::<Result<_>>()?);
         Ok(())
     }
 
     /// Writes what is kept beside the connection, as part of the same commit; a commit without
-    /// changes costs no wait for the disk.
-    fn put_down(&self, n_changes_before: u64) -> Result<()> {
+    /// changes costs no wait for the disk. Answers the number of the next job, if it was written.
+    fn put_down(&self, n_changes_before: u64) -> Result<Option<i64>> {
         if self.connection.total_changes() == n_changes_before {
-            return Ok(());
+            return Ok(None);
         }
+        let next_job = self.numbers.next_after_crash();
+        self.write_next(next_job)?;
+        Ok(Some(next_job))
+    }
+
+    fn write_next(&self, next_job: i64) -> Result<()> {
         let sql = "UPDATE meta SET next_job = ?1, latest = ?2";
-        let values = [self.numbers.next(), self.clock.now().0];
-        self.connection.prepare_cached(sql)?.execute(values)?;
+        self.connection.prepare_cached(sql)?.execute([next_job, self.clock.now().0])?;
         Ok(())
     }
 
@@ -243,7 +197,17 @@ impl Writer {
                 self.checkpoint("PRAGMA wal_checkpoint(PASSIVE)");
             }
         }
+        self.let_numbers_go();
         self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)");
+    }
+
+    /// Numbers that were kept and that nobody took are the next ones.
+    fn let_numbers_go(&self) {
+        if !self.is_broken()
+            && let Err(error) = self.desk.write_next(self.desk.numbers.next())
+        {
+            self.disk.broken.note("write down the next number", &error);
+        }
     }
 
     /// Does calls from the front of the batch, commits, and answers them. Leaves those that were
@@ -281,7 +245,10 @@ impl Writer {
         self.disk.begin();
         let committed = match failed {
             Some(error) => Err(error),
-            None => self.desk.put_down(n_changes).and_then(|()| self.desk.run("COMMIT")),
+            None => self.desk.put_down(n_changes).and_then(|next_job| {
+                self.desk.run("COMMIT")?;
+                Ok(next_job)
+            }),
         };
         if committed.is_err() {
             self.roll_back();
@@ -291,16 +258,26 @@ impl Writer {
     }
 
     /// Has them answered once the commit is durable. `began`: when what it changed was begun.
-    fn hand_over(&self, done: Vec<Box<dyn Call>>, committed: &Result<()>, began: Option<Instant>) {
+    fn hand_over(
+        &self,
+        done: Vec<Box<dyn Call>>,
+        committed: &Result<Option<i64>>,
+        began: Option<Instant>,
+    ) {
         let outcome = |call: &dyn Call| {
             let told =
                 committed.as_ref().map_err(|error| self.disk.broken.note(call.doing(), error));
-            told.copied()
+            told.map(|_| ())
         };
         let done: Vec<_> = done.into_iter().map(|call| (outcome(&*call), call)).collect();
         let what = if began.is_some() { What::Change } else { What::NoChange };
         let commits = Arc::clone(&self.commits);
+        let next_job = committed.as_ref().ok().copied().flatten();
+        let numbers = Arc::clone(&self.desk.numbers);
         let tell = move |broken: &Broken| {
+            if let Some(next_job) = next_job.filter(|_| !broken.is_set()) {
+                numbers.keep(next_job);
+            }
             if let Some(began) = began {
                 count(&commits, done.len(), began.elapsed());
             }

@@ -37,7 +37,8 @@ fn a_copy_has_all_that_was_answered_before_and_can_be_worked_on() {
         time.pass(Millis(1));
         let copy = Sqlite::open(copy, many()).unwrap();
         let next = block_on(submit(&copy, 1)).unwrap().remove(0);
-        assert_eq!(next.id, model::JobId::number(backup.unfinished + 1));
+        // Numbers may be left out: they could have been given away ahead of their jobs.
+        assert!(next.id > model::JobId::number(backup.unfinished));
     }
 }
 

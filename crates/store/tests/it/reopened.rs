@@ -42,6 +42,34 @@ fn numbers_and_generations_go_on_after_everything_is_forgotten() {
 }
 
 #[test]
+fn a_number_that_was_taken_ahead_does_not_come_again_after_a_crash() {
+    let (place, after, time) = (Place::new(), Place::new(), Time::new());
+    let store = Sqlite::open(&place.file(), options(&time)).unwrap();
+    let tenant = submission(1, 0).tenant;
+    assert_eq!(store.number(&tenant, 1), None, "nothing is kept for it yet");
+    let written = block_on(submit(&store, 1)).unwrap().remove(0).id;
+    let ahead = store.number(&tenant, 1).expect("one is kept");
+    assert!(ahead > written);
+    // What a crash would leave.
+    for suffix in ["", "-wal"] {
+        let named = |place: &Place| {
+            let mut name = place.file().into_os_string();
+            name.push(suffix);
+            name
+        };
+        std::fs::copy(named(&place), named(&after)).unwrap();
+    }
+    let crashed = Sqlite::open(&after.file(), options(&time)).unwrap();
+    let next = block_on(submit(&crashed, 1)).unwrap().remove(0).id;
+    assert!(next > ahead, "{next} comes after {ahead}");
+    // Who stops in good order leaves nothing out.
+    store.close();
+    let store = Sqlite::open(&place.file(), options(&time)).unwrap();
+    let next = block_on(submit(&store, 1)).unwrap().remove(0).id;
+    assert_eq!(next.as_number(), ahead.as_number().map(|ahead| ahead + 1));
+}
+
+#[test]
 fn the_log_is_copied_to_the_file_before_it_grows_large() {
     let (place, time) = (Place::quick(), Time::new());
     let many = Options { jobs_max: 100_000, tenant_jobs_max: 100_000, ..options(&time) };

@@ -13,7 +13,7 @@ pub(crate) fn submission(n_jobs: usize, n_bytes: usize) -> Submission {
     let tenant = TenantId::new("tenant");
     let spec = Spec { payload: vec![7; n_bytes], ..Spec::new(tenant.clone(), Name::new("kind")) };
     let job = NewJob { spec, after_indexes: Vec::new(), repeat: Repeat::Join, on_hold: false };
-    Submission { tenant, idempotency: None, jobs: vec![job; n_jobs], first: None }
+    Submission::new(tenant, vec![job; n_jobs])
 }
 
 /// Takes in so many jobs.

@@ -49,9 +49,9 @@ fn a_torn_log_leaves_a_beginning_of_what_was() {
         assert_eq!(kept.len() % 3, 0, "half a submission after {length} bytes");
         assert!(kept.len() >= n_kept_before);
         n_kept_before = kept.len();
-        // And it goes on from there, with numbers that were never answered.
+        // And it goes on from there, with numbers that nobody has heard of.
         let more = block_on(submit(&store, 1)).unwrap();
-        assert_eq!(more[0].id, model::JobId::number(u64::try_from(kept.len()).unwrap() + 1));
+        assert!(more[0].id > model::JobId::number(u64::try_from(kept.len()).unwrap()));
     }
     assert_eq!(n_kept_before, records.len());
 }

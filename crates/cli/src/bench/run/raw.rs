@@ -80,7 +80,7 @@ fn submission(n_jobs: usize) -> Submission {
     let tenant = TenantId::new("default");
     let spec = Spec::new(tenant.clone(), Name::new(NOOP));
     let job = NewJob { spec, after_indexes: Vec::new(), repeat: Repeat::Join, on_hold: false };
-    Submission { tenant, idempotency: None, jobs: vec![job; n_jobs], first: None }
+    Submission::new(tenant, vec![job; n_jobs])
 }
 
 fn end(job: &JobId, worker: &WorkerId) -> End {

@@ -207,7 +207,7 @@ fn submission() -> impl Strategy<Value = Submission> {
             for (index, job) in jobs.iter_mut().enumerate() {
                 job.after_indexes.retain(|place| *place < index || *place == 3);
             }
-            Submission { tenant, idempotency, jobs, first: None }
+            Submission { idempotency, ..Submission::new(tenant, jobs) }
         },
     )
 }
@@ -319,6 +319,7 @@ fn end() -> impl Strategy<Value = End> {
             measured: Measured { cpu_ms: Some(draw % 1_000), ..Measured::default() },
             cost,
             fetched: draw.is_multiple_of(5).then_some((1, 2)),
+            is_silent: false,
             draw,
         },
     )
