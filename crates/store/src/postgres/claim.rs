@@ -25,14 +25,14 @@ macro_rules! claim {
      charges = u.charges, place = NULL, due = NULL \
      FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], \
      $7::text[]) AS u(id, fence, worker, holds, why, pool, charges) \
-     WHERE j.id = u.id AND j.fence = u.fence AND j.state = 'queued' AND NOT j.on_hold \
-     RETURNING "
+     WHERE j.id BETWEEN u.id AND u.id AND j.fence = u.fence AND j.state = 'queued' \
+     AND NOT j.on_hold RETURNING "
     };
 }
 
 const CLAIM: &str = concat!(claim!(), jobs_columns!());
 /// For those of which everything is known already.
-const CLAIM_KNOWN: &str = concat!(claim!(), "j.id");
+pub(super) const CLAIM_KNOWN: &str = concat!(claim!(), "j.id");
 
 const LOST: &str = concat!("SELECT ", jobs_columns!(), " FROM jobs j WHERE j.id = ANY($1)");
 

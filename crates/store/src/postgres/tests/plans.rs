@@ -59,15 +59,25 @@ async fn what_silent_workers_had_is_found_without_a_walk_over_all_jobs() {
 }
 
 #[tokio::test]
-async fn what_a_worker_says_of_an_attempt_is_written_without_a_walk_over_its_others() {
+async fn every_row_that_is_changed_is_found_by_its_id() {
+    let (ids, texts) = ("ARRAY[1]", "ARRAY['w']");
+    let five = format!("{texts}, {texts}, {texts}, {texts}, {texts}");
+    let statements = [
+        (claim::CLAIM_KNOWN, format!("({ids}, {ids}, {five}, 5, {texts})")),
+        (start::START, format!("({ids}, {ids}, {texts}, 5)")),
+        (start::PROGRESS, format!("({ids}, {ids}, {texts}, {ids}, {texts}, {texts})")),
+        (success::SUCCEED, format!("({ids}, {ids}, {ids}, {ids}, {ids}, 5)")),
+    ];
     with_many(async |connection| {
-        let (ids, texts) = ("ARRAY[1]", "ARRAY['w']");
-        for (sql, values) in [
-            (start::START, format!("({ids}, {ids}, {texts}, 5)")),
-            (start::PROGRESS, format!("({ids}, {ids}, {texts}, {ids}, {texts}, {texts})")),
-        ] {
-            let plan = plan(connection, sql, &values).await;
-            assert!(plan.contains("jobs_pkey") && !plan.contains("jobs_worker"), "{plan}");
+        // At last a table that was empty when it was last looked at.
+        for change in ["SELECT", "DELETE FROM jobs", "VACUUM jobs"] {
+            connection.batch_execute(change).await.unwrap();
+            for (sql, values) in &statements {
+                let plan = plan(connection, sql, values).await;
+                let is_by_id = "Index Cond: ((id >= u.id) AND (id <= u.id))";
+                assert!(plan.contains("jobs_pkey") && plan.contains(is_by_id), "{plan}");
+                assert!(!plan.contains("jobs_worker"), "{plan}");
+            }
         }
     })
     .await;
