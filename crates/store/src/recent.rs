@@ -46,6 +46,10 @@ impl<T> Recent<T> {
         Some((Box::new(Arc::unwrap_or_clone(record)), more))
     }
 
+    pub(crate) fn get(&self, id: i64) -> Option<&Record> {
+        self.young.get(&id).or_else(|| self.old.get(&id)).map(|(record, _)| &**record)
+    }
+
     pub(crate) fn get_mut(&mut self, id: i64) -> Option<&mut Record> {
         let kept = self.young.get_mut(&id).or_else(|| self.old.get_mut(&id));
         kept.map(|(record, _)| Arc::make_mut(record))

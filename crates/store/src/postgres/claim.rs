@@ -14,27 +14,25 @@ use super::row::{self, jobs_columns};
 use crate::{Claim, Claimed, document, number, transition};
 
 /// By id and fence. Whoever was quicker changed the fence, and the rest of the guard is about what
-/// the claim saw.
+/// the claim saw. A worker that never came has a lease that is over: what it is given is not lost
+/// with it.
 macro_rules! claim {
     () => {
-        "UPDATE jobs j SET state = 'claimed', fence = j.fence + 1, attempts = j.attempts + 1, \
+        "WITH greeted AS (INSERT INTO sessions (worker, generation, lease_until, has_left) \
+     SELECT w.worker, 0, $8, false FROM unnest($9::text[]) AS w(worker) ON CONFLICT DO NOTHING) \
+     UPDATE jobs j SET state = 'claimed', fence = j.fence + 1, attempts = j.attempts + 1, \
      worker = u.worker, claimed = $8, holds = u.holds, why = u.why, pool = u.pool, \
      charges = u.charges, place = NULL, due = NULL \
      FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], \
      $7::text[]) AS u(id, fence, worker, holds, why, pool, charges) \
-     WHERE j.id = u.id AND j.fence = u.fence AND j.state = 'queued' AND NOT j.on_hold \
-     RETURNING "
+     WHERE j.id BETWEEN u.id AND u.id AND j.fence = u.fence AND j.state = 'queued' \
+     AND NOT j.on_hold RETURNING "
     };
 }
 
 const CLAIM: &str = concat!(claim!(), jobs_columns!());
 /// For those of which everything is known already.
-const CLAIM_KNOWN: &str = concat!(claim!(), "j.id");
-
-/// A worker that never came has a lease that is over: what it is given is not lost with it.
-const SESSIONS: &str = "INSERT INTO sessions (worker, generation, lease_until, has_left) \
-    SELECT u.worker, 0, $2, false FROM unnest($1::text[]) AS u(worker) \
-    ON CONFLICT DO NOTHING";
+pub(super) const CLAIM_KNOWN: &str = concat!(claim!(), "j.id");
 
 const LOST: &str = concat!("SELECT ", jobs_columns!(), " FROM jobs j WHERE j.id = ANY($1)");
 
@@ -50,10 +48,6 @@ pub(super) async fn claim_on(
     (desk, now): (&Desk, Timestamp),
     claims: &[Claim],
 ) -> Result<Vec<Claimed>, Fault> {
-    let workers: BTreeSet<String> = claims.iter().map(|claim| claim.worker.to_string()).collect();
-    let workers: Vec<String> = workers.into_iter().collect();
-    let statement = connection.prepare_cached(SESSIONS).await?;
-    connection.execute(&statement, &[&workers, &now.0]).await?;
     let mut answers: Vec<Option<Claimed>> = vec![None; claims.len()];
     for round in rounds(claims, |claim| number::of(&claim.job)) {
         let claims: Vec<&Claim> = round.iter().map(|at| &claims[*at]).collect();
@@ -108,8 +102,10 @@ async fn write(
     let statement = connection.prepare_cached(sql).await?;
     let charges: Vec<Option<String>> =
         sorted.iter().map(|(_, claim)| limits::charges(&claim.limits)).collect::<Result<_, _>>()?;
-    let values: [&(dyn ToSql + Sync); 8] =
-        [&ids, &fences, &workers, &holds, &whys, &pools, &charges, &now.0];
+    let greeted: BTreeSet<&str> = workers.iter().map(String::as_str).collect();
+    let greeted: Vec<&str> = greeted.into_iter().collect();
+    let values: [&(dyn ToSql + Sync); 9] =
+        [&ids, &fences, &workers, &holds, &whys, &pools, &charges, &now.0, &greeted];
     let mut won = HashMap::with_capacity(ids.len());
     let rows = connection.query(&statement, &values).await?;
     let Some(mut known) = known else {

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use model::{Ending, WorkerId};
 
-use super::desk::{Sheet, Stage};
+use super::desk::{Desk, Sheet, Stage};
 use super::draft::{Draft, Hold};
 use super::fault::Fault;
 use super::history;
@@ -47,11 +47,9 @@ impl Stage for Completing {
         }
         lease::close(sheet, &over).await?;
         let runs = newest(&answers, sheet.desk.options.runs_max);
-        tokio::try_join!(
-            draft.write(sheet),
-            history::charge(sheet, &sums),
-            history::insert_runs(sheet, &runs),
-        )?;
+        draft.write(sheet).await?;
+        // Last: whoever else charges the same tenant waits for this from here on, to the commit.
+        tokio::try_join!(history::insert_runs(sheet, &runs), history::charge(sheet, &sums))?;
         Ok(answers)
     }
 }
@@ -64,6 +62,17 @@ const PASTS: &str = "SELECT a.job, a.number, a.worker, a.ending FROM attempts a 
     ON a.job = u.job AND a.number = u.number";
 
 impl Completing {
+    /// Whether other jobs may change with these. Whoever changes the same ones at the same time
+    /// could wait for this in a circle.
+    pub(super) fn is_alone(&self, desk: &Desk) -> bool {
+        let recent = desk.recent();
+        let is_free = |end: &End| {
+            let record = number::of(&end.job).and_then(|id| recent.get(id));
+            record.is_some_and(|record| record.n_dependents == 0)
+        };
+        !self.ends.iter().all(is_free)
+    }
+
     /// Takes into the draft what was claimed lately.
     fn recall(&self, sheet: &Sheet<'_>, draft: &mut Draft) {
         let mut recent = sheet.desk.recent();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use deadpool_postgres::{Object, Pool, Transaction};
 use model::{TenantId, Timestamp};
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::{RwLock, mpsc};
 
 use super::clock::Offset;
 use super::fault::{Doubt, Fault};
@@ -44,7 +44,7 @@ pub(super) struct Desk {
     /// Which row of usage is this process's.
     pub(super) part: i32,
     /// What workers say about their attempts is written in the order in which it was said.
-    words: Mutex<()>,
+    words: RwLock<()>,
 }
 
 /// A stage that takes more than one statement. It may be begun again from the beginning.
@@ -105,7 +105,7 @@ impl Desk {
             teller,
             lost: std::sync::Mutex::default(),
             part: i32::try_from(std::process::id() % PARTS).unwrap_or(0),
-            words: Mutex::new(()),
+            words: RwLock::new(()),
         };
         desk.refresh().await.map_err(|fault| fault.tell("open the store", Doubt::None))?;
         Ok(desk)
@@ -137,7 +137,14 @@ impl Desk {
 
     /// What workers say takes its turn.
     pub(super) async fn in_turn<T>(&self, work: impl Future<Output = T>) -> T {
-        let _turn = self.words.lock().await;
+        let _turn = self.words.write().await;
+        work.await
+    }
+
+    /// As `in_turn`, but those that stand in line one after the other may go side by side: they are
+    /// each about other attempts.
+    pub(super) async fn beside<T>(&self, work: impl Future<Output = T>) -> T {
+        let _turn = self.words.read().await;
         work.await
     }
 
@@ -203,10 +210,13 @@ impl Desk {
 
     /// Looks at the database's clock, and counts jobs. Answers how long that took.
     async fn refresh(&self) -> Result<Duration, Fault> {
-        let connection = self.connection().await?;
+        let mut connection = self.connection().await?;
         self.offset.measure(&connection).await?;
         let begun = self.now();
-        let rows = connection.query(COUNT, &[]).await?;
+        let transaction = connection.transaction().await?;
+        transaction.batch_execute(READ_ALL).await?;
+        let rows = transaction.query(COUNT, &[]).await?;
+        transaction.commit().await?;
         let mut counts: HashMap<TenantId, u64> = HashMap::with_capacity(rows.len());
         for row in rows {
             let n_jobs: i64 = row.try_get(1)?;
@@ -231,4 +241,6 @@ impl Desk {
     }
 }
 
+/// This looks at everything: what is set up for looking at little makes the planner sort it too.
+const READ_ALL: &str = "SET LOCAL enable_seqscan = on";
 const COUNT: &str = "SELECT tenant, count(*) FROM jobs GROUP BY tenant";

@@ -75,7 +75,7 @@ pub(super) async fn renew(
 }
 
 /// Those who said that they went are not silent.
-const RENEW_ALL: &str = concat!(
+pub(super) const RENEW_ALL: &str = concat!(
     "UPDATE sessions s SET lease_until = $1 + ",
     now!("$2"),
     " WHERE NOT s.has_left AND EXISTS (SELECT 1 FROM jobs j WHERE j.worker = s.worker)"
@@ -139,11 +139,14 @@ pub(super) async fn close(sheet: &Sheet<'_>, workers: &BTreeSet<String>) -> Resu
     Ok(())
 }
 
-/// Few leases have run out, and each worker has few jobs.
-const EXPIRED: &str = concat!(
+/// Few leases have run out, and each worker has few jobs: sessions first, and then the jobs of
+/// each. What is asked for in the order of ids is otherwise looked for among all jobs, in that
+/// order (`OFFSET 0` keeps the planner from it).
+pub(super) const EXPIRED: &str = concat!(
     "SELECT ",
     jobs_columns!(),
-    " FROM sessions s JOIN jobs j ON j.worker = s.worker WHERE s.lease_until <= ",
+    " FROM sessions s CROSS JOIN LATERAL (SELECT * FROM jobs w WHERE w.worker = s.worker \
+     OFFSET 0) j WHERE s.lease_until <= ",
     now!("$1"),
     " ORDER BY j.id LIMIT $2"
 );

@@ -1,5 +1,7 @@
 //! A job as a row that is read.
 
+use std::sync::Arc;
+
 use model::worker::POOL_DEFAULT;
 use model::{
     Cause, Counts, Current, Fixed, Name, Progress, Record, Spec, State, TenantId, Timestamp,
@@ -8,7 +10,7 @@ use model::{
 use tokio_postgres::Row;
 
 use super::fault::{Fault, unreadable};
-use crate::{document, number};
+use crate::{document, number, transition};
 
 /// The columns of an unfinished job, in the order in which [`read`] wants them.
 macro_rules! jobs_columns {
@@ -32,31 +34,38 @@ macro_rules! finished_columns {
     };
 }
 
-pub(super) use {finished_columns, jobs_columns};
+/// The columns of a job that stands in its queue, in the order in which [`read_queued`] wants them:
+/// those that every such job has alike are not asked for.
+macro_rules! queued_columns {
+    () => {
+        "j.id, j.tenant, j.kind, j.fence, j.priority, j.attempts, j.failures, j.losses, \
+         j.evictions, j.refusals, j.revived, j.created, j.ready, j.last_worker, j.error, \
+         j.exit_code, j.cost, j.document, j.payload, j.backoff_until, j.n_dependents, j.queue, \
+         j.place"
+    };
+}
 
-/// How many columns that are: what else a query selects comes after them.
+pub(super) use {finished_columns, jobs_columns, queued_columns};
+
+/// A job that stands in its queue: which, and where in it.
+pub(super) struct Queued {
+    pub(super) queue: i64,
+    pub(super) place: i64,
+    pub(super) record: Arc<Record>,
+}
+
+/// How many columns [`jobs_columns`] are: what else a query selects comes after them.
 pub(super) const N_COLUMNS: usize = 37;
 
 /// Reads the columns of [`jobs_columns`] or [`finished_columns`].
 pub(super) fn read(row: &Row) -> Result<Record, Fault> {
-    let tenant = TenantId::new(row.try_get(1)?);
-    let mut spec = Spec::new(tenant, Name::new(row.try_get(2)?));
-    document::read(row.try_get(18)?, &mut spec)?;
-    spec.payload = row.try_get(19)?;
     Ok(Record {
         id: number::id(row.try_get(0)?),
-        spec,
+        spec: spec(row, 18)?,
         state: named(row, 3, State::named)?.ok_or_else(|| unreadable("a state"))?,
         fence: number::size(row.try_get(4)?),
         priority: row.try_get(5)?,
-        counts: Counts {
-            attempts: small(row, 6)?,
-            failures: small(row, 7)?,
-            losses: small(row, 8)?,
-            evictions: small(row, 9)?,
-            refusals: small(row, 10)?,
-            revived: small(row, 11)?,
-        },
+        counts: counts(row, 6)?,
         created: Timestamp(row.try_get(12)?),
         ready: moment(row, 13)?,
         last_worker: worker(row, 14)?,
@@ -72,6 +81,46 @@ pub(super) fn read(row: &Row) -> Result<Record, Fault> {
         finished: moment(row, 32)?,
         cause: named(row, 33, Cause::named)?,
         result: row.try_get(34)?,
+    })
+}
+
+/// Reads the columns of [`queued_columns`].
+pub(super) fn read_queued(row: &Row) -> Result<Queued, Fault> {
+    let (id, created) = (number::id(row.try_get(0)?), Timestamp(row.try_get(11)?));
+    let record = Record {
+        fence: number::size(row.try_get(3)?),
+        priority: row.try_get(4)?,
+        counts: counts(row, 5)?,
+        ready: moment(row, 12)?,
+        last_worker: worker(row, 13)?,
+        error: row.try_get(14)?,
+        exit_code: row.try_get(15)?,
+        cost: row.try_get::<_, Option<i64>>(16)?.map(Fixed::thousandths),
+        backoff_until: moment(row, 19)?,
+        n_dependents: small(row, 20)?,
+        ..transition::submit(id, spec(row, 17)?, 0, created)
+    };
+    Ok(Queued { queue: row.try_get(21)?, place: row.try_get(22)?, record: Arc::new(record) })
+}
+
+/// Tenant and type, and from `column` on the document and the payload.
+fn spec(row: &Row, column: usize) -> Result<Spec, Fault> {
+    let tenant = TenantId::new(row.try_get(1)?);
+    let mut spec = Spec::new(tenant, Name::new(row.try_get(2)?));
+    document::read(row.try_get(column)?, &mut spec)?;
+    spec.payload = row.try_get(column + 1)?;
+    Ok(spec)
+}
+
+/// What is counted, in six columns from `column` on.
+fn counts(row: &Row, column: usize) -> Result<Counts, Fault> {
+    Ok(Counts {
+        attempts: small(row, column)?,
+        failures: small(row, column + 1)?,
+        losses: small(row, column + 2)?,
+        evictions: small(row, column + 3)?,
+        refusals: small(row, column + 4)?,
+        revived: small(row, column + 5)?,
     })
 }
 

@@ -107,10 +107,12 @@ impl Store for Postgres {
     }
 
     fn complete(&self, ends: Vec<End>) -> Reply<'_, Vec<Ended>> {
-        Box::pin(
-            self.desk
-                .in_turn(async move { self.desk.run("end attempts", &Completing { ends }).await }),
-        )
+        let stage = Completing { ends };
+        Box::pin(async move {
+            let is_alone = stage.is_alone(&self.desk);
+            let ending = self.desk.run("end attempts", &stage);
+            if is_alone { self.desk.in_turn(ending).await } else { self.desk.beside(ending).await }
+        })
     }
 
     fn cancel(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Cancelled>> {

@@ -20,10 +20,10 @@ pub(super) struct Successes {
 }
 
 /// The attempt and the job leave in one statement; the rest of both is in the row that goes.
-const SUCCEED: &str = "WITH gone AS (DELETE FROM jobs j \
+pub(super) const SUCCEED: &str = "WITH gone AS (DELETE FROM jobs j \
     USING unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::integer[], $5::bigint[]) \
     AS u(id, fence_before, started, exit_code, cost) \
-    WHERE j.id = u.id AND j.fence = u.fence_before \
+    WHERE j.id BETWEEN u.id AND u.id AND j.fence = u.fence_before \
     RETURNING j.id, j.tenant, j.kind, j.dedupe_key, j.group_name, j.fence, j.priority, \
     j.attempts, j.failures, j.losses, j.evictions, j.refusals, j.revived, j.created, j.ready, \
     j.queue, j.document, j.payload, j.worker, j.claimed, j.why, u.started, u.exit_code, u.cost), \

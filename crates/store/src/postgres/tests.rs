@@ -2,6 +2,7 @@
 
 mod hurt;
 mod order;
+mod plans;
 mod recent;
 mod sql;
 
@@ -44,35 +45,6 @@ fn all(place: usize, n: usize) -> Window {
 
 fn ids(records: &[Arc<model::Record>]) -> Vec<u64> {
     records.iter().filter_map(|record| record.id.as_number()).collect()
-}
-
-#[tokio::test]
-async fn work_is_found_by_an_index_alone_however_long_the_queues() {
-    let (database, time) = (database(), Time::new());
-    let store = open(&database, &time).await;
-    for tenant in ["a", "b", "c"] {
-        submit(&store, submission(tenant, "kind", 3_000)).await;
-    }
-    let connection = store.desk.connection().await.unwrap();
-    for analyze in ["", "ANALYZE"] {
-        connection.batch_execute(analyze).await.unwrap();
-        for sql in window::STATEMENTS {
-            let has_list = sql.contains("$5");
-            let lists = "(1, 0, 5, ARRAY[1], ARRAY[0], ARRAY[0])";
-            let values = if has_list { lists } else { "(1, 0, 5)" };
-            connection.batch_execute("DEALLOCATE ALL").await.unwrap();
-            connection.batch_execute(&format!("PREPARE look AS {sql}")).await.unwrap();
-            let explain = format!("EXPLAIN EXECUTE look{values}");
-            let rows = connection.query(explain.as_str(), &[]).await.unwrap();
-            let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
-            let plan = plan.join("\n");
-            assert!(plan.contains("jobs_window"), "{plan}");
-            // What was seen before is not passed by one by one.
-            let condition = plan.lines().find(|line| line.contains("Index Cond")).unwrap_or("");
-            assert!(condition.contains("ROW(place, id) >"), "{plan}");
-            assert!(!plan.contains("Seq Scan") && !plan.contains("Sort"), "{plan}");
-        }
-    }
 }
 
 #[tokio::test]

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use deadpool_postgres::Object;
-use model::{Record, Timestamp};
+use model::Timestamp;
 use tokio_postgres::types::ToSql;
 
 use super::columns::{PRIORITY_CLAMP, STEP_MS};
 use super::desk::Desk;
 use super::fault::Fault;
 use super::marks::{Found, Spot};
-use super::row::{self, jobs_columns};
+use super::row::{self, Queued, queued_columns};
 use super::tell::Told;
 use crate::{Reach, Seen, Window, number};
 
@@ -28,8 +28,8 @@ macro_rules! first_jobs {
     ($queues:literal, $stripe:literal) => {
         concat!(
             "SELECT ",
-            jobs_columns!(),
-            ", j.queue, j.place FROM ",
+            queued_columns!(),
+            " FROM ",
             $queues,
             " CROSS JOIN LATERAL (SELECT * FROM jobs w WHERE w.queue = q.queue \
              AND w.place IS NOT NULL AND (w.place, w.id) > (q.place, q.id) AND w.id % $1 ",
@@ -69,13 +69,6 @@ const SOME_OTHERS: &str = some_queues!("<>");
 /// Every statement by which work is looked for, for those who want to see how it is answered.
 pub(super) const STATEMENTS: [&str; 4] = [ALL_OWN, ALL_OTHERS, SOME_OWN, SOME_OTHERS];
 
-/// A row of the window: its queue, its place, and the job.
-struct Row {
-    queue: i64,
-    place: i64,
-    record: Arc<Record>,
-}
-
 pub(super) async fn window(desk: &Desk, ask: Window) -> Result<Seen, Fault> {
     let connection = desk.connection().await?;
     let next_due = let_in(desk, &connection).await?;
@@ -111,9 +104,9 @@ pub(super) async fn window(desk: &Desk, ask: Window) -> Result<Seen, Fault> {
 }
 
 /// Keeps what was seen for those who claim it.
-fn keep(desk: &Desk, own: &[Row]) {
+fn keep(desk: &Desk, own: &[Queued]) {
     let mut recent = desk.recent();
-    for Row { record, .. } in own {
+    for Queued { record, .. } in own {
         if let Some(id) = number::of(&record.id) {
             recent.keep(id, Arc::clone(record), None);
         }
@@ -127,11 +120,11 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    async fn all(&self, sql: &str, each: usize) -> Result<Vec<Row>, Fault> {
+    async fn all(&self, sql: &str, each: usize) -> Result<Vec<Queued>, Fault> {
         self.rows(sql, each, &[]).await
     }
 
-    async fn some(&self, sql: &str, each: usize) -> Result<Vec<Row>, Fault> {
+    async fn some(&self, sql: &str, each: usize) -> Result<Vec<Queued>, Fault> {
         let queues: Vec<i64> = self.after.iter().map(|(queue, _)| *queue).collect();
         let (places, ids): (Vec<i64>, Vec<i64>) = self.after.iter().map(|(_, spot)| *spot).unzip();
         self.rows(sql, each, &[&queues, &places, &ids]).await
@@ -142,7 +135,7 @@ impl Look<'_> {
         sql: &str,
         each: usize,
         more: &[&(dyn ToSql + Sync)],
-    ) -> Result<Vec<Row>, Fault> {
+    ) -> Result<Vec<Queued>, Fault> {
         let (place, n_all) = self.stripe;
         // Alone, one has everything to oneself.
         if n_all <= 1 && (sql == ALL_OTHERS || sql == SOME_OTHERS) {
@@ -153,12 +146,8 @@ impl Look<'_> {
         let statement = self.connection.prepare_cached(sql).await?;
         let mut values: Vec<&(dyn ToSql + Sync)> = vec![&n_all, &place, &each];
         values.extend(more);
-        let read = |row: &tokio_postgres::Row| {
-            let next = row::N_COLUMNS;
-            let (queue, place) = (row.try_get(next)?, row.try_get(next + 1)?);
-            Ok(Row { queue, place, record: Arc::new(row::read(row)?) })
-        };
-        self.connection.query(&statement, &values).await?.iter().map(read).collect()
+        let rows = self.connection.query(&statement, &values).await?;
+        rows.iter().map(row::read_queued).collect()
     }
 }
 
@@ -168,7 +157,7 @@ async fn count_queues(connection: &Object) -> Result<usize, Fault> {
 }
 
 /// How far each queue was seen, and whether it gave as many as were asked for.
-fn found(own: &[Row], each: usize) -> HashMap<i64, Found> {
+fn found(own: &[Queued], each: usize) -> HashMap<i64, Found> {
     let mut found: HashMap<i64, (Spot, usize)> = HashMap::new();
     for row in own {
         let spot = (row.place, number::of(&row.record.id).unwrap_or(i64::MAX));
@@ -180,16 +169,16 @@ fn found(own: &[Row], each: usize) -> HashMap<i64, Found> {
     found.into_iter().map(|(queue, seen)| (queue, is_full(seen))).collect()
 }
 
-fn seen(own: Vec<Row>, others: Vec<Row>) -> Seen {
+fn seen(own: Vec<Queued>, others: Vec<Queued>) -> Seen {
     let mut heads: HashMap<i64, i64> = HashMap::new();
-    for Row { queue, place, .. } in &own {
+    for Queued { queue, place, .. } in &own {
         let head = heads.entry(*queue).or_insert(*place);
         *head = (*head).min(*place);
     }
     let is_overdue =
-        |row: &Row| heads.get(&row.queue).is_some_and(|head| row.place + OVERDUE_MS < *head);
-    let (overdue, spare): (Vec<Row>, Vec<Row>) = others.into_iter().partition(is_overdue);
-    let records = |rows: Vec<Row>| rows.into_iter().map(|row| row.record).collect();
+        |row: &Queued| heads.get(&row.queue).is_some_and(|head| row.place + OVERDUE_MS < *head);
+    let (overdue, spare): (Vec<Queued>, Vec<Queued>) = others.into_iter().partition(is_overdue);
+    let records = |rows: Vec<Queued>| rows.into_iter().map(|row| row.record).collect();
     let (own, overdue, spare) = (records(own), records(overdue), records(spare));
     Seen { own, overdue, spare, ..Seen::default() }
 }

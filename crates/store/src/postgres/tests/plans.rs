@@ -1,0 +1,84 @@
+//! How statements are answered: by an index each, however many jobs wait.
+
+use deadpool_postgres::Object;
+
+use super::*;
+
+/// How a statement is answered, whatever its values are.
+async fn plan(connection: &Object, sql: &str, values: &str) -> String {
+    connection.batch_execute("DEALLOCATE ALL").await.unwrap();
+    connection.batch_execute(&format!("PREPARE asked AS {sql}")).await.unwrap();
+    let explain = format!("EXPLAIN EXECUTE asked{values}");
+    let rows = connection.query(explain.as_str(), &[]).await.unwrap();
+    let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    plan.join("\n")
+}
+
+/// With many jobs that wait, before and after the database counted them.
+async fn with_many(check: impl AsyncFn(&Object)) {
+    let (database, time) = (database(), Time::new());
+    let store = open(&database, &time).await;
+    for tenant in ["a", "b", "c"] {
+        submit(&store, submission(tenant, "kind", 3_000)).await;
+    }
+    let connection = store.desk.connection().await.unwrap();
+    for analyze in ["", "ANALYZE"] {
+        connection.batch_execute(analyze).await.unwrap();
+        check(&connection).await;
+    }
+}
+
+#[tokio::test]
+async fn work_is_found_by_an_index_alone_however_long_the_queues() {
+    with_many(async |connection| {
+        for sql in window::STATEMENTS {
+            let has_list = sql.contains("$5");
+            let lists = "(1, 0, 5, ARRAY[1], ARRAY[0], ARRAY[0])";
+            let values = if has_list { lists } else { "(1, 0, 5)" };
+            let plan = plan(connection, sql, values).await;
+            assert!(plan.contains("jobs_window"), "{plan}");
+            // What was seen before is not passed by one by one.
+            let condition = plan.lines().find(|line| line.contains("Index Cond")).unwrap_or("");
+            assert!(condition.contains("ROW(place, id) >"), "{plan}");
+            assert!(!plan.contains("Seq Scan") && !plan.contains("Sort"), "{plan}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_silent_workers_had_is_found_without_a_walk_over_all_jobs() {
+    with_many(async |connection| {
+        for (sql, values) in [(lease::EXPIRED, "(NULL, 5)"), (lease::RENEW_ALL, "(5, NULL)")] {
+            let plan = plan(connection, sql, values).await;
+            assert!(plan.contains("jobs_worker") && !plan.contains("jobs_pkey"), "{plan}");
+            assert!(!plan.contains("Seq Scan on jobs"), "{plan}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn every_row_that_is_changed_is_found_by_its_id() {
+    let (ids, texts) = ("ARRAY[1]", "ARRAY['w']");
+    let five = format!("{texts}, {texts}, {texts}, {texts}, {texts}");
+    let statements = [
+        (claim::CLAIM_KNOWN, format!("({ids}, {ids}, {five}, 5, {texts})")),
+        (start::START, format!("({ids}, {ids}, {texts}, 5)")),
+        (start::PROGRESS, format!("({ids}, {ids}, {texts}, {ids}, {texts}, {texts})")),
+        (success::SUCCEED, format!("({ids}, {ids}, {ids}, {ids}, {ids}, 5)")),
+    ];
+    with_many(async |connection| {
+        // At last a table that was empty when it was last looked at.
+        for change in ["SELECT", "DELETE FROM jobs", "VACUUM jobs"] {
+            connection.batch_execute(change).await.unwrap();
+            for (sql, values) in &statements {
+                let plan = plan(connection, sql, values).await;
+                let is_by_id = "Index Cond: ((id >= u.id) AND (id <= u.id))";
+                assert!(plan.contains("jobs_pkey") && plan.contains(is_by_id), "{plan}");
+                assert!(!plan.contains("jobs_worker"), "{plan}");
+            }
+        }
+    })
+    .await;
+}
