@@ -12,7 +12,7 @@ use super::fault::Fault;
 use crate::{Report, Start, number, transition};
 
 /// Said again, it changes nothing. A worker is compared so that no index can help: by the index of
-/// workers, each row would be looked for among all jobs of its worker.
+/// workers, each row could be looked for among all jobs of its worker.
 pub(super) const START: &str = "UPDATE jobs j SET state = 'running', \
     started = coalesce(j.started, $4), \
     fence = j.fence + CASE j.state WHEN 'claimed' THEN 1 ELSE 0 END \

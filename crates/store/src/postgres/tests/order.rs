@@ -98,6 +98,21 @@ async fn attempts_start_in_one_order() {
 }
 
 #[tokio::test]
+async fn attempts_end_in_one_order() {
+    let call = async |store: &Postgres, jobs: [u64; 3]| {
+        let ends = numbers(jobs).iter().map(|job| end(job, "w")).collect();
+        store.complete(ends).await.unwrap();
+    };
+    Scene::claimed().await.cross(JOB, call).await;
+    let call = async |store: &Postgres, jobs: [u64; 3]| {
+        let ending = model::Ending::Lost;
+        let lost = |job| crate::End { ending, ..end(&JobId::number(job), "w") };
+        store.complete(jobs.map(lost).to_vec()).await.unwrap();
+    };
+    Scene::claimed().await.cross(JOB, call).await;
+}
+
+#[tokio::test]
 async fn jobs_are_changed_and_called_off_in_one_order() {
     let call = async |store: &Postgres, jobs: [u64; 3]| {
         store.amend(numbers(jobs), Amend::Priority(7)).await.unwrap();
