@@ -4,11 +4,7 @@ use model::JobId;
 
 /// The number of a job; `None` if no store ever handed out this id.
 pub(crate) fn of(id: &JobId) -> Option<i64> {
-    let number: u64 = id.to_string().parse().ok()?;
-    if JobId::number(number) != *id {
-        return None;
-    }
-    i64::try_from(number).ok()
+    i64::try_from(id.as_number()?).ok()
 }
 
 /// A count or a fence that SQL keeps with a sign.

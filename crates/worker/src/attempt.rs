@@ -1,13 +1,13 @@
 //! What a handler is given: one try of one job.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use model::maxima::{NAME_BYTES_MAX, TEXT_BYTES_MAX};
 use model::{JobId, Spec};
 use proto::v1;
-use tokio::sync::Notify;
+use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -61,12 +61,12 @@ impl From<Stream> for v1::Stream {
 #[derive(Clone, Debug)]
 pub struct Attempt {
     ticket: Arc<Ticket>,
-    _room: Arc<Room>,
+    room: Arc<Room>,
 }
 
 impl Attempt {
     pub(crate) fn new(ticket: Arc<Ticket>, room: Room) -> Self {
-        Self { ticket, _room: Arc::new(room) }
+        Self { ticket, room: Arc::new(room) }
     }
 
     /// The job.
@@ -163,7 +163,7 @@ impl Attempt {
             let mut known = lock(&self.ticket.run_max);
             *known = Some(known.map_or(length, |known| known.min(length)));
         }
-        self.ticket.run_max_changed.notify_one();
+        self.room.look_at(self.ticket.key, self.ticket.started + length);
     }
 
     /// Cancelled once the attempt is asked to stop.
@@ -214,9 +214,9 @@ pub(crate) struct Ticket {
     pub(crate) progress: Mutex<Option<v1::Progress>>,
     last_word: Mutex<Instant>,
     run_max: Mutex<Option<Duration>>,
-    pub(crate) run_max_changed: Notify,
     /// Whether its end is told: what it says after that is not heard.
     has_ended: AtomicBool,
+    task: OnceLock<AbortHandle>,
 }
 
 /// What a ticket is made of, besides the places where it reports.
@@ -253,8 +253,8 @@ impl Ticket {
             progress: Mutex::new(None),
             last_word: Mutex::new(now),
             run_max: Mutex::new(run_max),
-            run_max_changed: Notify::new(),
             has_ended: AtomicBool::new(false),
+            task: OnceLock::new(),
         }
     }
 
@@ -274,11 +274,26 @@ impl Ticket {
         }
     }
 
-    /// Nothing more is to be said about it, but its end.
-    pub(crate) fn end(&self) {
+    /// Nothing more is to be said about it, but its end; `false` if that was said already.
+    pub(crate) fn end(&self) -> bool {
         let mut log = lock(&self.log);
-        self.has_ended.store(true, Ordering::SeqCst);
-        log.finish(&self.outbox);
+        let is_first = !self.has_ended.swap(true, Ordering::SeqCst);
+        if is_first {
+            log.finish(&self.outbox);
+        }
+        is_first
+    }
+
+    /// This is where its handler runs.
+    pub(crate) fn runs_as(&self, task: AbortHandle) {
+        let _ = self.task.set(task);
+    }
+
+    /// Drops its handler, as soon as that lets go.
+    pub(crate) fn abort(&self) {
+        if let Some(task) = self.task.get() {
+            task.abort();
+        }
     }
 
     /// Notes that it is not silent; `false` if nobody listens any more.

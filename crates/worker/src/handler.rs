@@ -1,5 +1,6 @@
 //! What a program gives to a worker: how to do jobs of one type.
 
+use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -74,14 +75,15 @@ impl<H: BlockingHandler> Handler for Blocking<H> {
 
 /// What a task that did not return says about it.
 pub(crate) fn ended(error: tokio::task::JoinError) -> String {
-    match error.try_into_panic() {
-        Ok(panic) => {
-            let text = panic.downcast_ref::<&str>().copied().map(str::to_owned);
-            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-            format!("the handler panicked: {}", text.as_deref().unwrap_or("without a word"))
-        }
-        Err(_) => "the handler was dropped before it ended".to_owned(),
-    }
+    error.try_into_panic().map_or_else(|_| DROPPED.to_owned(), |panic| panicked(&*panic))
+}
+
+pub(crate) const DROPPED: &str = "the handler was dropped before it ended";
+
+pub(crate) fn panicked(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("the handler panicked: {}", text.unwrap_or("without a word"))
 }
 
 /// The job is done.

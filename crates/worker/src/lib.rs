@@ -14,6 +14,8 @@ mod worker;
 mod shared;
 mod session;
 mod supervise;
+mod watch;
+mod alarms;
 mod roster;
 mod completions;
 mod outbox;

@@ -8,7 +8,9 @@ use model::Name;
 use prost::Message as _;
 use proto::v1;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
+use crate::alarms::Alarms;
 use crate::attempt::{Key, Ticket};
 use crate::lock::lock;
 use crate::stop::StopReason;
@@ -20,11 +22,14 @@ pub(crate) struct Roster {
     here: Mutex<Here>,
     /// An attempt ended.
     pub(crate) ended: Notify,
+    /// Somebody is to be looked at before all others.
+    pub(crate) is_sooner: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Here {
     tickets: BTreeMap<Key, Arc<Ticket>>,
+    alarms: Alarms,
     slots_used: u32,
     n_by_type: BTreeMap<Name, u32>,
     is_leaving: bool,
@@ -32,7 +37,7 @@ struct Here {
 
 impl Roster {
     pub(crate) fn new(slots: u32) -> Self {
-        Self { slots, here: Mutex::default(), ended: Notify::new() }
+        Self { slots, here: Mutex::default(), ended: Notify::new(), is_sooner: Notify::new() }
     }
 
     /// Room for one attempt, or why there is none. `type_max` 0 means as many as there are slots.
@@ -61,7 +66,10 @@ impl Roster {
     }
 
     pub(crate) fn remove(&self, key: Key) {
-        lock(&self.here).tickets.remove(&key);
+        let mut here = lock(&self.here);
+        here.tickets.remove(&key);
+        here.alarms.remove(key);
+        drop(here);
         self.ended.notify_waiters();
     }
 
@@ -98,10 +106,38 @@ impl Roster {
         lock(&self.here).slots_used
     }
 
+    /// Looks at an attempt at this moment, if it is still here.
+    pub(crate) fn look_at(&self, key: Key, at: Instant) {
+        let mut here = lock(&self.here);
+        let is_sooner = here.tickets.contains_key(&key) && here.alarms.set(key, at);
+        drop(here);
+        if is_sooner {
+            self.is_sooner.notify_one();
+        }
+    }
+
+    /// One that is to be looked at now.
+    pub(crate) fn due(&self, now: Instant) -> Option<Arc<Ticket>> {
+        let mut here = lock(&self.here);
+        let key = here.alarms.due(now)?;
+        here.tickets.get(&key).map(Arc::clone)
+    }
+
+    /// When somebody is to be looked at.
+    pub(crate) fn next_alarm(&self) -> Option<Instant> {
+        lock(&self.here).alarms.next()
+    }
+
+    /// Asks an attempt to stop, and sees to it that it does.
+    pub(crate) fn stop(&self, ticket: &Ticket, reason: StopReason, text: String, grace: Duration) {
+        let kill_at = ticket.stops.ask(reason, text, grace);
+        self.look_at(ticket.key, kill_at);
+    }
+
     pub(crate) fn stop_all(&self, reason: StopReason, text: &str, grace: Duration) -> usize {
         let tickets: Vec<Arc<Ticket>> = lock(&self.here).tickets.values().cloned().collect();
         for ticket in &tickets {
-            ticket.stops.ask(reason, text.to_owned(), grace);
+            self.stop(ticket, reason, text.to_owned(), grace);
         }
         tickets.len()
     }
@@ -136,6 +172,13 @@ pub(crate) struct Room {
     roster: Arc<Roster>,
     kind: Name,
     slots: u32,
+}
+
+impl Room {
+    /// Looks at the attempt that it is for at this moment.
+    pub(crate) fn look_at(&self, key: Key, at: Instant) {
+        self.roster.look_at(key, at);
+    }
 }
 
 impl Drop for Room {

@@ -31,6 +31,10 @@ use crate::supervise::{lost, offered};
 const MESSAGE_BYTES_MAX: usize = 16 << 20;
 /// Batches on their way to the connection. Few, so that a heartbeat does not wait behind many.
 const BATCHES_MAX: usize = 2;
+/// While so many slots are taken, what ends within a pause is told together: a message for each costs
+/// both sides more than the jobs themselves, if they are short. Others are told at once.
+const BUSY_SLOTS: u32 = 64;
+const PAUSE: Duration = Duration::from_millis(1);
 /// What a heartbeat says at most about how far attempts are; they say it themselves too.
 const PROGRESS_BYTES_MAX: usize = 1 << 20;
 /// From the start of a connection to the welcome.
@@ -168,7 +172,7 @@ fn welcomed(shared: &Shared, opened: &Opened) -> Result<(), Error> {
         shared.outbox.forget(key);
         if let Some(ticket) = shared.roster.find(key) {
             let text = "it was given to another".to_owned();
-            ticket.stops.ask(StopReason::Stale, text, Duration::ZERO);
+            shared.roster.stop(&ticket, StopReason::Stale, text, Duration::ZERO);
         }
     }
     // Those that the lease ran out for after the hello: the server believes that we have them.
@@ -272,7 +276,8 @@ fn stopped(shared: &Shared, stop: &v1::Stop) {
             StopReason::Stale | StopReason::LeaseOver => "it was given to another",
             StopReason::Cancelled | StopReason::Leaving => "it was called off",
         };
-        ticket.stops.ask(reason, text.to_owned(), Duration::from_millis(stop.grace_ms));
+        let grace = Duration::from_millis(stop.grace_ms);
+        shared.roster.stop(&ticket, reason, text.to_owned(), grace);
     } else if reason.is_silent() {
         shared.outbox.forget(key);
     } else if !shared.outbox.repeat(key) {
@@ -292,6 +297,9 @@ async fn write(shared: Arc<Shared>, sender: mpsc::Sender<v1::WorkerBatch>) {
         }
         if parcel.is_last {
             return;
+        }
+        if shared.roster.slots_used() >= BUSY_SLOTS {
+            sleep(PAUSE).await;
         }
         let later = async {
             match parcel.next_at {

@@ -4,7 +4,6 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use proto::v1;
-use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -51,8 +50,13 @@ impl From<v1::StopReason> for StopReason {
 pub(crate) struct Stops {
     pub(crate) asked: CancellationToken,
     pub(crate) killed: CancellationToken,
-    reason: Mutex<Option<(StopReason, String)>>,
-    kill_at: watch::Sender<Option<Instant>>,
+    stop: Mutex<Stop>,
+}
+
+#[derive(Debug, Default)]
+struct Stop {
+    reason: Option<(StopReason, String)>,
+    kill_at: Option<Instant>,
 }
 
 impl Stops {
@@ -60,45 +64,40 @@ impl Stops {
         Self {
             asked: CancellationToken::new(),
             killed: CancellationToken::new(),
-            reason: Mutex::new(None),
-            kill_at: watch::Sender::new(None),
+            stop: Mutex::default(),
         }
     }
 
     /// Asks it to stop, and sets when it is made to. The first reason counts, unless a later one
     /// means that nothing may be reported; the earliest end counts.
-    pub(crate) fn ask(&self, reason: StopReason, text: String, grace: Duration) {
-        {
-            let mut known = lock(&self.reason);
-            if known.is_none() || reason.is_silent() {
-                *known = Some((reason, text));
-            }
-        }
+    /// Returns when that is.
+    pub(crate) fn ask(&self, reason: StopReason, text: String, grace: Duration) -> Instant {
         let at = Instant::now() + grace;
-        self.kill_at.send_if_modified(|known| {
-            let is_sooner = known.is_none_or(|known| at < known);
-            if is_sooner {
-                *known = Some(at);
-            }
-            is_sooner
-        });
+        let mut stop = lock(&self.stop);
+        if stop.reason.is_none() || reason.is_silent() {
+            stop.reason = Some((reason, text));
+        }
+        let kill_at = stop.kill_at.map_or(at, |known| known.min(at));
+        stop.kill_at = Some(kill_at);
+        drop(stop);
         self.asked.cancel();
         if grace.is_zero() {
             self.killed.cancel();
         }
+        kill_at
     }
 
     pub(crate) fn reason(&self) -> Option<StopReason> {
-        lock(&self.reason).as_ref().map(|(reason, _)| *reason)
+        lock(&self.stop).reason.as_ref().map(|(reason, _)| *reason)
     }
 
     pub(crate) fn text(&self) -> String {
-        lock(&self.reason).as_ref().map(|(_, text)| text.clone()).unwrap_or_default()
+        lock(&self.stop).reason.as_ref().map(|(_, text)| text.clone()).unwrap_or_default()
     }
 
     /// When it is made to end; `None` while nobody asked it to.
-    pub(crate) fn kill_at(&self) -> watch::Receiver<Option<Instant>> {
-        self.kill_at.subscribe()
+    pub(crate) fn kill_at(&self) -> Option<Instant> {
+        lock(&self.stop).kill_at
     }
 }
 
@@ -124,11 +123,11 @@ mod tests {
     fn a_later_stop_may_shorten_the_grace_and_never_lengthens_it() {
         let stops = Stops::new();
         stops.ask(StopReason::Cancelled, String::new(), SECOND);
-        let first = *stops.kill_at().borrow();
+        let first = stops.kill_at();
         stops.ask(StopReason::Cancelled, String::new(), 9 * SECOND);
-        assert_eq!(*stops.kill_at().borrow(), first);
+        assert_eq!(stops.kill_at(), first);
         assert!(!stops.killed.is_cancelled());
         stops.ask(StopReason::Stale, String::new(), Duration::ZERO);
-        assert!(*stops.kill_at().borrow() < first && stops.killed.is_cancelled());
+        assert!(stops.kill_at() < first && stops.killed.is_cancelled());
     }
 }

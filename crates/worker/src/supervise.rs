@@ -1,23 +1,21 @@
 //! From an offer to a completion: one attempt is started, watched and reported.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use model::maxima::{RESULT_BYTES_MAX, TEXT_BYTES_MAX};
 use model::{Ending, Retry, Spec};
 use proto::v1;
 use proto::v1::worker_message::Message;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::Instant;
 
 use crate::attempt::{Given, Key, Ticket, cut};
-use crate::handler::ended;
+use crate::handler::{DROPPED, panicked};
 use crate::lock::lock;
 use crate::shared::Shared;
 use crate::stop::StopReason;
 use crate::{Attempt, Done, Failure, FailureKind, Handler, Outcome};
-
-/// How long a handler may still take after it was made to end, before it is dropped.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Takes an offer or refuses it. `false` if the server does not read our answers.
 pub(crate) fn offered(shared: &Arc<Shared>, offer: v1::Offer) -> bool {
@@ -82,74 +80,48 @@ fn start(shared: &Arc<Shared>, key: Key, offer: v1::Offer) -> Result<(), String>
     let ticket = Ticket::new(given, Arc::clone(&shared.outbox), Arc::clone(&shared.speeds));
     let ticket = Arc::new(ticket);
     shared.roster.insert(Arc::clone(&ticket));
+    tracing::debug!(job = key.job, attempt = key.attempt, "started");
     let attempt = Attempt::new(Arc::clone(&ticket), room);
-    tokio::spawn(supervise(Arc::clone(shared), ticket, attempt, Arc::clone(&kind.handler)));
+    let reporter = Reporter { shared: Arc::clone(shared), ticket: Arc::clone(&ticket) };
+    let task = shared.handlers.spawn(run(reporter, attempt, Arc::clone(&kind.handler)));
+    ticket.runs_as(task.abort_handle());
+    if let Some((at, _)) = ticket.due() {
+        shared.roster.look_at(key, at);
+    }
     Ok(())
 }
 
-async fn supervise(
+/// Reports the end of an attempt, also if its task is dropped in the middle.
+struct Reporter {
     shared: Arc<Shared>,
     ticket: Arc<Ticket>,
-    attempt: Attempt,
-    handler: Arc<dyn Handler>,
-) {
-    tracing::debug!(job = ticket.key.job, attempt = ticket.key.attempt, "started");
-    let mut task = shared.handlers.spawn(async move {
+}
+
+impl Drop for Reporter {
+    fn drop(&mut self) {
+        finish(&self.shared, &self.ticket, Err(Failure::transient(DROPPED)));
+    }
+}
+
+async fn run(reporter: Reporter, attempt: Attempt, handler: Arc<dyn Handler>) {
+    let running = async move {
         // A handler may drop its attempt early; the slots are taken until it returns.
         let _taken = attempt.clone();
         handler.run(attempt).await
-    });
-    let outcome = tokio::select! {
-        joined = &mut task => joined.unwrap_or_else(|error| Err(Failure::transient(ended(error)))),
-        () = watch(&ticket, shared.settings.stop_grace) => {
-            task.abort();
-            Err(Failure::transient("it did not stop when it was made to"))
-        }
     };
-    finish(&shared, &ticket, outcome);
+    let outcome = AssertUnwindSafe(running).catch_unwind().await;
+    let outcome = outcome.unwrap_or_else(|panic| Err(Failure::transient(panicked(&*panic))));
+    finish(&reporter.shared, &reporter.ticket, outcome);
 }
 
-/// Stops it when its time is up, and ends once it is past its grace and our patience.
-async fn watch(ticket: &Ticket, stop_grace: Duration) {
-    let mut kill_at = ticket.stops.kill_at();
-    loop {
-        let stopping = *kill_at.borrow_and_update();
-        let due = ticket.due();
-        tokio::select! {
-            () = until(stopping) => {
-                ticket.stops.killed.cancel();
-                sleep(PATIENCE).await;
-                return;
-            }
-            () = until(due.as_ref().map(|(at, _)| *at)), if stopping.is_none() => {
-                // It may have spoken since.
-                if let Some((at, text)) = ticket.due() && at <= Instant::now() {
-                    ticket.stops.ask(StopReason::Timeout, text, stop_grace);
-                }
-            }
-            () = ticket.run_max_changed.notified() => {}
-            changed = kill_at.changed() => {
-                if changed.is_err() {
-                    return;
-                }
-            }
-        }
-    }
-}
-
-/// `None` means never.
-async fn until(at: Option<Instant>) {
-    match at {
-        Some(at) => sleep_until(at).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Reports how it ended, if the server may hear of it.
-fn finish(shared: &Shared, ticket: &Ticket, outcome: Outcome) {
+/// Reports how it ended, once, if the server may hear of it.
+pub(crate) fn finish(shared: &Shared, ticket: &Ticket, outcome: Outcome) {
     if shared.lease.is_over(Instant::now()) {
         // The timer may be late, as after the process was suspended: nobody may report now.
         shared.fence();
+    }
+    if !ticket.end() {
+        return;
     }
     let used = match &outcome {
         Ok(done) => done.measured,
@@ -158,7 +130,6 @@ fn finish(shared: &Shared, ticket: &Ticket, outcome: Outcome) {
     if let Some(bytes) = used.disk_bytes {
         shared.speeds.disk(bytes, ticket.started.elapsed());
     }
-    ticket.end();
     let reason = ticket.stops.reason();
     if reason.is_some_and(StopReason::is_silent) {
         shared.outbox.forget(ticket.key);
@@ -265,6 +236,8 @@ fn clean(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use model::{Name, TenantId};
 
     use super::*;

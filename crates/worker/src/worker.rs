@@ -19,6 +19,7 @@ use crate::lock::lock;
 use crate::session::{End, session};
 use crate::shared::{Condition, Departure, Shared};
 use crate::stop::StopReason;
+use crate::watch::watch;
 
 /// How often the machine is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -126,6 +127,7 @@ async fn work(
 ) -> Result<(), Error> {
     tokio::spawn(look(Arc::clone(shared)));
     tokio::spawn(fence(Arc::clone(shared)));
+    tokio::spawn(watch(Arc::clone(shared)));
     let heed = async {
         shutdown.cancelled().await;
         shared.depart(Departure::Soon);
