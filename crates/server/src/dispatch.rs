@@ -25,8 +25,8 @@ const CALLS_MAX: usize = 2;
 /// Jobs in such a call. While the store has some of those that are on their way, workers have
 /// others: neither waits for the other to be done with all.
 const CALL_MAX: usize = 500;
-/// How long a start waits in case its end comes, in a store that is shared: a row less is written
-/// there for each attempt that ends by then.
+/// How long a start waits in case its end comes: a row less is written for each attempt that ends
+/// by then.
 const START_PAUSE: Millis = Millis(10);
 
 /// What goes out at the end of a turn.
@@ -133,9 +133,8 @@ impl Scheduler {
 
     /// An attempt runs: to be written down soon.
     pub(crate) fn start(&mut self, start: Start) {
-        let mut at = self.store.now();
-        if self.sharing.is_some() {
-            at = at + START_PAUSE;
+        let at = self.store.now() + START_PAUSE;
+        if self.outgoing.starts.is_empty() {
             self.timers.set(at, Timer::Starts);
         }
         self.outgoing.starts.push((at, start));
@@ -155,7 +154,11 @@ impl Scheduler {
             live.is_some_and(|live| live.number == start.attempt && !live.is_ending)
         });
         let n_due = starts.partition_point(|(at, _)| *at <= now);
-        starts.drain(..n_due).map(|(_, start)| start).collect()
+        let due = starts.drain(..n_due).map(|(_, start)| start).collect();
+        if let Some((at, _)) = starts.first() {
+            self.timers.set(*at, Timer::Starts);
+        }
+        due
     }
 
     fn flush_late(&mut self) {

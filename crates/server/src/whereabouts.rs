@@ -3,8 +3,9 @@
 //! **Invariant:** a job is in one place at a time. One that is nowhere is blocked, on hold, or
 //! about to be read again.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
+use foldhash::HashMap;
 use model::{JobId, WorkerId};
 use proto::v1;
 

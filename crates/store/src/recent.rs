@@ -5,9 +5,9 @@
 //! they were changed in is undone, for the same fence may then come again with something else
 //! behind it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use model::Record;
 
 /// Records of one age; as many again may be older.
@@ -23,7 +23,7 @@ pub(crate) struct Recent<T> {
 
 impl<T> Default for Recent<T> {
     fn default() -> Self {
-        Self { young: HashMap::new(), old: HashMap::new() }
+        Self { young: HashMap::default(), old: HashMap::default() }
     }
 }
 
