@@ -47,6 +47,55 @@ fn ids(records: &[Arc<model::Record>]) -> Vec<u64> {
     records.iter().filter_map(|record| record.id.as_number()).collect()
 }
 
+/// Few are inserted and many are copied; nobody can tell.
+#[tokio::test]
+async fn many_jobs_that_come_together_are_kept_as_few_are() {
+    let (database, time) = (database(), Time::new());
+    let (one, two) = (open(&database, &time).await, open(&database, &time).await);
+    let mut few = submission("a", "kind", 7);
+    few.jobs[1].spec.payload = vec![0, 255, 10];
+    few.jobs[2].on_hold = true;
+    few.jobs[3].spec.not_before = Some(time.now() + Millis(500));
+    few.jobs[4].after_indexes = vec![0];
+    few.jobs[5].spec.group = Some("ü".to_owned());
+    few.jobs[6].spec.priority = -7;
+    for n_times in [1, 20] {
+        let mut jobs = Vec::new();
+        for place in 0..n_times {
+            let mut portion = few.jobs.clone();
+            portion[0].spec.dedupe_key = Some(format!("{n_times} {place}"));
+            portion[4].after_indexes = vec![place * 7];
+            jobs.extend(portion);
+        }
+        let answer = one.submit(Submission::new(few.tenant.clone(), jobs)).await.unwrap().unwrap();
+        assert_eq!(answer.is_new, vec![true; n_times * 7]);
+        for record in answer.jobs {
+            assert_eq!(two.job(record.id.clone()).await.unwrap(), Some(record));
+        }
+    }
+    let seen = ids(&two.window(all(0, 1)).await.unwrap().own);
+    assert_eq!(seen.len(), 4 * 21, "{seen:?}");
+}
+
+/// Whoever comes first has the key; the other joins it, however many others come with it.
+#[tokio::test]
+async fn of_many_that_come_together_each_joins_whoever_has_its_key() {
+    let (database, time) = (database(), Time::new());
+    let (one, two) = (open(&database, &time).await, open(&database, &time).await);
+    let mut jobs = submission("a", "kind", 100);
+    for (place, job) in jobs.jobs.iter_mut().enumerate() {
+        job.spec.dedupe_key = Some(place.to_string());
+    }
+    let both = tokio::join!(one.submit(jobs.clone()), two.submit(jobs));
+    let (first, second) = (both.0.unwrap().unwrap(), both.1.unwrap().unwrap());
+    let numbers = |jobs: &[model::Record]| -> Vec<JobId> {
+        jobs.iter().map(|record| record.id.clone()).collect()
+    };
+    assert_eq!(numbers(&first.jobs), numbers(&second.jobs));
+    let is_new = first.is_new.iter().zip(&second.is_new);
+    assert!(is_new.clone().all(|(one, two)| one != two), "{:?}", is_new.collect::<Vec<_>>());
+}
+
 #[tokio::test]
 async fn one_tenants_flood_does_not_hide_the_others() {
     let (database, time) = (database(), Time::new());

@@ -6,8 +6,11 @@
 //! order is of no use, so that one way is left to answer, by the index for each of the ids. With a
 //! plain equality, a planner that last saw an empty table walks over all of it instead.
 
+use std::pin::pin;
+
 use model::{Cause, Record};
-use tokio_postgres::types::ToSql;
+use tokio_postgres::binary_copy::BinaryCopyInWriter;
+use tokio_postgres::types::{ToSql, Type};
 
 use super::columns::{self, Changes, Ends, NewJobs, Pasts};
 use super::desk::Sheet;
@@ -29,18 +32,56 @@ pub(super) async fn exactly(
     Err(Fault::Conflict)
 }
 
-const INSERT: &str = "INSERT INTO jobs (id, tenant, kind, dedupe_key, group_name, state, fence, \
-    priority, ready, on_hold, n_blockers, n_dependents, queue, place, due, document, payload, \
-    created) SELECT u.*, $18 FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], \
-    $5::text[], $6::text[], $7::bigint[], $8::integer[], $9::bigint[], $10::boolean[], \
-    $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::text[], \
-    $17::bytea[]) AS u";
+macro_rules! new_columns {
+    () => {
+        "id, tenant, kind, dedupe_key, group_name, state, fence, priority, ready, on_hold, \
+         n_blockers, n_dependents, queue, place, due, document, payload, created"
+    };
+}
+
+const INSERT: &str = concat!(
+    "INSERT INTO jobs (",
+    new_columns!(),
+    ") SELECT u.*, $18 FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], \
+     $6::text[], $7::bigint[], $8::integer[], $9::bigint[], $10::boolean[], $11::bigint[], \
+     $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::text[], $17::bytea[]) AS u"
+);
+
+/// So many jobs are copied: the server then writes them by the page. With fewer, being let to
+/// takes longer than that saves.
+const COPY_MIN: usize = 64;
+const COPY: &str = concat!("COPY jobs (", new_columns!(), ") FROM STDIN (FORMAT binary)");
+const COPY_TYPES: [Type; 18] = [
+    Type::INT8,
+    Type::TEXT,
+    Type::TEXT,
+    Type::TEXT,
+    Type::TEXT,
+    Type::TEXT,
+    Type::INT8,
+    Type::INT4,
+    Type::INT8,
+    Type::BOOL,
+    Type::INT8,
+    Type::INT8,
+    Type::INT8,
+    Type::INT8,
+    Type::INT8,
+    Type::TEXT,
+    Type::BYTEA,
+    Type::INT8,
+];
 
 impl NewJobs {
     pub(super) async fn write(&self, sheet: &Sheet<'_>) -> Result<(), Fault> {
-        if self.id.is_empty() {
-            return Ok(());
+        match self.id.len() {
+            0 => Ok(()),
+            COPY_MIN.. => self.copy(sheet).await,
+            _ => self.insert(sheet).await,
         }
+    }
+
+    async fn insert(&self, sheet: &Sheet<'_>) -> Result<(), Fault> {
         let values: [&(dyn ToSql + Sync); 18] = [
             &self.id,
             &self.tenant,
@@ -62,6 +103,37 @@ impl NewJobs {
             &sheet.now.0,
         ];
         exactly(sheet, INSERT, &values, self.id.len()).await
+    }
+
+    async fn copy(&self, sheet: &Sheet<'_>) -> Result<(), Fault> {
+        let statement = sheet.transaction.prepare_cached(COPY).await?;
+        let writer = sheet.transaction.copy_in(&statement).await?;
+        let mut writer = pin!(BinaryCopyInWriter::new(writer, &COPY_TYPES));
+        for at in 0..self.id.len() {
+            let values: [&(dyn ToSql + Sync); 18] = [
+                &self.id[at],
+                &self.tenant[at],
+                &self.kind[at],
+                &self.dedupe_key[at],
+                &self.group_name[at],
+                &self.state[at],
+                &self.fence[at],
+                &self.priority[at],
+                &self.ready[at],
+                &self.on_hold[at],
+                &self.n_blockers[at],
+                &self.n_dependents[at],
+                &self.queue[at],
+                &self.place[at],
+                &self.due[at],
+                &self.document[at],
+                &self.payload[at],
+                &sheet.now.0,
+            ];
+            writer.as_mut().write(&values).await?;
+        }
+        writer.finish().await?;
+        Ok(())
     }
 }
 
