@@ -26,6 +26,9 @@ pub struct Config {
     pub stale_progress: Millis,
     /// How often leases are looked at.
     pub expire_every: Millis,
+    /// How long a start waits to be written down, in case its end comes: a row less is written for
+    /// each attempt that ends by then.
+    pub start_pause: Millis,
     /// How often averages and usage are counted anew.
     pub averages_every: Millis,
     /// What tenants used longer ago than this is forgiven.
@@ -73,6 +76,7 @@ impl Default for Config {
             stale_heartbeat: Millis::from_secs(15 * 60),
             stale_progress: Millis::from_secs(24 * 3600),
             expire_every: Millis::from_secs(1),
+            start_pause: Millis(10),
             averages_every: Millis::from_secs(30),
             usage_window: Millis::from_secs(24 * 3600),
             hints_learned: 10,

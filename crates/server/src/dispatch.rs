@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use futures_util::FutureExt as _;
-use model::{JobId, Millis, Timestamp};
+use model::{JobId, Timestamp};
 use prost::Message as _;
 use proto::v1;
 use store::{Claim, End, LogChunk, Report, Session, Start};
@@ -25,9 +25,6 @@ const CALLS_MAX: usize = 2;
 /// Jobs in such a call. While the store has some of those that are on their way, workers have
 /// others: neither waits for the other to be done with all.
 const CALL_MAX: usize = 500;
-/// How long a start waits in case its end comes: a row less is written for each attempt that ends
-/// by then.
-const START_PAUSE: Millis = Millis(10);
 
 /// What goes out at the end of a turn.
 #[derive(Debug, Default)]
@@ -133,7 +130,7 @@ impl Scheduler {
 
     /// An attempt runs: to be written down soon.
     pub(crate) fn start(&mut self, start: Start) {
-        let at = self.store.now() + START_PAUSE;
+        let at = self.store.now() + self.config.start_pause;
         if self.outgoing.starts.is_empty() {
             self.timers.set(at, Timer::Starts);
         }
@@ -141,11 +138,13 @@ impl Scheduler {
     }
 
     /// Nobody waits for a start to be written down, so starts wait for those before them. One
-    /// whose end comes in the meantime is written down with the end.
+    /// whose end comes in the meantime is written down with the end; none is written after how far
+    /// it is.
     fn starts_to_write(&mut self) -> Vec<Start> {
-        let now = self.store.now();
+        let is_told = !self.outgoing.reports.is_empty();
+        let until = if is_told { Timestamp(i64::MAX) } else { self.store.now() };
         let starts = &mut self.outgoing.starts;
-        if self.outgoing.is_starting || starts.first().is_none_or(|(at, _)| *at > now) {
+        if self.outgoing.is_starting || starts.first().is_none_or(|(at, _)| *at > until) {
             return Vec::new();
         }
         let jobs = &self.jobs;
@@ -153,7 +152,7 @@ impl Scheduler {
             let live = jobs.live(&start.job);
             live.is_some_and(|live| live.number == start.attempt && !live.is_ending)
         });
-        let n_due = starts.partition_point(|(at, _)| *at <= now);
+        let n_due = starts.partition_point(|(at, _)| *at <= until);
         let due = starts.drain(..n_due).map(|(_, start)| start).collect();
         if let Some((at, _)) = starts.first() {
             self.timers.set(*at, Timer::Starts);

@@ -27,6 +27,7 @@ mod submit;
 mod ahead;
 mod whereabouts;
 mod queue;
+mod quota;
 mod round;
 mod dispatch;
 mod complete;

@@ -24,10 +24,10 @@ use crate::health::Health;
 use crate::history::Histories;
 use crate::inbox::Envelope;
 use crate::meters::Pairs;
+use crate::quota::Quotas;
 use crate::recur::Recurring;
 use crate::settings::{Closed, Types};
 use crate::share::Sharing;
-use crate::share::limits::Limits;
 use crate::timers::{Timer, Timers};
 use crate::watch::{Change, Hub};
 use crate::whereabouts::Jobs;
@@ -66,8 +66,8 @@ pub(crate) struct Scheduler {
     pub(crate) sharing: Option<Sharing>,
     /// What types say, for those who take in jobs.
     pub(crate) types: watch::Sender<Arc<Types>>,
-    /// Limits that are set.
-    pub(crate) limits: Limits,
+    /// What tenants and types may use.
+    pub(crate) quotas: Quotas,
     pub(crate) budget_limit: Option<Fixed>,
     /// What tenants were charged, and how many jobs they completed, since the store was last asked
     /// what they used.
@@ -130,7 +130,7 @@ impl Scheduler {
             refetch: BTreeSet::new(),
             sharing,
             types: watch::Sender::new(Arc::default()),
-            limits: Limits::default(),
+            quotas: Quotas::default(),
             budget_limit: None,
             settled: BTreeMap::new(),
             hub,

@@ -10,7 +10,7 @@ use crate::settings::Understood;
 impl Scheduler {
     /// Takes in what an operator set.
     pub(crate) fn set(&mut self, setting: Understood) {
-        self.note_limits(&setting);
+        self.note_quota(&setting);
         match setting {
             Understood::Event(Event::Tenant(tenant)) => self.set_tenant(tenant),
             Understood::Event(event) => self.world.apply(event),

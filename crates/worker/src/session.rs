@@ -351,7 +351,8 @@ fn heartbeat(shared: &Shared, sequence: u64) -> v1::Heartbeat {
     }
 }
 
-/// What the server may hear about, also what ended and is not acknowledged.
+/// What the server may hear about, also what ended and is not acknowledged: looked at in this order,
+/// for an attempt that ends meanwhile is in the outbox before it leaves the roster.
 fn attempts(shared: &Shared) -> BTreeSet<Key> {
     shared.roster.keys().into_iter().chain(shared.outbox.unacknowledged()).collect()
 }

@@ -20,15 +20,17 @@ use crate::{Attempt, Done, Failure, FailureKind, Handler, Outcome};
 /// Takes an offer or refuses it. `false` if the server does not read our answers.
 pub(crate) fn offered(shared: &Arc<Shared>, offer: v1::Offer) -> bool {
     let key = Key { job: offer.job, attempt: offer.attempt };
-    if shared.outbox.repeat(key) {
-        return true;
-    }
+    // In this order: an attempt that ends meanwhile is in the outbox before it leaves the roster, so
+    // one that is in neither was never here.
     if let Some(ticket) = shared.roster.find(key) {
         // Told twice; if it is still being stopped, it is not ours any more.
         return match ticket.stops.reason() {
             Some(reason) if reason.is_silent() => refuse(shared, key, "it is being stopped"),
             _ => accept(shared, key),
         };
+    }
+    if shared.outbox.repeat(key) {
+        return true;
     }
     match start(shared, key, offer) {
         Ok(()) => accept(shared, key),
@@ -116,12 +118,12 @@ async fn run(reporter: Reporter, attempt: Attempt, handler: Arc<dyn Handler>) {
 
 /// Reports how it ended, once, if the server may hear of it.
 pub(crate) fn finish(shared: &Shared, ticket: &Ticket, outcome: Outcome) {
+    if !ticket.end() {
+        return;
+    }
     if shared.lease.is_over(Instant::now()) {
         // The timer may be late, as after the process was suspended: nobody may report now.
         shared.fence();
-    }
-    if !ticket.end() {
-        return;
     }
     let used = match &outcome {
         Ok(done) => done.measured,
@@ -302,6 +304,30 @@ mod tests {
         finish(&shared, &ticket, Ok(Done::new()));
         assert_eq!(shared.outbox.unacknowledged(), []);
         assert_eq!(ticket.stops.reason(), Some(StopReason::LeaseOver));
+    }
+
+    #[tokio::test]
+    async fn an_end_is_told_once_whoever_comes_first() {
+        let (shared, ticket) = with_attempt(Duration::ZERO);
+        finish(&shared, &ticket, Ok(Done::new()));
+        shared.outbox.forget(KEY);
+        finish(&shared, &ticket, Err(Failure::transient("too late")));
+        assert_eq!(shared.outbox.unacknowledged(), []);
+    }
+
+    #[tokio::test]
+    async fn an_attempt_that_is_about_to_leave_is_not_started_again() {
+        let (shared, ticket) = with_attempt(Duration::ZERO);
+        let shared = Arc::new(shared);
+        shared.outbox.complete(KEY, completion(KEY, None, Ok(Done::new())));
+        let spec = Some(Box::new(Spec::new(TenantId::new("t"), Name::new("a")).into()));
+        let offer = v1::Offer { job: KEY.job, attempt: KEY.attempt, spec, ..Default::default() };
+        assert!(offered(&shared, offer.clone()));
+        let here = shared.roster.find(KEY).unwrap();
+        assert!(Arc::ptr_eq(&here, &ticket));
+        shared.roster.remove(KEY);
+        assert!(offered(&shared, offer));
+        assert!(shared.roster.find(KEY).is_none());
     }
 
     #[test]

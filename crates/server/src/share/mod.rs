@@ -5,7 +5,6 @@
 //! takes what they should have claimed by now, and what its idle slots have room for.
 
 mod elsewhere;
-pub(crate) mod limits;
 mod meet;
 mod seats;
 mod spare;

@@ -253,6 +253,41 @@ async fn progress_is_kept_and_told_to_those_who_watch() {
 }
 
 #[tokio::test]
+async fn a_start_waits_to_be_written_down_but_not_behind_what_comes_after_it() {
+    let start_pause = Millis::from_secs(1);
+    let site = Site::sealed(Config { start_pause, ..Config::default() }, "").await;
+    let mut worker = site.worker_with(v1::Hello { slots: 2, ..hello("w") }).await;
+    let mut offers = Vec::new();
+    for _ in 0..2 {
+        site.submit(spec()).await;
+        let offer = worker.offer().await;
+        worker.accept(&offer).await;
+        offers.push(offer);
+    }
+    site.turn().await;
+    for offer in &offers {
+        assert_eq!(site.record(offer.job).await.state, State::Claimed);
+    }
+    let progress = Some(v1::Progress { fraction: 0.5, ..v1::Progress::default() });
+    let report = v1::ProgressReport { attempt: Some(attempt(&offers[0])), progress };
+    worker.say(Ours::Progress(report)).await;
+    let is_told = |record: &model::Record| {
+        record.current.as_ref().is_some_and(|current| current.progress.is_some())
+    };
+    let record = site.record_when(offers[0].job, is_told).await;
+    assert_eq!(record.state, State::Running);
+
+    site.submit(spec()).await;
+    worker.say(Ours::Complete(succeeded(&offers[0]))).await;
+    let offer = worker.offer().await;
+    worker.accept(&offer).await;
+    site.turn().await;
+    assert_eq!(site.record(offer.job).await.state, State::Claimed);
+    site.pass(start_pause).await;
+    site.record_when(offer.job, |record| record.state == State::Running).await;
+}
+
+#[tokio::test]
 async fn what_changes_do_not_say_cannot_be_watched_for() {
     let site = Site::start().await;
     let refused = async |filter| {

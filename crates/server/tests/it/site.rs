@@ -43,8 +43,9 @@ impl Site {
         Self::with(Config::default()).await
     }
 
+    /// The clock goes when a test says so, and starts do not wait for that.
     pub(crate) async fn with(config: Config) -> Self {
-        Self::sealed(config, "").await
+        Self::sealed(Config { start_pause: Millis::ZERO, ..config }, "").await
     }
 
     /// One that this vouches for.

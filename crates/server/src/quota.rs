@@ -1,6 +1,6 @@
-//! Limits of tenants, types and resources. The world keeps them; where several schedulers share a
-//! store, it counts what is used of them besides, and a claim that would exceed one is refused.
-//! Whoever has no limit is not counted.
+//! What tenants, types and resources may use. The world keeps to it; where several schedulers share a
+//! store, it counts what is used besides, and a claim that would exceed a limit is refused. Whoever
+//! has no limit is not counted.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use crate::queue::Seen;
 use crate::scheduler::Scheduler;
 use crate::settings::Understood;
 
-/// The limits that are set.
+/// What is set of tenants and types.
 #[derive(Debug, Default)]
-pub(crate) struct Limits {
+pub(crate) struct Quotas {
     tenants: BTreeMap<TenantId, Tenant>,
     types: BTreeMap<Name, JobType>,
 }
@@ -22,14 +22,14 @@ pub(crate) struct Limits {
 const BETWEEN: char = '\u{1f}';
 
 impl Scheduler {
-    /// Takes note of limits that are set.
-    pub(crate) fn note_limits(&mut self, setting: &Understood) {
+    /// Takes note of what is set.
+    pub(crate) fn note_quota(&mut self, setting: &Understood) {
         match setting {
             Understood::Event(Event::Tenant(tenant)) => {
-                self.limits.tenants.insert(tenant.id.clone(), tenant.clone());
+                self.quotas.tenants.insert(tenant.id.clone(), tenant.clone());
             }
             Understood::Type(kind, ..) => {
-                self.limits.types.insert(kind.name.clone(), kind.clone());
+                self.quotas.types.insert(kind.name.clone(), kind.clone());
             }
             Understood::Event(_)
             | Understood::Budget(_)
@@ -44,7 +44,7 @@ impl Scheduler {
 
     /// What holds for a type that workers find, whoever said so.
     pub(crate) fn note_type(&mut self, kind: &JobType) {
-        self.limits.types.insert(kind.name.clone(), kind.clone());
+        self.quotas.types.insert(kind.name.clone(), kind.clone());
     }
 
     /// The limits under which this job goes to a worker of this pool.
@@ -56,7 +56,7 @@ impl Scheduler {
         };
         let since = self.store.now() - self.config.usage_window;
         let (tenant, cost) = (seen.tenant.to_string(), seen.cost.in_thousandths());
-        if let Some(settings) = self.limits.tenants.get(&seen.tenant) {
+        if let Some(settings) = self.quotas.tenants.get(&seen.tenant) {
             if let Some(max) = settings.jobs_max {
                 add(&["jobs", &tenant], 1, max.into(), None);
             }
@@ -72,7 +72,7 @@ impl Scheduler {
                 add(&["workspaces", &tenant], 1, max.into(), None);
             }
         }
-        if let Some(max) = self.limits.types.get(&seen.kind).and_then(|kind| kind.jobs_max) {
+        if let Some(max) = self.quotas.types.get(&seen.kind).and_then(|kind| kind.jobs_max) {
             add(&["type", &seen.kind.to_string()], 1, max.into(), None);
         }
         if let Some(max) = self.budget_limit.map(Fixed::in_thousandths) {
