@@ -1,6 +1,6 @@
-//! What tenants, types and resources may use. The world keeps to it; where several schedulers share a
-//! store, it counts what is used besides, and a claim that would exceed a limit is refused. Whoever
-//! has no limit is not counted.
+//! What tenants, types and resources may use. The world keeps to it; where several schedulers
+//! share a store, it counts what is used besides, and a claim that would exceed a limit is refused.
+//! Whoever has no limit is not counted.
 
 use std::collections::BTreeMap;
 

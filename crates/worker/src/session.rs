@@ -31,8 +31,8 @@ use crate::supervise::{lost, offered};
 const MESSAGE_BYTES_MAX: usize = 16 << 20;
 /// Batches on their way to the connection. Few, so that a heartbeat does not wait behind many.
 const BATCHES_MAX: usize = 2;
-/// While so many slots are taken, what ends within a pause is told together: a message for each costs
-/// both sides more than the jobs themselves, if they are short. Others are told at once.
+/// While so many slots are taken, what ends within a pause is told together: a message for each
+/// costs both sides more than the jobs themselves, if they are short. Others are told at once.
 const BUSY_SLOTS: u32 = 64;
 const PAUSE: Duration = Duration::from_millis(1);
 /// What a heartbeat says at most about how far attempts are; they say it themselves too.
@@ -351,8 +351,8 @@ fn heartbeat(shared: &Shared, sequence: u64) -> v1::Heartbeat {
     }
 }
 
-/// What the server may hear about, also what ended and is not acknowledged: looked at in this order,
-/// for an attempt that ends meanwhile is in the outbox before it leaves the roster.
+/// What the server may hear about, also what ended and is not acknowledged: looked at in this
+/// order, for an attempt that ends meanwhile is in the outbox before it leaves the roster.
 fn attempts(shared: &Shared) -> BTreeSet<Key> {
     shared.roster.keys().into_iter().chain(shared.outbox.unacknowledged()).collect()
 }

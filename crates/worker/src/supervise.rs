@@ -20,8 +20,8 @@ use crate::{Attempt, Done, Failure, FailureKind, Handler, Outcome};
 /// Takes an offer or refuses it. `false` if the server does not read our answers.
 pub(crate) fn offered(shared: &Arc<Shared>, offer: v1::Offer) -> bool {
     let key = Key { job: offer.job, attempt: offer.attempt };
-    // In this order: an attempt that ends meanwhile is in the outbox before it leaves the roster, so
-    // one that is in neither was never here.
+    // In this order: an attempt that ends meanwhile is in the outbox before it leaves the roster,
+    // so one that is in neither was never here.
     if let Some(ticket) = shared.roster.find(key) {
         // Told twice; if it is still being stopped, it is not ours any more.
         return match ticket.stops.reason() {

@@ -1,5 +1,5 @@
-//! One task looks after all attempts: it stops those whose time is up, and gives up on those that do
-//! not stop when they are made to. It runs where no handler can keep it from that.
+//! One task looks after all attempts: it stops those whose time is up, and gives up on those that
+//! do not stop when they are made to. It runs where no handler can keep it from that.
 
 use std::sync::Arc;
 use std::time::Duration;
