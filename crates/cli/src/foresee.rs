@@ -14,7 +14,7 @@ pub(crate) fn tell(jobs: &[v1::Foreseen], is_for_machines: bool) -> Result<(), F
         return print::json(&jobs.iter().map(machine).collect::<Vec<Value>>());
     }
     if let [job] = jobs {
-        return print::data(&one(job));
+        return print::prose(&one(job));
     }
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     let mut reasons: BTreeMap<&str, Vec<&v1::Foreseen>> = BTreeMap::new();
@@ -33,7 +33,7 @@ pub(crate) fn tell(jobs: &[v1::Foreseen], is_for_machines: bool) -> Result<(), F
         let last = held.last();
         lines.extend(last.and_then(|job| view::start(job.starts_in_ms, &job.estimate_basis)));
     }
-    print::data(&lines.join("\n"))
+    print::prose(&lines.join("\n"))
 }
 
 fn one(job: &v1::Foreseen) -> String {

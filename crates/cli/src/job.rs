@@ -230,5 +230,5 @@ pub(crate) async fn why(options: &OneOptions, target: &Target) -> Result<(), Fai
         let what = if response.state() == v1::State::Queued { "last placed" } else { "placed" };
         lines.push(format!("{what} {}", response.why_there));
     }
-    print::data(&lines.join("\n"))
+    print::prose(&lines.join("\n"))
 }

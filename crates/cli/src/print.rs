@@ -45,7 +45,7 @@ pub(crate) fn exit_code(outcome: Result<(), Failure>) -> ExitCode {
         }
     }
     if !matches!(failure, Failure::Exit(_)) {
-        note(&format!("error: {failure}"));
+        note(&folded(&format!("error: {failure}"), is_watched()));
     }
     match failure {
         Failure::Input { .. } => ExitCode::from(2),
@@ -61,6 +61,21 @@ pub(crate) fn data(text: &str) -> Result<(), Failure> {
         .write_all(text.as_bytes())
         .and_then(|()| if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") });
     written.and_then(|()| out.flush()).map_err(|error| Failure::Other(error.into()))
+}
+
+/// Writes sentences: for a person, none is wider than the terminal.
+pub(crate) fn prose(text: &str) -> Result<(), Failure> {
+    data(&folded(text, is_terminal()))
+}
+
+/// Each line in as many as it takes, unless nobody sees them: those who look for words in it want
+/// it whole.
+fn folded(text: &str, is_seen: bool) -> String {
+    if !is_seen {
+        return text.to_owned();
+    }
+    let whole = textwrap::WordSplitter::NoHyphenation;
+    textwrap::fill(text, textwrap::Options::new(width().into()).word_splitter(whole))
 }
 
 /// Writes data for machines.
@@ -144,3 +159,18 @@ pub(crate) fn width() -> u16 {
 
 /// Columns of a table that goes into a file or a pipe.
 const WIDTH_WITHOUT_TERMINAL: u16 = 110;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_are_folded_between_words_for_those_who_see_them() {
+        let text = format!("first\n  second {}", "no-worker-ever ".repeat(30).trim_end());
+        let seen = folded(&text, true);
+        assert!(seen.starts_with("first\n  second no-worker-ever "));
+        assert!(seen.lines().all(|line| line.len() <= width().into()), "{seen}");
+        assert!(seen.split_whitespace().eq(text.split_whitespace()), "{seen}");
+        assert_eq!(folded(&text, false), text);
+    }
+}

@@ -226,7 +226,7 @@ pub(crate) fn pairs(flag: &str, texts: &[String]) -> Result<Vec<(String, String)
         let split = text.split_once('=').filter(|(key, _)| !key.is_empty());
         let (key, value) = split.ok_or_else(|| Failure::Input {
             error: format!("`{flag} {text}` is not `KEY=VALUE`"),
-            hint: None,
+            hint: Some("a name, `=` and a value, such as `os=linux`".to_owned()),
         })?;
         Ok((key.to_owned(), value.to_owned()))
     };

@@ -241,8 +241,10 @@ mod tests {
     use std::time::Duration;
 
     use model::{Name, TenantId};
+    use tokio::time::sleep;
 
     use super::*;
+    use crate::watch::{PATIENCE, watch};
 
     const SECOND: Duration = Duration::from_secs(1);
     const KEY: Key = Key { job: 7, attempt: 2 };
@@ -304,6 +306,24 @@ mod tests {
         finish(&shared, &ticket, Ok(Done::new()));
         assert_eq!(shared.outbox.unacknowledged(), []);
         assert_eq!(ticket.stops.reason(), Some(StopReason::LeaseOver));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_does_not_stop_is_made_to_and_given_up_on_in_the_end() {
+        let (shared, ticket) = with_attempt(Duration::ZERO);
+        shared.lease.welcome(Instant::now(), 3_600 * SECOND);
+        let shared = Arc::new(shared);
+        tokio::spawn(watch(Arc::clone(&shared)));
+        shared.roster.stop(&ticket, StopReason::Cancelled, String::new(), 2 * SECOND);
+        sleep(SECOND).await;
+        assert!(ticket.stops.asked.is_cancelled() && !ticket.stops.killed.is_cancelled());
+        sleep(2 * SECOND).await;
+        assert!(ticket.stops.killed.is_cancelled());
+        assert_eq!(shared.outbox.unacknowledged(), []);
+        sleep(PATIENCE).await;
+        assert_eq!(shared.outbox.unacknowledged(), [KEY]);
+        assert!(shared.roster.find(KEY).is_none());
+        assert_eq!(shared.roster.next_alarm(), None);
     }
 
     #[tokio::test]

@@ -13,7 +13,7 @@ use crate::stop::StopReason;
 use crate::supervise::finish;
 
 /// How long a handler may still take after it was made to end, before it is dropped.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) async fn watch(shared: Arc<Shared>) {
     loop {
