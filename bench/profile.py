@@ -1,6 +1,8 @@
 """Where the time of one job that does nothing goes, from its submission to its end.
 
-    RUSTFLAGS="-C force-frame-pointers=yes" CFLAGS="-fno-omit-frame-pointer" cargo build --release
+    export CARGO_PROFILE_RELEASE_LTO=off RUSTFLAGS="-C force-frame-pointers=yes"
+    export CFLAGS="-fno-omit-frame-pointer"
+    cargo build --release
     python3 bench/profile.py target/release/maitre
 
 Runs the benchmark under `perf`, and sorts its samples into stages by what is on the stack: the first
