@@ -30,15 +30,17 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
 fn look_after(shared: &Shared, ticket: &Arc<Ticket>) {
     let now = Instant::now();
     let next = match ticket.stops.kill_at() {
-        Some(at) if at <= now => {
+        Some(at) if at <= now && !ticket.stops.killed.is_cancelled() => {
             ticket.stops.killed.cancel();
-            if at + PATIENCE <= now {
-                ticket.abort();
-                let failure = Failure::transient("it did not stop when it was made to");
-                return finish(shared, ticket, Err(failure));
-            }
-            Some(at + PATIENCE)
+            // From now: who was suspended meanwhile has not heard of it before.
+            Some(now + PATIENCE)
         }
+        Some(at) if at + PATIENCE <= now => {
+            ticket.abort();
+            let failure = Failure::transient("it did not stop when it was made to");
+            return finish(shared, ticket, Err(failure));
+        }
+        Some(at) if at <= now => Some(at + PATIENCE),
         Some(at) => Some(at),
         None => match ticket.due() {
             Some((at, text)) if at <= now => {
