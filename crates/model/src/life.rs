@@ -1,5 +1,7 @@
 //! The life of a job: its states, what ends an attempt, and what comes next.
 
+use std::sync::Arc;
+
 use crate::{Ask, Fixed, JobId, Name, Spec, Timestamp, WorkerId};
 
 /// Where a job is in its life.
@@ -224,7 +226,7 @@ pub struct Record {
     /// Its id.
     pub id: JobId,
     /// What was asked.
-    pub spec: Spec,
+    pub spec: Arc<Spec>,
     /// Where it is.
     pub state: State,
     /// Goes up with every change of the record. Whoever claims it names the fence that it saw.

@@ -32,7 +32,7 @@ impl From<Record> for v1::Job {
             result: record.result,
             exit_code: record.exit_code,
             cost: record.cost.map(Fixed::to_f64),
-            spec: Some(record.spec.into()),
+            spec: Some((&*record.spec).into()),
         }
     }
 }

@@ -66,9 +66,9 @@ impl v1::Spec {
     }
 }
 
-impl From<Spec> for v1::Spec {
-    fn from(spec: Spec) -> Self {
-        let needs = spec.needs.into_iter().map(|(key, values)| {
+impl From<&Spec> for v1::Spec {
+    fn from(spec: &Spec) -> Self {
+        let needs = spec.needs.iter().map(|(key, values)| {
             let values = values.iter().map(ToString::to_string).collect();
             (key.to_string(), v1::Values { values })
         });
@@ -76,21 +76,21 @@ impl From<Spec> for v1::Spec {
         Self {
             tenant: spec.tenant.to_string(),
             r#type: spec.kind.to_string(),
-            payload: spec.payload,
-            pool: spec.pool.map(|pool| pool.to_string()).unwrap_or_default(),
+            payload: spec.payload.clone(),
+            pool: spec.pool.as_ref().map(ToString::to_string).unwrap_or_default(),
             needs: needs.collect(),
             slots: spec.slots,
-            amounts: spec.amounts.into_iter().map(|(key, n)| (key.to_string(), n)).collect(),
+            amounts: spec.amounts.iter().map(|(key, n)| (key.to_string(), *n)).collect(),
             priority: spec.priority,
             on_demand: spec.on_demand,
             traits: spec.traits.iter().map(|fact| fact.name().to_owned()).collect(),
-            hint: spec.hint.map(|hint| hint.to_string()).unwrap_or_default(),
-            inputs: spec.inputs.into_iter().map(input).collect(),
+            hint: spec.hint.as_ref().map(ToString::to_string).unwrap_or_default(),
+            inputs: spec.inputs.iter().map(input).collect(),
             resource: spec.resource.as_ref().map(ask).unwrap_or_default(),
             after: ids(&spec.after),
             after_indexes: Vec::new(),
             run_if_failed: spec.if_failed == IfFailed::Run,
-            dedupe_key: spec.dedupe_key.unwrap_or_default(),
+            dedupe_key: spec.dedupe_key.clone().unwrap_or_default(),
             not_before_ms: spec.not_before.map(|at| at.0),
             start_before_ms: spec.start_before.map(|at| at.0),
             run_timeout_ms: spec.run_timeout.map(unsigned),
@@ -100,15 +100,15 @@ impl From<Spec> for v1::Spec {
                 backoff_ms: unsigned(spec.retry.backoff),
                 backoff_ms_max: unsigned(spec.retry.backoff_max),
             }),
-            labels: spec.labels.into_iter().collect(),
+            labels: spec.labels.clone().into_iter().collect(),
             estimate_ms: spec.estimate.map(unsigned),
             cost: Some(spec.cost.to_f64()),
-            history_key: spec.history_key,
-            group: spec.group.unwrap_or_default(),
+            history_key: spec.history_key.clone(),
+            group: spec.group.clone().unwrap_or_default(),
             parent: spec.parent.as_ref().and_then(JobId::as_number).unwrap_or_default(),
             array_index: spec.array_index,
             on_hold: false,
-            webhook: spec.webhook.unwrap_or_default(),
+            webhook: spec.webhook.clone().unwrap_or_default(),
         }
     }
 }
@@ -154,8 +154,8 @@ fn inputs(inputs: Vec<v1::Input>) -> Result<Vec<Input>, Invalid> {
     checked.collect()
 }
 
-fn input(input: Input) -> v1::Input {
-    v1::Input { digest: input.digest, bytes: input.bytes }
+fn input(input: &Input) -> v1::Input {
+    v1::Input { digest: input.digest.clone(), bytes: input.bytes }
 }
 
 fn optional_text(field: &str, value: String) -> Result<Option<String>, Invalid> {

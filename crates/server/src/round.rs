@@ -165,6 +165,6 @@ pub(crate) fn offer(record: Record) -> v1::server_message::Message {
         attempt: record.counts.attempts,
         failures: record.counts.failures,
         resource,
-        spec: Some(Box::new(record.spec.into())),
+        spec: Some(Box::new((&*record.spec).into())),
     })
 }

@@ -3,6 +3,8 @@
 //! **Invariant:** a function that changes a record raises its fence by one; one that refuses
 //! leaves it as it was.
 
+use std::sync::Arc;
+
 use model::{
     Cause, Counts, Current, Ending, Fixed, JobId, Next, Patience, Progress, Record, Spec, State,
     Timestamp, WorkerId,
@@ -34,7 +36,7 @@ pub fn submit(id: JobId, spec: Spec, n_blockers: u32, now: Timestamp) -> Record 
         result: None,
         exit_code: None,
         cost: None,
-        spec,
+        spec: Arc::new(spec),
     }
 }
 

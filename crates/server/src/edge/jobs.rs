@@ -362,7 +362,7 @@ fn watchable(filter: &Filter) -> Result<(), Invalid> {
 
 /// A job as it is listed: what may be large is left out.
 pub(crate) fn without_bytes(mut record: Record) -> v1::Job {
-    record.spec.payload.clear();
+    Arc::make_mut(&mut record.spec).payload.clear();
     record.result = None;
     record.into()
 }

@@ -203,7 +203,7 @@ impl Teller {
     async fn body(&self, notice: &Notice) -> String {
         let id: JobId = notice.job.clone();
         let record = self.store.job(id).await.ok().flatten();
-        let labels = record.map(|record| record.spec.labels).unwrap_or_default();
+        let labels = record.map(|record| record.spec.labels.clone()).unwrap_or_default();
         let body = json!({
             "type": format!("job.{}", notice.state.name()),
             "timestamp_ms": notice.finished.0,

@@ -60,9 +60,9 @@ pub(super) async fn everything_that_was_asked_is_kept(site: Site) {
         ..spec()
     };
     let record = site.one(spec.clone()).await;
-    assert_eq!(site.get(&record).await.spec, spec);
+    assert_eq!(*site.get(&record).await.spec, spec);
     let ended = site.go(&record, Ending::Permanent).await;
-    assert_eq!(ended.record.spec, spec);
+    assert_eq!(*ended.record.spec, spec);
     assert_eq!(site.get(&record).await, ended.record);
 }
 

@@ -33,7 +33,7 @@ impl Stage for Reviving {
         for job in &self.jobs {
             answers.push(one(sheet, &mut draft, job, (&mut holders, &mut n_more)));
         }
-        let revived = draft.changed().map(|(_, record)| &record.spec);
+        let revived = draft.changed().map(|(_, record)| &*record.spec);
         let specs = revived.map(|spec| (columns::queue(spec), spec)).collect();
         sheet.desk.queues.make_sure(sheet, specs).await?;
         draft.write(sheet).await?;

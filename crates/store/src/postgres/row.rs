@@ -61,7 +61,7 @@ pub(super) const N_COLUMNS: usize = 37;
 pub(super) fn read(row: &Row) -> Result<Record, Fault> {
     Ok(Record {
         id: number::id(row.try_get(0)?),
-        spec: spec(row, 18)?,
+        spec: Arc::new(spec(row, 18)?),
         state: named(row, 3, State::named)?.ok_or_else(|| unreadable("a state"))?,
         fence: number::size(row.try_get(4)?),
         priority: row.try_get(5)?,

@@ -1,5 +1,7 @@
 //! A job as a row: reading one, and writing it into the table where it belongs.
 
+use std::sync::Arc;
+
 use model::worker::POOL_DEFAULT;
 use model::{
     Cause, Counts, Current, Fixed, Name, Progress, Record, Spec, State, TenantId, Timestamp,
@@ -75,7 +77,7 @@ pub(super) fn read(row: &Row<'_>) -> Result<Record> {
     spec.payload = row.get(19)?;
     Ok(Record {
         id: number::id(row.get(0)?),
-        spec,
+        spec: Arc::new(spec),
         state: State::named(text(row, 3)?).ok_or_else(|| unreadable("a state"))?,
         fence: row.get::<_, i64>(4)?.unsigned_abs(),
         priority: row.get(5)?,

@@ -21,7 +21,7 @@ async fn a_schedule_is_set_listed_run_paused_and_removed() {
     assert_eq!((status, &ran["schedule"]), (200, &json!("nightly")), "{ran}");
     let spec = site.record(ran["job"].as_u64().unwrap()).await.spec;
     assert_eq!(
-        (spec.kind.to_string(), spec.payload),
+        (spec.kind.to_string(), spec.payload.clone()),
         ("backup".to_owned(), b"{\"disk\":1}".to_vec())
     );
     assert_eq!((&*spec.labels["schedule"], &*spec.labels["team"]), ("nightly", "ops"));

@@ -39,7 +39,7 @@ async fn a_job_is_submitted_in_somebody_elses_transaction() {
         hint: Some(Name::new("h")),
         ..Spec::new(TenantId::new("shop"), Name::new("invoice"))
     };
-    assert_eq!((record.spec, record.fence, record.priority), (spec, 1, 2));
+    assert_eq!((&*record.spec, record.fence, record.priority), (&spec, 1, 2));
     assert_eq!(ids(&store.window(all(0, 1)).await.unwrap().own), [id.unsigned_abs()]);
     let plain: i64 = connection
         .query_one("SELECT maitre.submit('shop', 'plain', not_before => now() + '10 years')", &[])
