@@ -19,12 +19,12 @@ const BATCH_BYTES: usize = 1 << 20;
 /// Records that are read again in one turn.
 const REFETCH_MAX: usize = 256;
 
-/// Calls under way at once by which jobs are claimed in a shared store, and as many by which
-/// attempts end: it takes each by itself, so what comes meanwhile goes together.
-const CALLS_MAX: usize = 2;
-/// Jobs in such a call. While the store has some of those that are on their way, workers have
-/// others: neither waits for the other to be done with all.
+/// Jobs in a call by which jobs are claimed, or attempts end. While the store has some of those
+/// that are on their way, workers have others: neither waits for the other to be done with all.
 const CALL_MAX: usize = 500;
+/// Such calls under way at once in a shared store, for claims and for ends: it takes each by
+/// itself, so what comes meanwhile goes together.
+const CALLS_MAX: usize = 2;
 
 /// What goes out at the end of a turn.
 #[derive(Debug, Default)]
@@ -91,8 +91,8 @@ impl Scheduler {
     }
 
     fn flush_ends(&mut self) {
-        while let n_ends @ 1.. = self.portion(self.n_ending).min(self.outgoing.ends.len()) {
-            let ends: Vec<End> = self.outgoing.ends.drain(..n_ends).collect();
+        let n_calls_max = self.calls_left(self.n_ending);
+        for ends in portions(&mut self.outgoing.ends, n_calls_max) {
             self.end(ends);
         }
         for end in std::mem::take(&mut self.outgoing.ends_alone) {
@@ -109,8 +109,8 @@ impl Scheduler {
     }
 
     fn flush_claims(&mut self) {
-        while let n_claims @ 1.. = self.portion(self.n_claiming).min(self.outgoing.claims.len()) {
-            let claims: Vec<Claim> = self.outgoing.claims.drain(..n_claims).collect();
+        let n_calls_max = self.calls_left(self.n_claiming);
+        for claims in portions(&mut self.outgoing.claims, n_calls_max) {
             let claiming: Vec<Claiming> = claims.iter().map(Claiming::of).collect();
             self.n_claiming += 1;
             self.call(|store| {
@@ -119,12 +119,11 @@ impl Scheduler {
         }
     }
 
-    /// How many jobs one more call may have, beside those that are under way.
-    const fn portion(&self, n_calls: usize) -> usize {
+    /// How many calls there may be beside those that are under way.
+    const fn calls_left(&self, n_calls: usize) -> usize {
         match self.sharing {
             None => usize::MAX,
-            Some(_) if n_calls < CALLS_MAX => CALL_MAX,
-            Some(_) => 0,
+            Some(_) => CALLS_MAX.saturating_sub(n_calls),
         }
     }
 
@@ -211,6 +210,15 @@ impl Scheduler {
     }
 }
 
+/// Takes from the list what so many calls may have, a portion each; the rest waits.
+fn portions<T>(list: &mut Vec<T>, n_calls_max: usize) -> Vec<Vec<T>> {
+    let n_calls = list.len().div_ceil(CALL_MAX).min(n_calls_max);
+    let mut rest = std::mem::take(list).into_iter();
+    let portions = (0..n_calls).map(|_| rest.by_ref().take(CALL_MAX).collect()).collect();
+    list.extend(rest);
+    portions
+}
+
 /// The messages in batches that no limit of the wire refuses.
 fn batches(messages: Vec<v1::ServerMessage>) -> Vec<Vec<v1::ServerMessage>> {
     let mut batches = vec![Vec::new()];
@@ -224,4 +232,21 @@ fn batches(messages: Vec<v1::ServerMessage>) -> Vec<Vec<v1::ServerMessage>> {
         batches.last_mut().expect("there is one at least").push(message);
     }
     batches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_has_a_portion_and_what_is_over_waits() {
+        let mut list: Vec<usize> = (0..2 * CALL_MAX + 1).collect();
+        let first = portions(&mut list, 1);
+        assert_eq!(first, [Vec::from_iter(0..CALL_MAX)]);
+        assert_eq!(list, Vec::from_iter(CALL_MAX..2 * CALL_MAX + 1));
+        assert!(portions(&mut list, 0).is_empty());
+        let rest = portions(&mut list, usize::MAX);
+        assert_eq!(rest, [Vec::from_iter(CALL_MAX..2 * CALL_MAX), vec![2 * CALL_MAX]]);
+        assert!(list.is_empty() && portions(&mut list, usize::MAX).is_empty());
+    }
 }

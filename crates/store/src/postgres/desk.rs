@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ use crate::{Error, Options, number};
 const TRIES_MAX: u32 = 20;
 /// How often the database's clock is looked at, and jobs are counted anew if that is cheap.
 const REFRESH_EVERY: Duration = Duration::from_secs(10);
-/// Schedulers add what was used to one of so many rows.
+/// Schedulers add what was used to one of so many pairs of rows.
 const PARTS: u32 = 16;
 
 pub(super) struct Desk {
@@ -41,8 +42,8 @@ pub(super) struct Desk {
     pub(super) marks: Marks,
     teller: mpsc::Sender<Told>,
     lost: std::sync::Mutex<Told>,
-    /// Which row of usage is this process's.
-    pub(super) part: i32,
+    /// Which row of usage the next call adds to.
+    part: AtomicU32,
     /// What workers say about their attempts is written in the order in which it was said.
     words: RwLock<()>,
 }
@@ -104,11 +105,18 @@ impl Desk {
             marks: Marks::default(),
             teller,
             lost: std::sync::Mutex::default(),
-            part: i32::try_from(std::process::id() % PARTS).unwrap_or(0),
+            part: AtomicU32::new(std::process::id() % PARTS * 2),
             words: RwLock::new(()),
         };
         desk.refresh().await.map_err(|fault| fault.tell("open the store", Doubt::None))?;
         Ok(desk)
+    }
+
+    /// The one of two rows of usage to which the call before did not add: whoever adds to a row
+    /// waits for the commit of who did so before.
+    pub(super) fn part(&self) -> i32 {
+        let part = self.part.fetch_xor(1, Ordering::Relaxed);
+        i32::try_from(part).unwrap_or(0)
     }
 
     /// The time. The database's, unless a test says otherwise.

@@ -37,7 +37,7 @@ pub(super) async fn charge(sheet: &Sheet<'_>, sums: &Sums) -> Result<(), Fault> 
     let statement = sheet.transaction.prepare_cached(CHARGE).await?;
     let minute = minute::of(sheet.now);
     let values: [&(dyn ToSql + Sync); 5] =
-        [&minute, &sheet.desk.part, &tenants, &costs, &completed];
+        [&minute, &sheet.desk.part(), &tenants, &costs, &completed];
     sheet.transaction.execute(&statement, &values).await?;
     Ok(())
 }

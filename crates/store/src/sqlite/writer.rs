@@ -27,8 +27,9 @@ use crate::{Commits, Error, Options};
 pub(super) const CALLS_MAX: usize = 4_096;
 /// Calls in one commit.
 const BATCH_CALLS_MAX: usize = 1_024;
-/// Rows or so in one commit: what comes first should not wait long for what comes last.
-const BATCH_WEIGHT_MAX: usize = 16_384;
+/// Rows or so after which a commit takes no further call: while what comes first becomes durable
+/// and goes on its way, what comes next is written.
+const BATCH_WEIGHT_MAX: usize = 500;
 /// Pages in the log (16 MB) after which they are copied to where they belong.
 const LOG_PAGES_MAX: i32 = 4_096;
 
