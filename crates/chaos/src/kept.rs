@@ -54,7 +54,7 @@ const JOBS: &str = "SELECT id, tenant, kind, state, NULL, dedupe_key, attempts, 
     losses, refusals, created, finished, document, result FROM maitre.finished ORDER BY 1";
 
 const ATTEMPTS: &str = "SELECT job, number, worker, claimed, ended, ending, error \
-    FROM maitre.attempts UNION ALL SELECT id, attempts, worker, claimed, NULL, '', NULL \
+    FROM maitre.pasts UNION ALL SELECT id, attempts, worker, claimed, NULL, '', NULL \
     FROM maitre.jobs WHERE worker IS NOT NULL ORDER BY 1, 2";
 
 const STEPS: &str = "SELECT job, at, state, fence, attempt, worker FROM journal.steps ORDER BY seq";

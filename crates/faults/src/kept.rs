@@ -50,7 +50,7 @@ const JOBS: &str = "SELECT j.id, tenant, kind, state, NULL, attempts, failures, 
     UNION ALL SELECT j.id, tenant, kind, state, cause, attempts, failures, losses, refusals, \
     created, finished, document FROM finished j LEFT JOIN specs s ON s.id = j.id ORDER BY 1";
 
-const ATTEMPTS: &str = "SELECT job, number, worker, claimed, ended, ending, error FROM attempts \
+const ATTEMPTS: &str = "SELECT job, number, worker, claimed, ended, ending, error FROM pasts \
     UNION ALL SELECT id, attempts, worker, claimed, NULL, '', NULL FROM jobs \
     WHERE worker IS NOT NULL ORDER BY 1, 2";
 

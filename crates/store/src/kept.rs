@@ -30,6 +30,17 @@ pub struct Past {
     pub why: String,
 }
 
+impl Past {
+    /// Whether its job succeeded by it and nothing is to be said of it but who had it, when and
+    /// why. It is then kept in the row of the job, which is never taken up again.
+    pub(crate) fn is_plain(&self, record: &Record) -> bool {
+        record.state == State::Succeeded
+            && self.ending == Ending::Succeeded
+            && self.error.is_none()
+            && self.measured == Measured::default()
+    }
+}
+
 /// What a setting is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SettingKind {

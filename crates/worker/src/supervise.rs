@@ -340,7 +340,7 @@ mod tests {
         let (shared, ticket) = with_attempt(Duration::ZERO);
         let shared = Arc::new(shared);
         shared.outbox.complete(KEY, completion(KEY, None, Ok(Done::new())));
-        let spec = Some(Box::new(Spec::new(TenantId::new("t"), Name::new("a")).into()));
+        let spec = Some(Box::new((&Spec::new(TenantId::new("t"), Name::new("a"))).into()));
         let offer = v1::Offer { job: KEY.job, attempt: KEY.attempt, spec, ..Default::default() };
         assert!(offered(&shared, offer.clone()));
         let here = shared.roster.find(KEY).unwrap();

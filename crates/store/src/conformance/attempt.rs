@@ -1,9 +1,11 @@
 //! Jobs are claimed, run, and end.
 
-use model::{Ask, Cause, Ending, Fixed, Measured, Millis, Name, Progress, Retry, Spec, State};
+use model::{
+    Ask, Cause, Ending, Fixed, Measured, Millis, Name, Progress, Record, Retry, Spec, State,
+};
 
 use super::site::{Site, accepted, assert_is, end_of, new, spec, worker};
-use crate::{Claim, Claimed, End, Ended, NewJob, Report, Start};
+use crate::{Claim, Claimed, End, Ended, NewJob, Past, Report, Revived, Start};
 
 pub(super) async fn a_claim_needs_the_fence_that_is_there(site: Site) {
     let old = site.plain().await;
@@ -120,6 +122,62 @@ pub(super) async fn a_success_is_final_and_counted_once(site: Site) {
     assert_eq!(site.try_end(end).await, Ended::Repeated);
     let usage = site.store.usage(site.now()).await.expect("it answers").remove(0);
     assert_eq!((usage.cost, usage.completed), (Fixed::ONE, 1));
+}
+
+pub(super) async fn an_attempt_that_succeeded_is_remembered_whatever_there_is_to_say_of_it(
+    site: Site,
+) {
+    let plain = |record: &Record| end_of(record, Ending::Succeeded);
+    let said: [fn(End) -> End; 5] = [
+        |end| end,
+        |end| End { exit_code: Some(0), has_started: true, ..end },
+        |end| End { error: Some("nothing".to_owned()), ..end },
+        |end| End { result: Some(b"42".to_vec()), ..end },
+        |end| End { measured: Measured { cpu_ms: Some(7), ..Measured::default() }, ..end },
+    ];
+    for say in said {
+        let record = site.plain().await;
+        accepted(site.try_end(end_of(&site.run(&record, "v").await, Ending::Transient)).await);
+        site.time.pass(Millis(60_000));
+        let claimed = site.claim(&record, "w").await;
+        let current = claimed.current.clone().expect("it was claimed");
+        site.time.pass(Millis(100));
+        let end = say(plain(&claimed));
+        accepted(site.try_end(end.clone()).await);
+        let past = Past {
+            number: 2,
+            worker: worker("w"),
+            claimed: current.claimed,
+            started: end.has_started.then(|| site.now()),
+            ended: site.now(),
+            ending: Ending::Succeeded,
+            error: end.error.clone(),
+            exit_code: end.exit_code,
+            measured: end.measured,
+            why: current.why,
+        };
+        let pasts = site.past(&record).await;
+        assert_eq!((pasts.len(), pasts[0].ending), (2, Ending::Transient));
+        assert_eq!(pasts[1], past);
+        assert_eq!(site.try_end(end.clone()).await, Ended::Repeated);
+        assert_eq!(site.try_end(End { worker: worker("x"), ..end }).await, Ended::Stale);
+    }
+}
+
+pub(super) async fn a_success_that_came_too_late_is_remembered_in_the_next_life(site: Site) {
+    let record = site.plain().await;
+    let running = site.run(&record, "w").await;
+    site.cancel(&record).await;
+    let ended = accepted(site.try_end(end_of(&running, Ending::Succeeded)).await);
+    assert_is(&ended.record, State::Cancelled, Some(Cause::Asked));
+    let pasts = site.past(&record).await;
+    assert_eq!((pasts.len(), pasts[0].ending), (1, Ending::Succeeded));
+    let revived = site.store.revive(vec![record.id.clone()]).await.expect("it answers");
+    assert!(matches!(revived[..], [Revived::Done(_)]));
+    assert_eq!(site.past(&record).await, pasts);
+    site.go(&record, Ending::Succeeded).await;
+    let both = site.past(&record).await;
+    assert_eq!((both.len(), both[1].number), (2, 2));
 }
 
 pub(super) async fn an_end_brings_a_start_that_was_not_told(site: Site) {

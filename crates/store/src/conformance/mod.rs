@@ -67,6 +67,8 @@ pub fn cases() -> Vec<Case> {
         attempt::every_ending_is_counted_charged_and_remembered_as_it_should,
         attempt::a_job_that_takes_workers_with_it_is_parked,
         attempt::costs_of_attempts_add_up,
+        attempt::an_attempt_that_succeeded_is_remembered_whatever_there_is_to_say_of_it,
+        attempt::a_success_that_came_too_late_is_remembered_in_the_next_life,
         attempt::requests_in_one_list_take_effect_in_order,
         depend::a_job_is_released_by_the_last_that_it_waits_for,
         depend::what_is_final_already_blocks_nothing,

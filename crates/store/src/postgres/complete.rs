@@ -9,7 +9,7 @@ use super::draft::{Draft, Hold};
 use super::fault::Fault;
 use super::history;
 use super::lease;
-use super::row;
+use super::row::{self, finished_these};
 use super::settle::{Edges, Settled, settle};
 use crate::sums::{Sums, charge, newest};
 use crate::transition::{self, After};
@@ -57,9 +57,12 @@ impl Stage for Completing {
 /// How attempts ended before: by job and number, who had it and how.
 type Pasts = HashMap<(i64, i64), (WorkerId, Option<Ending>)>;
 
-const PASTS: &str = "SELECT a.job, a.number, a.worker, a.ending FROM attempts a \
-    JOIN unnest($1::bigint[], $2::bigint[]) AS u(job, number) \
-    ON a.job = u.job AND a.number = u.number";
+pub(super) const PASTS: &str = concat!(
+    "SELECT job, number, worker, ending FROM attempts WHERE job = ANY($1) UNION ALL \
+     SELECT j.id, j.attempts, j.last_worker, 'succeeded' FROM ",
+    finished_these!(),
+    " WHERE j.claimed IS NOT NULL"
+);
 
 impl Completing {
     /// Whether other jobs may change with these. Whoever changes the same ones at the same time
@@ -86,15 +89,14 @@ impl Completing {
         }
     }
 
-    /// Reads how those attempts ended that are not current.
+    /// Reads how the attempts of those jobs ended whose current one is another.
     async fn pasts(&self, sheet: &Sheet<'_>, draft: &Draft) -> Result<Pasts, Fault> {
-        let (mut jobs, mut numbers) = (Vec::new(), Vec::new());
+        let mut jobs = Vec::new();
         for end in &self.ends {
             let Some(id) = number::of(&end.job) else { continue };
             let is_current = |record| transition::is_current(record, end.attempt, &end.worker);
             if !draft.get(id).is_some_and(is_current) {
                 jobs.push(id);
-                numbers.push(i64::from(end.attempt));
             }
         }
         if jobs.is_empty() {
@@ -105,7 +107,7 @@ impl Completing {
             let worker = WorkerId::new(row.try_get(2)?);
             Ok(((row.try_get(0)?, row.try_get(1)?), (worker, row::named(row, 3, Ending::named)?)))
         };
-        sheet.transaction.query(&statement, &[&jobs, &numbers]).await?.iter().map(past).collect()
+        sheet.transaction.query(&statement, &[&jobs]).await?.iter().map(past).collect()
     }
 }
 

@@ -9,7 +9,7 @@ use super::desk::Sheet;
 use super::fault::Fault;
 use super::limits;
 use super::notice;
-use super::row::{self, finished_columns, jobs_columns};
+use super::row::{self, finished_columns, finished_these, jobs_columns};
 use super::success::Successes;
 use super::write::insert_over;
 use crate::Past;
@@ -42,8 +42,8 @@ const LOCK: &str = concat!(
     jobs_columns!(),
     ", j.charges FROM jobs j WHERE j.id = ANY($1) ORDER BY j.id FOR UPDATE"
 );
-const FINISHED: &str =
-    concat!("SELECT ", finished_columns!(), " FROM finished j WHERE j.id = ANY($1)");
+pub(super) const FINISHED: &str =
+    concat!("SELECT ", finished_columns!(), " FROM ", finished_these!());
 
 /// What keeps others from changing what is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use model::{Name, State};
 use super::desk::Sheet;
 use super::draft::{Draft, Hold};
 use super::fault::Fault;
-use super::row;
+use super::row::{self, finished_these};
 use crate::plan;
 use crate::{Submission, number};
 
@@ -64,7 +64,7 @@ pub(super) async fn holders(
     Ok(holders)
 }
 
-const STATES: &str = "SELECT j.id, j.tenant, j.state FROM finished j WHERE j.id = ANY($1)";
+pub(super) const STATES: &str = concat!("SELECT j.id, j.tenant, j.state FROM ", finished_these!());
 
 impl Known {
     /// Reads all that the submissions name. Those that are to be waited for, and those that are

@@ -7,34 +7,21 @@ use tokio_postgres::Row;
 
 use super::desk::Desk;
 use super::fault::{Fault, unreadable};
-use super::row::{self, finished_columns, jobs_columns};
+use super::row::{self, finished_columns, finished_these, jobs_columns};
 use crate::{Past, number};
 
-/// At one moment it is in one of them.
-const JOB: &str = concat!(
-    "SELECT ",
-    jobs_columns!(),
-    " FROM jobs j WHERE j.id = $1 UNION ALL SELECT ",
-    finished_columns!(),
-    " FROM finished j WHERE j.id = $1"
-);
-
 pub(super) async fn job(desk: &Desk, id: &JobId) -> Result<Option<Record>, Fault> {
-    let Some(number) = number::of(id) else {
-        return Ok(None);
-    };
-    let connection = desk.connection().await?;
-    let statement = connection.prepare_cached(JOB).await?;
-    let row = connection.query_opt(&statement, &[&number]).await?;
-    row.as_ref().map(row::read).transpose()
+    Ok(these(desk, std::slice::from_ref(id)).await?.pop())
 }
 
-const THESE: &str = concat!(
+/// At one moment, a job is in one of the two.
+pub(super) const THESE: &str = concat!(
     "SELECT ",
     jobs_columns!(),
     " FROM jobs j WHERE j.id = ANY($1) UNION ALL SELECT ",
     finished_columns!(),
-    " FROM finished j WHERE j.id = ANY($1)"
+    " FROM ",
+    finished_these!()
 );
 
 pub(super) async fn these(desk: &Desk, ids: &[JobId]) -> Result<Vec<Record>, Fault> {
@@ -44,9 +31,15 @@ pub(super) async fn these(desk: &Desk, ids: &[JobId]) -> Result<Vec<Record>, Fau
     row::read_all(&connection.query(&statement, &[&numbers]).await?)
 }
 
-const ATTEMPTS: &str = "SELECT number, worker, claimed, started, ended, ending, error, exit_code, \
-    why, ram_peak_mb, cpu_ms, disk_bytes, out_of_memory, job \
-    FROM attempts WHERE job = ANY($1) ORDER BY job, number";
+/// Those that are kept by themselves, and those that are kept with their jobs.
+pub(super) const ATTEMPTS: &str = concat!(
+    "SELECT number, worker, claimed, started, ended, ending, error, exit_code, why, ram_peak_mb, \
+     cpu_ms, disk_bytes, out_of_memory, job FROM attempts WHERE job = ANY($1) UNION ALL \
+     SELECT j.attempts, j.last_worker, j.claimed, j.started, j.finished, 'succeeded', NULL, \
+     j.exit_code, j.why, NULL, NULL, NULL, false, j.id FROM ",
+    finished_these!(),
+    " WHERE j.claimed IS NOT NULL ORDER BY job, number"
+);
 
 pub(super) async fn attempts(desk: &Desk, jobs: &[JobId]) -> Result<Vec<Vec<Past>>, Fault> {
     let numbers: Vec<i64> = jobs.iter().filter_map(number::of).collect();

@@ -1,7 +1,7 @@
 //! Jobs that succeeded and said nothing: all that is new about them fits in five columns. Most jobs
 //! end so, and what does not change is not sent to the database to come back to it.
 
-use model::{Ending, Fixed, Measured, Record, State};
+use model::{Fixed, Record};
 use tokio_postgres::types::ToSql;
 
 use super::desk::Sheet;
@@ -19,40 +19,34 @@ pub(super) struct Successes {
     cost: Vec<Option<i64>>,
 }
 
-/// The attempt and the job leave in one statement; the rest of both is in the row that goes.
+/// What is kept of the attempt is in the row that goes.
 pub(super) const SUCCEED: &str = "WITH gone AS (DELETE FROM jobs j \
     USING unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::integer[], $5::bigint[]) \
     AS u(id, fence_before, started, exit_code, cost) \
     WHERE j.id BETWEEN u.id AND u.id AND j.fence = u.fence_before \
     RETURNING j.id, j.tenant, j.kind, j.dedupe_key, j.group_name, j.fence, j.priority, \
     j.attempts, j.failures, j.losses, j.evictions, j.refusals, j.revived, j.created, j.ready, \
-    j.queue, j.document, j.payload, j.worker, j.claimed, j.why, u.started, u.exit_code, u.cost), \
-    past AS (INSERT INTO attempts (job, number, worker, claimed, started, ended, ending, \
-    exit_code, out_of_memory, why) SELECT id, attempts, worker, claimed, started, $6, \
-    'succeeded', exit_code, false, why FROM gone) \
+    j.queue, j.document, j.payload, j.worker, j.claimed, j.why, u.started, u.exit_code, u.cost) \
     INSERT INTO finished (id, tenant, kind, dedupe_key, group_name, state, fence, priority, \
     attempts, failures, losses, evictions, refusals, revived, created, ready, queue, document, \
-    payload, last_worker, exit_code, cost, finished) SELECT id, tenant, kind, dedupe_key, \
+    payload, last_worker, exit_code, cost, finished, claimed, started, why) SELECT id, tenant, kind, dedupe_key, \
     group_name, 'succeeded', fence + 1, priority, attempts, failures, losses, evictions, refusals, \
-    revived, created, ready, queue, document, payload, worker, exit_code, cost, $6 FROM gone";
+    revived, created, ready, queue, document, payload, worker, exit_code, cost, $6, claimed, \
+    started, why FROM gone";
 
 impl Successes {
     /// Takes the job, if this is how it ended. `fence` is the one before.
     pub(super) fn take(&mut self, (id, fence): (i64, u64), record: &Record, past: &Past) -> bool {
-        let is_plain = record.state == State::Succeeded
-            && past.ending == Ending::Succeeded
-            && record.fence == fence + 1
-            && record.result.is_none()
-            && past.error.is_none()
-            && past.measured == Measured::default();
-        if is_plain {
+        let is_taken =
+            past.is_plain(record) && record.fence == fence + 1 && record.result.is_none();
+        if is_taken {
             self.id.push(id);
             self.fence_before.push(number::signed(fence));
             self.started.push(past.started.map(|moment| moment.0));
             self.exit_code.push(record.exit_code);
             self.cost.push(record.cost.map(Fixed::in_thousandths));
         }
-        is_plain
+        is_taken
     }
 
     pub(super) async fn write(&self, sheet: &Sheet<'_>) -> Result<(), Fault> {

@@ -45,7 +45,7 @@ fn give_up_one(desk: &mut Desk, id: &JobId) -> Result<Cancelled> {
 }
 
 fn done(desk: &mut Desk, record: Record, before: Before) -> Result<Cancelled> {
-    let settled = Finish::begin(&desk.connection, desk.now())?.finish(&record, before)?;
+    let settled = Finish::begin(&desk.connection, desk.now())?.finish(&record, before, None)?;
     let Settled { released, cancelled, changed, finished } =
         settled.ok_or(rusqlite::Error::StatementChangedRows(0))?;
     for tenant in &finished {

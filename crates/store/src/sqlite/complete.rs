@@ -92,8 +92,9 @@ impl Stage<'_> {
         let Some(after) = transition::end(&mut record, end, &self.patience, self.now) else {
             return Ok(Some(Ended::Stale));
         };
+        let plain = Some(&after.past).filter(|past| past.is_plain(&record));
         let settled = if record.state.is_terminal() {
-            self.finish.finish(&record, before)?
+            self.finish.finish(&record, before, plain)?
         } else {
             requeue(self.connection, (id, before.fence), &record)?.then(Settled::default)
         };
@@ -101,7 +102,9 @@ impl Stage<'_> {
         if end.provided == Provided::Silence {
             lease::close(self.connection, &end.worker)?;
         }
-        insert_past(&mut self.insert_past, id, &after.past)?;
+        if plain.is_none() {
+            insert_past(&mut self.insert_past, id, &after.past)?;
+        }
         let Settled { released, cancelled, changed, finished } = settled;
         all_finished.extend(finished);
         let After { charged, run, .. } = after;
@@ -109,7 +112,7 @@ impl Stage<'_> {
     }
 }
 
-const ENDING: &str = "SELECT worker, ending FROM attempts WHERE job = ?1 AND number = ?2";
+const ENDING: &str = "SELECT worker, ending FROM pasts WHERE job = ?1 AND number = ?2";
 
 fn ended_before(connection: &Connection, id: i64, end: &End) -> Result<Ended> {
     let mut statement = connection.prepare_cached(ENDING)?;

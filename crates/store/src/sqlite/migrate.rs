@@ -20,6 +20,7 @@ const STEPS: &[Step] = &[
     Step { name: "0003_notices", sql: include_str!("../../migrations/sqlite/0003_notices.sql") },
     Step { name: "0004_leads", sql: include_str!("../../migrations/sqlite/0004_leads.sql") },
     Step { name: "0005_stage", sql: include_str!("../../migrations/sqlite/0005_stage.sql") },
+    Step { name: "0006_plain", sql: include_str!("../../migrations/sqlite/0006_plain.sql") },
 ];
 
 const MIGRATIONS: &str = "CREATE TABLE IF NOT EXISTS migrations (
@@ -132,6 +133,7 @@ mod tests {
             "abbea6e8d3f6c7d5",
             "d0618342232ec226",
             "088d23bb7cc22365",
+            "120b5b51a1f7d9bf",
         ];
         assert_eq!(checksums, released);
     }

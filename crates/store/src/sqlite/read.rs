@@ -16,7 +16,7 @@ pub(super) fn job(connection: &Connection, id: &JobId) -> Result<Option<Record>>
 
 const ATTEMPTS: &str = "SELECT number, worker, claimed, started, ended, ending, error, exit_code, \
     why, ram_peak_mb, cpu_ms, disk_bytes, out_of_memory \
-    FROM attempts WHERE job = ?1 ORDER BY number";
+    FROM pasts WHERE job = ?1 ORDER BY number";
 
 /// A statement a job: the file is at hand, so nothing is gained by asking for all at once.
 pub(super) fn attempts(connection: &Connection, jobs: &[JobId]) -> Result<Vec<Vec<Past>>> {

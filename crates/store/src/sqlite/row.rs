@@ -10,7 +10,7 @@ use model::{
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Result, Row, params};
 
 use super::fault::unreadable;
-use crate::{document, number};
+use crate::{Past, document, number};
 
 /// The columns of an unfinished job, in the order in which [`read`] wants them.
 macro_rules! jobs_columns {
@@ -202,15 +202,15 @@ pub(super) fn insert_job(
 
 pub(super) const INSERT_FINISHED: &str = "INSERT INTO finished (id, tenant, kind, group_name, \
     state, fence, priority, attempts, failures, losses, evictions, refusals, revived, created, \
-    ready, last_worker, finished, cause, error, exit_code, cost, result) \
+    ready, last_worker, finished, cause, error, exit_code, cost, result, claimed, started, why) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, \
-    ?19, ?20, ?21, ?22)";
+    ?19, ?20, ?21, ?22, ?23, ?24, ?25)";
 
-/// Puts a job among the finished ones, by [`INSERT_FINISHED`].
+/// Puts a job among the finished ones, by [`INSERT_FINISHED`], with its last attempt if that is plain.
 pub(super) fn insert_finished(
     statement: &mut CachedStatement<'_>,
-    id: i64,
-    record: &Record,
+    (id, record): (i64, &Record),
+    plain: Option<&Past>,
 ) -> Result<()> {
     let Record { spec, counts, .. } = record;
     statement.execute(params![
@@ -236,6 +236,9 @@ pub(super) fn insert_finished(
         record.exit_code,
         record.cost.map(Fixed::in_thousandths),
         record.result,
+        plain.map(|past| past.claimed.0),
+        plain.and_then(|past| past.started).map(|moment| moment.0),
+        plain.map(|past| &past.why),
     ])?;
     Ok(())
 }

@@ -7,7 +7,7 @@ use rusqlite::{CachedStatement, Connection, Result, params};
 
 use super::fault::unreadable;
 use super::{notice, row};
-use crate::{number, transition};
+use crate::{Past, number, transition};
 
 /// What else changed when a job came to its end, each list by id.
 #[derive(Default)]
@@ -56,11 +56,16 @@ impl<'c> Finish<'c> {
         Ok(Self { connection, now, delete, insert })
     }
 
-    /// Moves one of them, and settles what waited for it. `None`: its row is not as the record
-    /// was before, and nothing was done.
-    pub(super) fn finish(&mut self, record: &Record, before: Before) -> Result<Option<Settled>> {
+    /// Moves one of them, with its last attempt if that is plain, and settles what waited for it.
+    /// `None`: its row is not as the record was before, and nothing was done.
+    pub(super) fn finish(
+        &mut self,
+        record: &Record,
+        before: Before,
+        plain: Option<&Past>,
+    ) -> Result<Option<Settled>> {
         let mut cascade = Cascade::default();
-        if !cascade.remove(self, record, before)? {
+        if !cascade.remove(self, (record, plain), before)? {
             return Ok(None);
         }
         while let Some((state, waiters)) = cascade.open.pop_front() {
@@ -100,7 +105,7 @@ impl Cascade {
         self.changed.remove(&waiter);
         if state != State::Succeeded && record.spec.if_failed == IfFailed::Cancel {
             transition::finish(&mut record, State::Cancelled, Some(Cause::Dependency), now);
-            row::one(usize::from(self.remove(to, &record, before)?))?;
+            row::one(usize::from(self.remove(to, (&record, None), before)?))?;
             self.cancelled.insert(waiter, record);
             return Ok(());
         }
@@ -112,7 +117,12 @@ impl Cascade {
     }
 
     /// Takes a job whose record is final out of the unfinished ones, with every edge.
-    fn remove(&mut self, to: &mut Finish<'_>, record: &Record, before: Before) -> Result<bool> {
+    fn remove(
+        &mut self,
+        to: &mut Finish<'_>,
+        (record, plain): (&Record, Option<&Past>),
+        before: Before,
+    ) -> Result<bool> {
         let id = number::of(&record.id).ok_or_else(|| unreadable("the id of a job"))?;
         if to.delete.execute(params![id, before.fence.cast_signed()])? == 0 {
             return Ok(false);
@@ -133,7 +143,7 @@ impl Cascade {
                 list.insert(blocker, record);
             }
         }
-        row::insert_finished(&mut to.insert, id, record)?;
+        row::insert_finished(&mut to.insert, (id, record), plain)?;
         notice::note(to.connection, id, record)?;
         self.finished.push(record.spec.tenant.clone());
         if !waiters.is_empty() {

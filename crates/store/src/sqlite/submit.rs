@@ -168,7 +168,7 @@ fn insert(desk: &mut Desk, draft: &Draft, places: &[Place]) -> Result<()> {
             Some(fence) => row::update(&desk.connection, *fence, record)?,
             None if record.state.is_terminal() => {
                 let mut insert = desk.connection.prepare_cached(row::INSERT_FINISHED)?;
-                row::insert_finished(&mut insert, *id, record)?;
+                row::insert_finished(&mut insert, (*id, record), None)?;
                 notice::note(&desk.connection, *id, record)?;
             }
             None => {

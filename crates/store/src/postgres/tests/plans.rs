@@ -82,3 +82,19 @@ async fn every_row_that_is_changed_is_found_by_its_id() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn what_is_over_is_found_by_its_id() {
+    let statements = [complete::PASTS, read::ATTEMPTS, read::THESE, draft::FINISHED, known::STATES];
+    with_many(async |connection| {
+        for sql in statements {
+            let plan = plan(connection, sql, "(ARRAY[1])").await;
+            let is_by_id = "Index Cond: ((id >= u.id) AND (id <= u.id))";
+            assert!(plan.contains("finished_pkey") && plan.contains(is_by_id), "{plan}");
+            let is_past = sql.contains("FROM attempts");
+            assert!(!is_past || plan.contains("attempts_pkey"), "{plan}");
+            assert!(!plan.contains("Seq Scan"), "{plan}");
+        }
+    })
+    .await;
+}
