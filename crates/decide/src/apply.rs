@@ -349,7 +349,11 @@ impl World {
         let running = self.attempts.remove(ix);
         let Running { tenant, worker, kind, slots, cost, pool, holds, started, .. } = running;
         self.register.remove(running.entry);
-        self.fleet.workers[worker].attempts.retain(|other| *other != ix);
+        let seated = &mut self.fleet.workers[worker].attempts;
+        // In the order of their starts, so the one that ends is mostly among the first.
+        if let Some(at) = seated.iter().position(|other| *other == ix) {
+            seated.remove(at);
+        }
         self.fleet.change(worker, |seated| seated.give_back(slots, &running.amounts, kind));
         self.tenants.change(tenant, |sharer| {
             sharer.end(pool, slots, cost, started);
