@@ -27,12 +27,13 @@ impl World {
                 audience.n_draining
             ),
             Reason::WorkersFull => format!(
-                "{} could run it and none has room for {}; it starts when a slot is free",
+                "{} could run it, but {} no room for {}; it starts when a slot is free",
                 plural(audience.n_serving, "worker"),
+                if audience.n_serving == 1 { "has" } else { "have" },
                 self.asked_for(waiting)
             ),
             Reason::WorkerUnhealthy => format!(
-                "{} could run it and none is healthy; it starts when one is",
+                "{} could run it, but not in its present health; it starts when one is well",
                 plural(audience.n_ever, "worker")
             ),
             Reason::Preempting => self.preempting_detail(waiting),

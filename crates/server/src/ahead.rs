@@ -118,9 +118,8 @@ impl Scheduler {
             }
             early.extend(claims.remove(&record.id));
             self.outgoing.is_ahead = true;
-            let job = record.id.clone();
-            self.give(record);
-            if let Some(live) = self.jobs.live_mut(&job) {
+            self.give(&record);
+            if let Some(live) = self.jobs.live_mut(&record.id) {
                 live.is_written = false;
             }
         }

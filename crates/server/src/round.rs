@@ -90,7 +90,7 @@ impl Scheduler {
                 Claimed::Won(record) => {
                     self.counters.add("claims_won", 1);
                     self.count_claim(Outcome::Won);
-                    self.won(*record);
+                    self.won(&record);
                 }
                 // The next look brings it back, and what others use is known by then.
                 Claimed::Refused(limit) => {
@@ -118,20 +118,19 @@ impl Scheduler {
         self.world.apply(Event::Ended(ended));
     }
 
-    fn won(&mut self, record: Record) {
+    fn won(&mut self, record: &Record) {
         let is_cancelled = self.jobs.unclaim(&record.id);
-        self.changed(&record);
-        let job = record.id.clone();
+        self.changed(record);
         self.give(record);
         if is_cancelled {
-            self.stop(&job, v1::StopReason::Cancelled);
+            self.stop(&record.id, v1::StopReason::Cancelled);
         }
     }
 
     /// Lets a worker have its job.
-    pub(crate) fn give(&mut self, record: Record) {
+    pub(crate) fn give(&mut self, record: &Record) {
         let job = record.id.clone();
-        let Some(mut live) = Live::of(&record) else { return };
+        let Some(mut live) = Live::of(record) else { return };
         if let Some(at) = live.run_deadline(self.config.stop_grace) {
             self.timers.set(at, Timer::RunTimeout(job.clone()));
         }
@@ -154,7 +153,7 @@ pub(crate) fn why(placement: &Placement) -> String {
 }
 
 /// The message that gives a worker its job.
-pub(crate) fn offer(record: Record) -> v1::server_message::Message {
+pub(crate) fn offer(record: &Record) -> v1::server_message::Message {
     let holds = record.current.as_ref().and_then(|current| current.holds.clone());
     let resource = match holds {
         Some(Ask::Named(name)) => name.to_string(),

@@ -13,7 +13,7 @@ mod builder;
 mod worker;
 mod shared;
 mod session;
-mod supervise;
+mod life;
 mod watch;
 mod alarms;
 mod roster;

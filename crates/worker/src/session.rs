@@ -21,11 +21,11 @@ use crate::attempt::Key;
 use crate::backoff::Backoff;
 use crate::detection::asked;
 use crate::inventory::Shown;
+use crate::life::{lost, offered};
 use crate::lock::lock;
 use crate::roster::refs;
 use crate::shared::{Departure, Limits, Shared};
 use crate::stop::StopReason;
-use crate::supervise::{lost, offered};
 
 /// The largest message that we take, and that we send.
 const MESSAGE_BYTES_MAX: usize = 16 << 20;

@@ -8,9 +8,9 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::Failure;
 use crate::attempt::Ticket;
+use crate::life::finish;
 use crate::shared::Shared;
 use crate::stop::StopReason;
-use crate::supervise::finish;
 
 /// How long a handler may still take after it was made to end, before it is dropped.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);

@@ -34,7 +34,6 @@ pub(super) fn screen(view: &View, trail: &Trail, width: usize) -> String {
 fn head(view: &View, trail: &Trail) -> Vec<String> {
     let load = &view.load;
     let waits = load.waits.unwrap_or_default();
-    let length = |ms: Option<u64>| ms.map_or_else(|| "-".to_owned(), millis);
     let in_minute = |minutes_ago: i64| {
         let minute = load.now_ms.div_euclid(60_000) - minutes_ago;
         let is_it = |one: &&v1::Minute| one.at_ms.div_euclid(60_000) == minute;
@@ -48,17 +47,22 @@ fn head(view: &View, trail: &Trail) -> Vec<String> {
         format!("maitre at {}, policy {}", view.server, view.policy),
         String::new(),
         row("jobs", &format!("{} wait, {} run; done: {rate}", load.queued, load.running)),
-        row(
-            "waits, 5 min",
-            &format!(
-                "p50 {}  p90 {}  p99 {}  (of {})",
-                length(waits.p50_ms),
-                length(waits.p90_ms),
-                length(waits.p99_ms),
-                print::count(waits.n, "job")
-            ),
-        ),
+        row("waits, 5 min", &waited(waits)),
     ]
+}
+
+fn waited(waits: v1::Waits) -> String {
+    if waits.n == 0 {
+        return "no job started".to_owned();
+    }
+    let length = |ms: Option<u64>| ms.map_or_else(|| "-".to_owned(), millis);
+    format!(
+        "p50 {}  p90 {}  p99 {}  (of {})",
+        length(waits.p50_ms),
+        length(waits.p90_ms),
+        length(waits.p99_ms),
+        print::count(waits.n, "job")
+    )
 }
 
 fn row(label: &str, value: &str) -> String {
