@@ -33,8 +33,9 @@ impl World {
                 self.asked_for(waiting)
             ),
             Reason::WorkerUnhealthy => format!(
-                "{} could run it, but not in its present health; it starts when one is well",
-                plural(audience.n_ever, "worker")
+                "{} could run it, but {} not healthy; it starts when one is",
+                plural(audience.n_ever, "worker"),
+                if audience.n_ever == 1 { "is" } else { "are" }
             ),
             Reason::Preempting => self.preempting_detail(waiting),
             Reason::Guarded => format!(

@@ -119,8 +119,8 @@ const TABLES: &[Table] = &[
         read: "SELECT j.id, j.tenant, j.kind, s.document ->> '$.dedupe_key', j.group_name, \
             j.state, j.fence, j.priority, j.attempts, j.failures, j.losses, j.evictions, \
             j.refusals, j.revived, j.created, j.ready, j.last_worker, j.finished, j.cause, \
-            j.error, j.exit_code, j.cost, j.result, 0, s.document, s.payload, j.claimed, j.started, \
-            j.why FROM finished j JOIN specs s ON s.id = j.id ORDER BY j.id",
+            j.error, j.exit_code, j.cost, j.result, 0, s.document, s.payload, j.claimed, \
+            j.started, j.why FROM finished j JOIN specs s ON s.id = j.id ORDER BY j.id",
         columns: columns![
             id bigint, tenant text, kind text, dedupe_key text, group_name text, state text,
             fence bigint, priority integer, attempts bigint, failures bigint, losses bigint,

@@ -29,10 +29,10 @@ pub(super) const SUCCEED: &str = "WITH gone AS (DELETE FROM jobs j \
     j.queue, j.document, j.payload, j.worker, j.claimed, j.why, u.started, u.exit_code, u.cost) \
     INSERT INTO finished (id, tenant, kind, dedupe_key, group_name, state, fence, priority, \
     attempts, failures, losses, evictions, refusals, revived, created, ready, queue, document, \
-    payload, last_worker, exit_code, cost, finished, claimed, started, why) SELECT id, tenant, kind, dedupe_key, \
-    group_name, 'succeeded', fence + 1, priority, attempts, failures, losses, evictions, refusals, \
-    revived, created, ready, queue, document, payload, worker, exit_code, cost, $6, claimed, \
-    started, why FROM gone";
+    payload, last_worker, exit_code, cost, finished, claimed, started, why) SELECT id, tenant, \
+    kind, dedupe_key, group_name, 'succeeded', fence + 1, priority, attempts, failures, losses, \
+    evictions, refusals, revived, created, ready, queue, document, payload, worker, exit_code, \
+    cost, $6, claimed, started, why FROM gone";
 
 impl Successes {
     /// Takes the job, if this is how it ended. `fence` is the one before.

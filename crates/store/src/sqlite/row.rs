@@ -206,7 +206,8 @@ pub(super) const INSERT_FINISHED: &str = "INSERT INTO finished (id, tenant, kind
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, \
     ?19, ?20, ?21, ?22, ?23, ?24, ?25)";
 
-/// Puts a job among the finished ones, by [`INSERT_FINISHED`], with its last attempt if that is plain.
+/// Puts a job among the finished ones, by [`INSERT_FINISHED`]; with its last attempt, if that is
+/// plain.
 pub(super) fn insert_finished(
     statement: &mut CachedStatement<'_>,
     (id, record): (i64, &Record),
