@@ -44,6 +44,7 @@ mod turn;
 mod rank;
 mod order;
 mod patience;
+mod relief;
 mod seat;
 mod sample;
 mod chance;

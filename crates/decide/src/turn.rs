@@ -1,22 +1,15 @@
 //! Whose turn it is, and which of their jobs goes first.
 
-use model::policy::{Order, Turn};
+use model::policy::Turn;
 
 use crate::catalogue::Class;
 use crate::lanes::{Lane, LaneKey};
 use crate::order::OrderKey;
 use crate::queue::Line;
-use crate::rank::{Look, Rank, Shared, WhoseTurn, Yardstick};
+use crate::rank::{Look, Rank, Shared, WhoseTurn};
 use crate::table::{ClassIx, FitIx, JobIx, LineIx, NameIx, TenantIx, WorkerIx};
 use crate::waiting::{Stage, Waiting};
 use crate::world::World;
-
-/// For each slot that could run a job there are so many that could not: so many times that number
-/// counts as waiting, on top of those who do.
-const RARE_COUNTS: u64 = 2;
-
-/// Those who count as waiting are counted in so many parts of one.
-const PARTS: u64 = 16;
 
 /// What a pass over the lines is about.
 #[derive(Clone, Copy, Debug, Default)]
@@ -311,7 +304,7 @@ impl World {
     }
 
     /// What a tenant that competes has had for its weight.
-    fn level(&self, lane: &LaneKey) -> Option<i128> {
+    pub(crate) fn level(&self, lane: &LaneKey) -> Option<i128> {
         if self.policy.turn != Turn::Guaranteed {
             return None;
         }
@@ -335,47 +328,5 @@ impl World {
                 self.fleet.with_room(class).any(|ix| self.fleet.workers[ix].pool == pool)
             }),
         }
-    }
-
-    /// How keys in line of this lane are compared with those of others. Under [`Order::Aging`] that
-    /// is by score, the other way round. Under [`Order::Shortest`] the delay that a job causes
-    /// counts for as many as wait for its slots: so a slot that could serve several kinds of work
-    /// serves the one where most are relieved by it.
-    pub(crate) fn yardstick(&self, lane: &LaneKey) -> Yardstick {
-        let fit = self.fleet.catalogue.fit_of(lane.class);
-        match self.policy.order {
-            Order::Aging => {
-                let slots_free = fit.slots_free;
-                Yardstick::by(lane.mode.score_and_key(&self.policy.aging, self.now, slots_free))
-            }
-            Order::Shortest if self.policy.shortest.relief => {
-                let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-                let slots = number(fit.slots.saturating_mul(PARTS));
-                let n_waiting = number(self.parts_relieved(lane).saturating_add(PARTS));
-                Yardstick { offset: self.now.0, slots, n_waiting }
-            }
-            Order::Shortest | Order::PriorityAge | Order::Proposal | Order::Rules => {
-                Yardstick::by(0)
-            }
-        }
-    }
-
-    /// How many count as waiting for the slots that could run jobs of this lane, in parts of a job.
-    /// Of a tenant that competes only its own jobs tell: nobody else has its turns, so what it has
-    /// most of for each slot goes first, and it is not left with work that few slots could run.
-    /// Rare work counts as more than there is.
-    fn parts_relieved(&self, lane: &LaneKey) -> u64 {
-        let ix = self.fleet.catalogue.classes[lane.class].key.fit;
-        let fit = &self.fleet.catalogue.fits[ix];
-        let crowd = &self.queue.crowd;
-        let competing = lane.tenant.filter(|_| self.level(lane).is_some());
-        let waiting = match competing {
-            // Who can go anywhere waits with all others.
-            _ if fit.slots >= self.fleet.slots => crowd.all.saturating_mul(PARTS),
-            Some(tenant) => crowd.as_if_all_were(tenant, ix, PARTS),
-            None => fit.n_in_line.saturating_mul(PARTS),
-        };
-        let others = self.fleet.slots.saturating_sub(fit.slots);
-        waiting.saturating_add(PARTS * RARE_COUNTS * others / fit.slots.max(1))
     }
 }
