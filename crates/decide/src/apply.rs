@@ -156,6 +156,7 @@ impl World {
         let extra = Extra {
             not_before: job.not_before,
             backoff_until: job.backoff_until,
+            limit: job.limit,
             last_worker: job.last_worker.clone(),
             hint: job.hint.as_ref().map(|hint| self.names.intern(hint)),
             ask: job.resource.as_ref().map(|ask| self.intern_ask(ask)),
@@ -309,6 +310,7 @@ impl World {
             started: attempt.started,
             cost: attempt.cost,
             estimate: attempt.estimate,
+            limit: attempt.limit,
             evictions: attempt.evictions,
             traits: attempt.traits,
             holds: attempt.holds.as_ref().map(|ask| self.intern_ask(ask)),
@@ -378,6 +380,7 @@ impl World {
         let Some(ix) = self.register.running(&ended.job) else { return };
         let running = self.release(ix);
         let ran = ended.at.since(running.started);
+        self.learn_usual(running.slots, ran);
         self.tenants.change(running.tenant, |sharer| {
             sharer.lift(i128::from(running.slots) * i128::from(ran.0));
         });

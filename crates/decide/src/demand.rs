@@ -21,7 +21,7 @@ const AGE_MIN: Millis = Millis::from_secs(30);
 const LENGTHS: i128 = 12;
 
 /// A job's length counts up to this, and what is asked for is counted over no more than this.
-const ASKED_SPAN_MAX: Millis = Millis(ASKED_SPAN.0 << 10);
+pub(crate) const ASKED_SPAN_MAX: Millis = Millis(ASKED_SPAN.0 << 10);
 
 /// What of a job's length counts.
 pub(crate) fn within_reach(length: Option<Millis>) -> Option<Millis> {
@@ -44,6 +44,12 @@ impl Occupied {
     pub(crate) fn subtract(&mut self, slots: u32, length: Option<Millis>) {
         self.work.subtract(slots, within_reach(length));
         self.slots -= i128::from(slots);
+    }
+
+    /// How long what runs is expected to run, as a mean over slots; `None` if nothing runs.
+    pub(crate) fn length(&self) -> Option<Millis> {
+        let mean = self.work.work().checked_div(self.slots)?;
+        i64::try_from(mean).ok().map(Millis)
     }
 
     /// Over which time to count what is asked for: doubled until it is long enough, so that it

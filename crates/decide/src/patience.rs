@@ -5,15 +5,42 @@
 //! need for all who wait, more or less: then nobody waits for much longer than if all had been
 //! served as they came. In a crowd it lasts longer, for otherwise all would lose it and the short
 //! jobs would wait for the long ones again.
+//!
+//! A wide job that only one worker could run has a patience of its own. Once it has lost that, the
+//! worker is emptied for it: slots stand idle until the last of them is free, which takes about as
+//! long as what runs there. So its patience goes by that length. How many wait hardly matters: one
+//! such job is waited for at a time, and behind it the shortest go on. The wider a job is, the
+//! sooner it has to begin. Only in a flood, when the oldest alone would keep the fleet busy, it
+//! lasts longer.
 
 use model::policy::Order;
 use model::{Millis, Timestamp};
 
+use crate::catalogue::Class;
+use crate::demand::ASKED_SPAN_MAX;
 use crate::world::World;
 
 /// However large the crowd, patience lasts no longer than so many thousandths of the time that the
 /// fleet needs for it, beyond what it lasts anyway.
 const CROWD_MAX: i128 = 4_000;
+
+/// The patience of wide jobs lasts for so many thousandths of the usual length …
+const WIDE_LENGTHS: i128 = 2_250;
+
+/// … less so many thousandths of that for one that takes a whole worker, and so on.
+const WIDTH_COUNTS: i128 = 500;
+
+/// It is a flood if the fleet needs longer for all who wait than so many times the usual length …
+const FLOOD_LENGTHS: i128 = 10;
+
+/// … and what is beyond that lengthens the patience of wide jobs so many times.
+const FLOOD_COUNTS: i128 = 5;
+
+/// Among more workers than this, there are several for everybody.
+const LOOKED_AT_MAX: usize = 64;
+
+/// What ended is remembered for so many times the usual length.
+const MEMORY: i128 = 5;
 
 impl World {
     /// Takes in how long everybody is patient in this round.
@@ -32,14 +59,59 @@ impl World {
         });
     }
 
-    /// How long everybody was patient in the last round; `None` where nobody needs to be.
-    pub const fn patience(&self) -> Option<Millis> {
-        self.patience
+    /// Something has run for so long. A mean over slot-time: how long a slot that is busy is taken.
+    pub(crate) fn learn_usual(&mut self, slots: u32, ran: Millis) {
+        let ran = ran.clamp(Millis::ZERO, ASKED_SPAN_MAX);
+        let usual = self.usual.unwrap_or(ran);
+        let work = i128::from(slots) * i128::from(ran.0);
+        let memory = MEMORY * i128::from(self.fleet.slots) * i128::from(usual.0);
+        let change = i128::from(ran.0 - usual.0) * work / (memory + work).max(1);
+        self.usual = Some(Millis(usual.0 + i64::try_from(change).unwrap_or(0)));
     }
 
-    /// Jobs that became ready before this have lost their patience; `None` if nobody does.
-    pub(crate) fn impatient_before(&self) -> Option<Timestamp> {
-        self.patience.map(|patience| self.now - patience)
+    /// How long anybody was patient in the last round, at most; `None` where nobody needs to be.
+    pub fn patience(&self) -> Option<Millis> {
+        let classes = self.queue.active().iter().map(|ix| &self.fleet.catalogue.classes[*ix]);
+        let wide = classes.filter(|class| class.key.slots > 1);
+        wide.filter_map(|class| self.patience_of(class)).max().max(self.patience)
+    }
+
+    /// How long a job of this class is patient; `None` where nobody needs to be.
+    fn patience_of(&self, class: &Class) -> Option<Millis> {
+        let Some(slots) = self.only_worker(class) else { return self.patience };
+        let usual = self.usual.or_else(|| self.occupied.length()).unwrap_or(Millis::ZERO);
+        let width = i128::from(class.key.slots) * 1_000 / i128::from(slots.max(1));
+        let part = WIDE_LENGTHS * (1_000 - WIDTH_COUNTS * width / 1_000) / 1_000;
+        let drain = self.queue.backlog.work() / i128::from(self.fleet.slots.max(1));
+        let flood = (drain - FLOOD_LENGTHS * i128::from(usual.0)).max(0);
+        let more = i128::from(usual.0) * part / 1_000 + FLOOD_COUNTS * flood;
+        let more = i64::try_from(more).unwrap_or(i64::MAX);
+        let min = self.policy.shortest.patience_min;
+        self.patience.map(|_| Millis(min.0.saturating_add(more)))
+    }
+
+    /// The slots of the one worker that could hold a wide job of this class, if it is kept for such
+    /// jobs; `None` if there are several, or it is not wide.
+    pub(crate) fn only_worker(&self, class: &Class) -> Option<u32> {
+        if class.key.slots <= 1 || !self.policy.reserve || self.patience.is_none() {
+            return None;
+        }
+        let matching = self.fleet.matching(class.key.fit).take(LOOKED_AT_MAX + 1);
+        let mut holding = None;
+        for (at, ix) in matching.enumerate() {
+            let slots = self.fleet.workers[ix].worker.slots;
+            if at == LOOKED_AT_MAX || (slots >= class.key.slots && holding.is_some()) {
+                return None;
+            }
+            holding = holding.or(Some(slots).filter(|slots| *slots >= class.key.slots));
+        }
+        holding
+    }
+
+    /// Jobs of this class that became ready before this have lost their patience; `None` if nobody
+    /// does.
+    pub(crate) fn impatient_before(&self, class: &Class) -> Option<Timestamp> {
+        self.patience_of(class).map(|patience| self.now - patience)
     }
 
     /// Whether a job that became ready then has waited for twice its patience: no slot is kept

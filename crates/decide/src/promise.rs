@@ -65,6 +65,7 @@ impl World {
                     worker,
                     job: job.clone(),
                     until: self.now,
+                    is_firm: false,
                     unknown: None,
                     slots_left: u32::try_from(left.max(0)).unwrap_or(u32::MAX),
                     amounts_left: amounts_left.collect(),

@@ -44,6 +44,8 @@ pub(crate) struct Line {
     /// No job of the line is expected to be shorter than this; one without a prediction is not
     /// expected to end.
     pub(crate) length_min: Millis,
+    /// The same where what has a limit is expected to use it.
+    pub(crate) lasts_min: Millis,
     /// No job of the line is shorter than this, where one without a prediction counts as of the
     /// usual length.
     pub(crate) scored_min: Millis,
@@ -227,12 +229,15 @@ impl Queue {
     pub(crate) fn tighten(&mut self, ix: LineIx) {
         let standings = self.lines[ix].jobs.values().map(|job| &self.jobs[*job].standing);
         let length_min = standings.clone().filter_map(|standing| standing.estimate).min();
+        let waiting = self.lines[ix].jobs.values().map(|job| &self.jobs[*job]);
+        let lasts_min = waiting.filter_map(Waiting::lasts).min();
         let scored_min = standings.clone().map(Standing::length).min();
         let ready_min = standings.map(|standing| standing.ready).min();
         let cost_min = self.lines[ix].jobs.values().map(|job| self.jobs[*job].cost).min();
         let line = &mut self.lines[ix];
         line.cost_min = cost_min.unwrap_or(line.cost_min);
         line.length_min = length_min.unwrap_or(LENGTH_UNKNOWN);
+        line.lasts_min = lasts_min.unwrap_or(LENGTH_UNKNOWN);
         line.scored_min = scored_min.unwrap_or(LENGTH_UNKNOWN);
         line.ready_min = ready_min.unwrap_or(line.ready_min);
     }
@@ -259,6 +264,7 @@ impl Queue {
         let by_age = needs_age_order(policy).then(|| (order.ready, order.id.clone()));
         let cost = waiting.cost;
         let length = waiting.standing.estimate.unwrap_or(LENGTH_UNKNOWN);
+        let lasts = waiting.lasts().unwrap_or(LENGTH_UNKNOWN);
         let (standing, head) = (waiting.standing, waiting.head(ix));
         catalogue.fit_of_mut(key.class).n_in_line += 1;
         self.crowd.add(key.tenant, catalogue.classes[key.class].key.fit);
@@ -274,6 +280,7 @@ impl Queue {
         }
         line.cost_min = if line.jobs.is_empty() { cost } else { line.cost_min.min(cost) };
         line.length_min = line.length_min.min(length);
+        line.lasts_min = line.lasts_min.min(lasts);
         line.scored_min = line.scored_min.min(standing.length());
         line.ready_min = line.ready_min.min(order.ready);
         line.jobs.insert(order, ix);
@@ -347,6 +354,7 @@ impl Queue {
             by_age: BTreeMap::new(),
             cost_min: Fixed::ZERO,
             length_min: LENGTH_UNKNOWN,
+            lasts_min: LENGTH_UNKNOWN,
             scored_min: LENGTH_UNKNOWN,
             ready_min: head.key.ready,
             lane_key,

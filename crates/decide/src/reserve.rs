@@ -4,13 +4,18 @@
 //! A job that comes after the wide one may still use the free slots if it will be done before they
 //! are needed, or if it takes only what the wide job leaves.
 //!
+//! Where there is only one worker for the wide job, ends are counted on at the limits of attempts.
+//! Once the job has lost patience that is firm: only who is sure to be done in time may use slots,
+//! and only what leaves room for the widest of those who have lost patience.
+//!
 //! Waiting has an end: an attempt of unknown length is waited for only so long. Then the slots
 //! beside it are anybody's, whatever wide jobs come. One that outran its prediction by far is
 //! expected to take so much longer that everybody can use the slots beside it.
 
 use model::{JobId, Millis, Timestamp};
 
-use crate::catalogue::ClassKey;
+use crate::catalogue::{Class, ClassKey};
+use crate::queue::Line;
 use crate::table::{ClassIx, JobIx, NameIx, WorkerIx};
 use crate::waiting::Waiting;
 use crate::world::{Running, World};
@@ -22,6 +27,8 @@ pub(crate) struct Reservation {
     pub(crate) job: JobId,
     /// When the wide job is expected to start.
     pub(crate) until: Timestamp,
+    /// Whether nothing else will do: it has lost patience, and there is no other worker for it.
+    pub(crate) is_firm: bool,
     /// How long jobs of unknown length count, where they may borrow slots: the wide job waits for
     /// an attempt that outran its prediction, and nobody knows for how long.
     pub(crate) unknown: Option<Millis>,
@@ -40,7 +47,18 @@ const LATE_MIN: Millis = Millis::from_secs(1);
 impl Reservation {
     /// Whether a job can run beside it without delaying the wide job.
     fn leaves_room(&self, class: &ClassKey, waiting: &Waiting, now: Timestamp) -> bool {
-        self.outlasts(waiting.standing.estimate, now) || self.has_left(class)
+        self.outlasts(self.length(waiting), now) || self.has_left(class)
+    }
+
+    /// How long a job counts that wants to borrow slots.
+    fn length(&self, waiting: &Waiting) -> Option<Millis> {
+        if self.is_firm { waiting.lasts() } else { waiting.standing.estimate }
+    }
+
+    /// Whether the shortest job of a line might be done before the wide job starts.
+    pub(crate) fn might_outlast(&self, line: &Line, now: Timestamp) -> bool {
+        let length = if self.is_firm { line.lasts_min } else { line.length_min };
+        now + self.unknown.map_or(length, |unknown| unknown.min(length)) <= self.until
     }
 
     /// Whether a job of this predicted length is done before the wide job starts. Once that is
@@ -76,7 +94,7 @@ impl World {
         let waiting = &self.queue.jobs[job];
         let class = &self.fleet.catalogue.classes[waiting.class].key;
         for reservation in self.reservations.iter_mut().filter(|own| own.worker == worker) {
-            if reservation.outlasts(waiting.standing.estimate, self.now) {
+            if reservation.outlasts(reservation.length(waiting), self.now) {
                 continue;
             }
             reservation.slots_left = reservation.slots_left.saturating_sub(class.slots);
@@ -136,14 +154,18 @@ impl World {
     /// When the worker will have room for the job, by the predicted ends of its attempts.
     fn starts_at(&self, worker: WorkerIx, job: JobIx) -> Option<Reservation> {
         let waiting = &self.queue.jobs[job];
-        let class = &self.fleet.catalogue.classes[waiting.class].key;
+        let own = &self.fleet.catalogue.classes[waiting.class];
+        let is_only = self.only_worker(own).is_some();
+        let is_firm = is_only && self.is_impatient(own, waiting.standing.ready);
+        let class = &own.key;
         let seated = &self.fleet.workers[worker];
         let mut slots = seated.slots_free();
         let mut amounts: Vec<(NameIx, u64)> =
             class.amounts.iter().map(|(name, _)| (*name, seated.amount_free(*name))).collect();
         let running = seated.attempts.iter().map(|ix| &self.attempts[*ix]);
-        let mut ends: Vec<(Timestamp, &Running)> =
-            running.filter_map(|running| Some((self.predicted_end(running)?, running))).collect();
+        let mut ends: Vec<(Timestamp, &Running)> = running
+            .filter_map(|running| Some((self.expected_end(running, is_only)?, running)))
+            .collect();
         ends.sort_by(|one, two| (one.0, &one.1.job).cmp(&(two.0, &two.1.job)));
         for (at, (end, running)) in ends.iter().enumerate() {
             slots += running.slots;
@@ -157,13 +179,14 @@ impl World {
             if all_at_once && has_room {
                 let left = amounts.iter().zip(&class.amounts);
                 let mut last = ends[..=at].iter().filter(|(other, _)| other == end);
-                let is_late = last.any(|(_, running)| self.is_late(running));
+                let is_late = last.any(|(_, running)| self.is_late(running, is_only));
                 return Some(Reservation {
                     worker,
                     job: waiting.id.clone(),
                     until: *end,
+                    is_firm,
                     unknown: is_late.then_some(Millis(self.policy.reserve_wait_max.0 / 2)),
-                    slots_left: slots - class.slots,
+                    slots_left: slots.saturating_sub(self.widest(own, is_firm)),
                     amounts_left: left
                         .map(|((name, free), (_, need))| (*name, free - need))
                         .collect(),
@@ -171,6 +194,33 @@ impl World {
             }
         }
         None
+    }
+
+    /// The slots of this class, or of the widest of its like that has lost patience: what is long
+    /// and fits beside the one would be in the way of the other.
+    fn widest(&self, own: &Class, is_firm: bool) -> u32 {
+        let classes = self.queue.active().iter().map(|ix| &self.fleet.catalogue.classes[*ix]);
+        let alike = classes.filter(|class| is_firm && class.key.fit == own.key.fit);
+        let wider = alike.filter(|class| class.key.slots > own.key.slots);
+        let late = wider.filter(|class| {
+            let oldest = self.queue.lanes_of(class).filter_map(|lane| lane.by_age().next()).min();
+            oldest.is_some_and(|(ready, _)| self.is_impatient(class, *ready))
+        });
+        late.map(|class| class.key.slots).max().unwrap_or(own.key.slots)
+    }
+
+    fn is_impatient(&self, class: &Class, ready: Timestamp) -> bool {
+        self.impatient_before(class).is_some_and(|before| ready < before)
+    }
+
+    /// When an attempt is expected to end; `None` if it is not waited for any longer. Where limits
+    /// count and it has one, it is expected to use it: who counts on that is never too early.
+    fn expected_end(&self, running: &Running, limits_count: bool) -> Option<Timestamp> {
+        let elapsed = self.now.since(running.started);
+        match running.limit.filter(|_| limits_count) {
+            Some(limit) => Some(running.started + limit.max(elapsed)),
+            None => self.predicted_end(running),
+        }
     }
 
     /// When an attempt is expected to end; `None` if it is not waited for any longer. One that
@@ -190,8 +240,10 @@ impl World {
         Some(running.started + Millis(length))
     }
 
-    /// Whether an attempt has outrun its prediction.
-    fn is_late(&self, running: &Running) -> bool {
-        running.estimate.is_some_and(|estimate| estimate < self.now.since(running.started))
+    /// Whether an attempt has outrun its prediction, and nobody counts on its limit.
+    fn is_late(&self, running: &Running, limits_count: bool) -> bool {
+        let is_outrun = |estimate| estimate < self.now.since(running.started);
+        let has_limit = limits_count && running.limit.is_some();
+        !has_limit && running.estimate.is_some_and(is_outrun)
     }
 }

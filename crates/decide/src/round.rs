@@ -102,11 +102,7 @@ impl World {
     /// The first job of a line that no worker with room is kept from.
     fn another(&mut self, line_ix: LineIx, scope: Scope) -> Option<JobIx> {
         let line = &self.queue.lines[line_ix];
-        let is_short = self.reservations.iter().any(|own| {
-            let length =
-                own.unknown.map_or(line.length_min, |unknown| unknown.min(line.length_min));
-            self.now + length <= own.until
-        });
+        let is_short = self.reservations.iter().any(|own| own.might_outlast(line, self.now));
         let class = &self.fleet.catalogue.classes[line.key.class].key;
         let is_open =
             |ix: WorkerIx| !self.would_be_guarded(ix, class, line.ready_min, line.scored_min);
@@ -160,6 +156,7 @@ impl World {
             started: self.now,
             cost: waiting.cost,
             estimate: waiting.standing.estimate,
+            limit: waiting.extra().limit,
             evictions: waiting.extra().evictions,
             traits: waiting.traits,
             holds,

@@ -51,6 +51,7 @@ impl World {
 
     /// What came lately is as the snapshot says, where it does; the jobs in it were counted then.
     fn recall(&mut self, snapshot: &Snapshot) {
+        self.usual = snapshot.usual;
         for told in &snapshot.tenants {
             let Some(ix) = self.tenants.find(&told.id) else { continue };
             self.tenants.change(ix, |sharer| {
@@ -81,6 +82,7 @@ impl World {
         Snapshot {
             now: self.now,
             began: self.began,
+            usual: self.usual,
             seed: self.chance.seed(),
             policy: self.given.clone(),
             budget: self.budget,
@@ -153,6 +155,7 @@ impl World {
             backoff_until: waiting.extra().backoff_until,
             evictions: waiting.extra().evictions,
             estimate: waiting.standing.estimate,
+            limit: waiting.extra().limit,
             last_worker: waiting.extra().last_worker.clone(),
             traits: waiting.traits,
             hint: self.name_of(waiting.extra().hint),
@@ -181,6 +184,7 @@ impl World {
             started: running.started,
             cost: running.cost,
             estimate: running.estimate,
+            limit: running.limit,
             evictions: running.evictions,
             traits: running.traits,
             holds: running.holds.map(|ask| self.ask(ask)),

@@ -147,7 +147,8 @@ impl World {
         scope: Scope,
         look: &mut Look<'a>,
     ) {
-        let Some(before) = self.impatient_before() else { return };
+        let class = &self.fleet.catalogue.classes[lane.key().class];
+        let Some(before) = self.impatient_before(class) else { return };
         if self.has_only_kept(lane.key().class) {
             return;
         }
@@ -169,8 +170,9 @@ impl World {
             let Waiting { standing, id, .. } = &self.queue.jobs[job];
             if standing.ready < before {
                 let ready = standing.ready;
-                let is_calm = !self.is_desperate(ready);
-                // Of those who have waited for far too long the oldest goes, whatever the shares.
+                // Of those who have waited for far too long the oldest goes, whatever the shares. A
+                // job that one worker has to be emptied for will have, once that is done.
+                let is_calm = !self.is_desperate(ready) && self.only_worker(class).is_none();
                 let level = self.level(lane.key()).map(|level| if is_calm { level } else { 0 });
                 let rank = Rank { turn, is_calm, is_patient: false, level, key: 0, ready, id };
                 look.compare(rank, Pick { line: *ix, job });

@@ -1,7 +1,7 @@
 //! One waiting job, as small as it can be: there may be millions.
 
 use model::policy::Policy;
-use model::{Fixed, History, Inputs, JobId, Timestamp, Traits, WorkerId};
+use model::{Fixed, History, Inputs, JobId, Millis, Timestamp, Traits, WorkerId};
 
 use crate::bounds::Sketch;
 use crate::order::{OrderKey, Standing};
@@ -38,6 +38,7 @@ pub(crate) struct Waiting {
 pub(crate) struct Extra {
     pub(crate) not_before: Option<Timestamp>,
     pub(crate) backoff_until: Option<Timestamp>,
+    pub(crate) limit: Option<Millis>,
     pub(crate) last_worker: Option<WorkerId>,
     pub(crate) hint: Option<NameIx>,
     pub(crate) ask: Option<AskIx>,
@@ -50,6 +51,7 @@ pub(crate) struct Extra {
 static NO_EXTRA: Extra = Extra {
     not_before: None,
     backoff_until: None,
+    limit: None,
     last_worker: None,
     hint: None,
     ask: None,
@@ -118,6 +120,11 @@ impl Waiting {
         let has_size = |said: Option<Inputs>| said.is_some_and(|it| it.missing_bytes.is_some());
         self.n_inputs = self.n_inputs + u32::from(now.is_some()) - u32::from(before.is_some());
         self.n_sizes = self.n_sizes + u32::from(has_size(now)) - u32::from(has_size(before));
+    }
+
+    /// How long it will run at most, as far as anybody knows.
+    pub(crate) fn lasts(&self) -> Option<Millis> {
+        self.extra().limit.or(self.standing.estimate)
     }
 
     /// Whether some worker said what it lacks of its inputs.

@@ -50,6 +50,8 @@ pub struct World {
     pub(crate) in_flight: Fixed,
     /// Slots of all attempts, and for how long.
     pub(crate) occupied: Occupied,
+    /// How long what ended ran, as a mean over slot-time; `None` if nothing did.
+    pub(crate) usual: Option<Millis>,
     /// How much tenants ask for is counted over this time.
     pub(crate) asked_span: Millis,
     pub(crate) cluster: Cluster,
@@ -100,6 +102,7 @@ pub(crate) struct Running {
     pub(crate) started: Timestamp,
     pub(crate) cost: Fixed,
     pub(crate) estimate: Option<Millis>,
+    pub(crate) limit: Option<Millis>,
     pub(crate) evictions: u32,
     pub(crate) traits: Traits,
     pub(crate) holds: Option<AskIx>,
@@ -128,6 +131,7 @@ impl World {
             budget: None,
             in_flight: Fixed::ZERO,
             occupied: Occupied::default(),
+            usual: None,
             asked_span: ASKED_SPAN,
             cluster: Cluster::default(),
             kinds: ByName::default(),

@@ -30,6 +30,8 @@ pub struct Attempt {
     pub cost: Fixed,
     /// How long it is expected to run.
     pub estimate: Option<Millis>,
+    /// It is stopped after so long.
+    pub limit: Option<Millis>,
     /// How often the job was preempted before.
     pub evictions: u32,
     /// The job's traits.
@@ -56,6 +58,7 @@ impl Attempt {
             started,
             cost: Fixed::ONE,
             estimate: None,
+            limit: None,
             evictions: 0,
             traits: Traits::default(),
             holds: None,

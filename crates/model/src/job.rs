@@ -43,6 +43,8 @@ pub struct Job {
     pub evictions: u32,
     /// How long it is expected to run.
     pub estimate: Option<Millis>,
+    /// It is stopped after so long.
+    pub limit: Option<Millis>,
     /// Where its last attempt ran.
     pub last_worker: Option<WorkerId>,
     /// Facts that rules ask about.
@@ -84,6 +86,7 @@ impl Job {
             backoff_until: None,
             evictions: 0,
             estimate: None,
+            limit: None,
             last_worker: None,
             traits: Traits::default(),
             hint: None,

@@ -1,8 +1,8 @@
 //! A world written down.
 
 use crate::{
-    Attempt, Budget, Cluster, Eviction, Job, JobType, Policy, Resource, Tenant, Timestamp, Worker,
-    WorkerId,
+    Attempt, Budget, Cluster, Eviction, Job, JobType, Millis, Policy, Resource, Tenant, Timestamp,
+    Worker, WorkerId,
 };
 
 /// Everything a decision may depend on.
@@ -15,6 +15,8 @@ pub struct Snapshot {
     pub now: Timestamp,
     /// Since when this world has been told what happens; `None` means since now.
     pub began: Option<Timestamp>,
+    /// How long what ended lately ran, as a mean over slot-time; `None` means as what runs.
+    pub usual: Option<Millis>,
     /// What draws come from.
     pub seed: u64,
     /// How to decide.

@@ -82,6 +82,18 @@ impl<'a> Oracle<'a> {
         }
     }
 
+    /// How long a job may run, as far as anybody knows.
+    pub(crate) fn limit(&self, job: &Job) -> Option<Millis> {
+        match self.estimates {
+            Estimates::Perfect => Some(job.duration),
+            Estimates::None => None,
+            Estimates::User
+            | Estimates::History
+            | Estimates::Hindsight(_)
+            | Estimates::Wrong(_) => job.requested,
+        }
+    }
+
     /// A job has ended after it ran for so long.
     pub(crate) fn learn(&mut self, job: &Job, ran: Millis) {
         if self.estimates == Estimates::History {

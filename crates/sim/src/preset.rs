@@ -167,6 +167,7 @@ impl<'a> Preset<'a> {
         waiting.priority = own.priority;
         waiting.on_demand = own.on_demand;
         waiting.estimate = estimate;
+        waiting.limit = self.oracle.limit(own);
         waiting.cost = cost(own.slots, estimate);
         waiting.hint = own.label.map(|label| self.workload.labels[label].clone());
         waiting.evictions = self.evictions.get(&job).copied().unwrap_or(0);
@@ -209,6 +210,7 @@ impl<'a> Preset<'a> {
             slots: own.slots,
             cost: cost(own.slots, estimate),
             estimate,
+            limit: self.oracle.limit(own),
             ..Attempt::new(self.id(job), tenant_id(own.tenant), worker, now)
         };
         self.world.apply(Event::Started(Box::new(attempt)));

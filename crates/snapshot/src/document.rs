@@ -28,7 +28,7 @@ pub(crate) use job::Job;
 pub(crate) use list::{List, Object, Table};
 pub(crate) use name::Label;
 pub(crate) use number::{AgingPoints, AtLeastOne, Attempts, Count, Factor, Moment, Natural};
-pub(crate) use number::{Percentage, SignedNumber, Slope, Span};
+pub(crate) use number::{Percentage, Seconds, SignedNumber, Slope, Span};
 pub(crate) use policy::{
     Aging, Guard, PolicyChoice, PolicyObject, Preemption, PresetName, Sampling, SamplingWeights,
     Shortest,
@@ -48,6 +48,9 @@ record! {
         now_ms: Option<Moment>,
         /// Since when this world has been told what happens, in milliseconds. `now_ms` if left out.
         began_ms: Option<Moment>,
+        /// How long what ended lately ran, as a mean over slot-time. As what runs is expected to if
+        /// left out.
+        usual_s: Option<Seconds>,
         /// What draws come from. 0 if left out.
         seed: Option<Natural>,
         /// How to decide: the name of a preset, or an object that changes one. `balanced` if left

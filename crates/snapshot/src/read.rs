@@ -1,6 +1,6 @@
 //! From a document to a checked snapshot.
 
-use model::{Snapshot, Timestamp};
+use model::{Millis, Snapshot, Timestamp};
 
 use crate::document::{
     Attempt, Document, Eviction, Job, JobType, List, Object, Resource, Tenant, Worker, or,
@@ -15,6 +15,7 @@ pub(crate) fn snapshot(document: Document) -> Result<Snapshot, Problem> {
     let mut snapshot = Snapshot {
         now,
         began: document.began_ms.map(Timestamp::from),
+        usual: document.usual_s.map(Millis::from),
         seed: or(document.seed, 0),
         policy: policy::read(document.policy).at("policy")?,
         budget: document.budget.and_then(|Object(budget)| budget.read()),

@@ -4,7 +4,7 @@ use model::{Snapshot, Timestamp};
 
 use crate::document::{
     Attempt, Budget, Cluster, Document, Event, Eviction, Job, JobType, List, Moment, Natural,
-    Object, Resource, Tenant, Worker, unless,
+    Object, Resource, Seconds, Tenant, Worker, unless,
 };
 use crate::policy;
 
@@ -15,6 +15,7 @@ pub(crate) fn document(snapshot: &Snapshot) -> Document {
     Document {
         now_ms: unless(now, &Timestamp::default()).map(Moment::from),
         began_ms: snapshot.began.map(Moment::from),
+        usual_s: snapshot.usual.map(Seconds::from),
         seed: unless(snapshot.seed, &0).map(Natural),
         policy: Some(policy::write(&snapshot.policy)),
         budget: snapshot.budget.map(|budget| Object(Budget::write(budget))),

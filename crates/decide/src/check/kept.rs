@@ -124,12 +124,23 @@ fn is_awaited(ledger: &Ledger<'_>, other: &Job, job: &Job, worker: &Worker) -> b
     let before = ledger.before;
     let is_wide = other.slots > 1 || other.amounts.values().any(|amount| *amount > 0);
     let keeps = before.policy.reserve && before.policy.order != Order::Rules;
-    if !keeps || !is_wide || !may_wait_for(ledger, other, worker) {
-        return false;
-    }
+    // Where one worker alone could run it, it may count on limits instead of predictions.
+    let delays = |limits_count| would_delay(ledger, other, job, worker, limits_count);
+    keeps && is_wide && may_wait_for(ledger, other, worker) && (delays(false) || delays(true))
+}
+
+/// Whether `job` on `worker` would delay the start of `other` there.
+fn would_delay(
+    ledger: &Ledger<'_>,
+    other: &Job,
+    job: &Job,
+    worker: &Worker,
+    limits_count: bool,
+) -> bool {
+    let before = ledger.before;
     let mut ends: Vec<(Timestamp, &Attempt)> = on(ledger, worker)
         .into_iter()
-        .filter_map(|run| Some((expected_end(ledger, run)?, run)))
+        .filter_map(|run| Some((end(ledger, run, limits_count)?, run)))
         .collect();
     ends.sort_by_key(|(end, _)| *end);
     if placed_on(ledger, &worker.id) > 0 {
@@ -148,13 +159,16 @@ fn is_awaited(ledger: &Ledger<'_>, other: &Job, job: &Job, worker: &Worker) -> b
     start.is_some_and(|(start, room)| {
         // Beside what is late, a job of unknown length counts half of what anybody is waited for.
         let is_late = |run: &Attempt| {
-            run.estimate.is_some_and(|estimate| run.started + estimate < before.now)
+            let is_outrun = |estimate| run.started + estimate < before.now;
+            !(limits_count && run.limit.is_some()) && run.estimate.is_some_and(is_outrun)
         };
         let lends = ends.iter().any(|(end, run)| *end == start && is_late(run));
         let unknown = lends.then_some(Millis(before.policy.reserve_wait_max.0 / 2));
-        let end = job.estimate.or(unknown).map(|length| before.now + length);
+        let length = if limits_count { job.limit.or(job.estimate) } else { job.estimate };
+        let end = length.or(unknown).map(|length| before.now + length);
         let is_done = before.now < start && end.is_some_and(|end| end <= start);
-        !is_done && !fits_beside(job, other, &room)
+        let is_beside = fits_beside(job, other, &room);
+        !is_done && !(is_beside && (!limits_count || fits_beside_widest(ledger, job, &room)))
     })
 }
 
@@ -176,6 +190,21 @@ fn may_wait_for(ledger: &Ledger<'_>, other: &Job, worker: &Worker) -> bool {
         && !has_room(ledger, other, worker)
         && limits::quota(&earlier, other, &worker.pool).is_none_or(|meter| meter.allows_one_more())
         && is_within_type_max(&earlier, other, worker)
+}
+
+/// Whether `job` fits beside the widest job that waits.
+fn fits_beside_widest(ledger: &Ledger<'_>, job: &Job, room: &Room<'_>) -> bool {
+    let widest = ledger.before.jobs.iter().map(|wide| wide.slots).max().unwrap_or(0);
+    room.slots >= i128::from(widest) + i128::from(job.slots)
+}
+
+/// When `run` is expected to end, at its limit if it has one and that counts.
+fn end(ledger: &Ledger<'_>, run: &Attempt, limits_count: bool) -> Option<Timestamp> {
+    let ran = ledger.before.now.since(run.started);
+    match run.limit.filter(|_| limits_count) {
+        Some(limit) => Some(run.started + limit.max(ran)),
+        None => expected_end(ledger, run),
+    }
 }
 
 /// When `run` is expected to end; `None` if it has run without a prediction for longer than anybody

@@ -26,6 +26,7 @@ mod detected;
 mod balanced;
 mod guard;
 mod reserve;
+mod only_worker;
 
 mod pull;
 mod backoff;

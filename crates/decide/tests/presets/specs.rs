@@ -76,6 +76,7 @@ says! { JobSpec:
     not_before_ms(millis: i64) job => job.not_before = Some(Timestamp(NOW.0 + millis));
     backoff_ms(millis: i64) job => job.backoff_until = Some(Timestamp(NOW.0 + millis));
     estimate_s(seconds: i64) job => job.estimate = Some(Millis::from_secs(seconds));
+    limit_s(seconds: i64) job => job.limit = Some(Millis::from_secs(seconds));
     is(fact: Trait) job => job.traits = job.traits.with(fact);
     hint(hint: &str) job => job.hint = Some(Name::new(hint));
     holding(name: &str) job => job.resource = Some(Ask::Named(Name::new(name)));
@@ -115,6 +116,7 @@ says! { AttemptSpec:
     started_s_ago(seconds: i64) attempt => attempt.started = NOW - Millis::from_secs(seconds);
     cost(cost: i64) attempt => attempt.cost = Fixed::whole(cost);
     estimate_s(seconds: i64) attempt => attempt.estimate = Some(Millis::from_secs(seconds));
+    limit_s(seconds: i64) attempt => attempt.limit = Some(Millis::from_secs(seconds));
     holding(name: &str) attempt => attempt.holds = Some(Ask::Named(Name::new(name)));
     holding_any() attempt => attempt.holds = Some(Ask::Any);
     stopping_for(job: &str) attempt => attempt.stopping_for = Some(JobId::new(job));

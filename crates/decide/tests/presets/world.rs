@@ -142,6 +142,7 @@ impl World {
         let snapshot = Snapshot {
             now: NOW,
             began: None,
+            usual: None,
             seed,
             policy,
             budget: None,

@@ -8,8 +8,8 @@ mod policies;
 mod relax;
 
 use model::{
-    Ask, Attempt, Budget, Cluster, Eviction, Freed, Job, JobId, JobType, Name, Policy, Preset,
-    Resource, Snapshot, Tenant, TenantId, Timestamp, Worker, WorkerId,
+    Ask, Attempt, Budget, Cluster, Eviction, Freed, Job, JobId, JobType, Millis, Name, Policy,
+    Preset, Resource, Snapshot, Tenant, TenantId, Timestamp, Worker, WorkerId,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -32,16 +32,16 @@ pub(crate) fn any_snapshot(preset: Preset) -> impl Strategy<Value = Snapshot> {
         vec(parts::job(), 0..=14),
         vec(parts::tenant(), 1..=4),
         vec((0..4_usize, 0..3_usize, parts::eviction_age()), 0..=4),
-        option::weighted(0.3, parts::budget()),
+        (option::weighted(0.3, parts::budget()), parts::estimate()),
         option::weighted(0.34, (0..8_usize, 0..=3_u32)),
     );
     let rest = (any::<u64>(), policies::policy(preset), policies::cluster(), parts::spelling());
     (fleet, work, rest, relax::relief()).prop_map(|(fleet, work, rest, relief)| {
         let (workers, attempts, resources, types) = fleet;
-        let (jobs, tenants, evictions, budget, freed) = work;
+        let (jobs, tenants, evictions, (budget, usual), freed) = work;
         let (seed, policy, cluster, spelling) = rest;
         let drawn = Drawn { workers, attempts, resources, types, jobs, tenants, spelling };
-        relief.apply(drawn.join(Rest { evictions, budget, freed, seed, policy, cluster }))
+        relief.apply(drawn.join(Rest { evictions, budget, usual, freed, seed, policy, cluster }))
     })
 }
 
@@ -81,6 +81,7 @@ struct Drawn {
 struct Rest {
     evictions: Vec<(usize, usize, Timestamp)>,
     budget: Option<Budget>,
+    usual: Option<Millis>,
     freed: Option<(usize, u32)>,
     seed: u64,
     policy: Policy,
@@ -101,6 +102,7 @@ impl Drawn {
         Snapshot {
             now: NOW,
             began: None,
+            usual: rest.usual,
             seed: rest.seed,
             policy: rest.policy,
             budget: rest.budget,

@@ -225,6 +225,7 @@ impl Group {
             started: now,
             cost: Fixed::thousandths(cost),
             estimate: None,
+            limit: None,
             evictions: 0,
             traits: model::Traits::default(),
             holds: self.holds.as_ref().map(|name| Ask::Named(Name::new(name))),

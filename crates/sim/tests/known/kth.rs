@@ -1,6 +1,8 @@
 //! One hundred processors and jobs that take many of them at once.
 
-use model::Millis;
+use model::{Millis, policy};
+use sim::preset::{Options, Preset};
+use sim::{Conditions, Estimates, Measures};
 
 use crate::bench::kth_m;
 
@@ -21,4 +23,20 @@ fn easy_has_the_published_slowdowns() {
 fn nobody_waits_longer_under_easy_than_is_known() {
     let Some(bench) = kth_m() else { return };
     assert_eq!(bench.measures("easy").all.max, Millis::from_secs(262_194));
+}
+
+#[test]
+fn balanced_is_below_the_slowdown_and_the_longest_wait_that_it_aims_at() {
+    let Some(bench) = kth_m() else { return };
+    for (estimates, aim) in [("perfect", 41.0), ("history", 45.8)] {
+        let estimates = Estimates::parse(estimates).expect("it is known");
+        let window = Millis::from_secs(24 * 3_600);
+        let options = Options { estimates, seed: 0, window, budget: None };
+        let policy = policy::Preset::Balanced.policy();
+        let mut balanced = Preset::new(&bench.workload, &bench.fleet, policy, options);
+        let replay = bench.replay_under(&mut balanced, &Conditions::default());
+        let Measures { all, .. } = Measures::new(&bench.workload, &bench.fleet, &replay);
+        assert!(all.slowdown <= aim, "{estimates:?}: {}", all.slowdown);
+        assert!(all.max <= Millis::from_secs(262_194), "{estimates:?}: {:?}", all.max);
+    }
 }

@@ -39,6 +39,8 @@ record! {
         cost: Option<Number>,
         /// How long it is expected to run.
         estimate_s: Option<Seconds>,
+        /// It is stopped after so long.
+        limit_s: Option<Seconds>,
         /// How often the job was preempted before. 0 if left out.
         evictions: Option<Count>,
         /// The job's traits: `evaluation`, `cached`, `light`, `network`, `prefer-local`.
@@ -67,6 +69,7 @@ impl Attempt {
             started,
             cost: or(self.cost, Fixed::ONE),
             estimate: self.estimate_s.map(Millis::from),
+            limit: self.limit_s.map(Millis::from),
             evictions: or(self.evictions, 0),
             traits: read_traits(self.traits)?,
             holds: self.resource.map(Ask::from),
@@ -88,6 +91,7 @@ impl Attempt {
             started_ms: unless(attempt.started, &now).map(Moment::from),
             cost: unless(attempt.cost, &Fixed::ONE).map(Number),
             estimate_s: attempt.estimate.map(Seconds::from),
+            limit_s: attempt.limit.map(Seconds::from),
             evictions: unless(attempt.evictions, &0).map(Count),
             traits: write_traits(attempt.traits),
             resource: attempt.holds.as_ref().map(Label::from),

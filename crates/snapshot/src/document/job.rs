@@ -54,6 +54,8 @@ record! {
         evictions: Option<Count>,
         /// How long it is expected to run.
         estimate_s: Option<Seconds>,
+        /// It is stopped after so long.
+        limit_s: Option<Seconds>,
         /// Where its last attempt ran. That worker may be gone.
         last_worker: Option<Id<WorkerId>>,
         /// Facts that rules ask about: `evaluation`, `cached`, `light`, `network`,
@@ -124,6 +126,7 @@ impl Job {
             backoff_until: self.backoff_until_ms.map(Timestamp::from),
             evictions: or(self.evictions, default.evictions),
             estimate: self.estimate_s.map(Millis::from),
+            limit: self.limit_s.map(Millis::from),
             last_worker: self.last_worker.map(WorkerId::from),
             traits: read_traits(self.traits)?,
             hint: self.hint.map(Name::from),
@@ -156,6 +159,7 @@ impl Job {
             backoff_until_ms: job.backoff_until.map(Moment::from),
             evictions: unless(job.evictions, &default.evictions).map(Count),
             estimate_s: job.estimate.map(Seconds::from),
+            limit_s: job.limit.map(Seconds::from),
             last_worker: job.last_worker.clone().map(Id),
             traits: write_traits(job.traits),
             hint: job.hint.clone().map(Label),

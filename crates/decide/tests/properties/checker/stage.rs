@@ -12,6 +12,7 @@ use crate::worlds::NOW;
 pub(super) fn world(preset: Preset) -> Snapshot {
     Snapshot {
         began: None,
+        usual: None,
         now: NOW,
         seed: 0,
         policy: preset.policy(),

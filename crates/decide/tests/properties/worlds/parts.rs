@@ -272,8 +272,13 @@ fn traits() -> impl Strategy<Value = Traits> {
     subsequence(Trait::ALL.to_vec(), 0..=2).prop_map(|facts| facts.into_iter().collect())
 }
 
-fn estimate() -> impl Strategy<Value = Option<Millis>> {
+pub(super) fn estimate() -> impl Strategy<Value = Option<Millis>> {
     option::of(age_of(&[0, 1, 1_000, 60_000, 3_600_000]))
+}
+
+/// After how long a job is stopped.
+fn limit() -> impl Strategy<Value = Option<Millis>> {
+    option::weighted(0.3, age_of(&[1, 1_000, 60_000, 3_600_000]))
 }
 
 fn wish() -> impl Strategy<Value = Wish> {
@@ -294,7 +299,7 @@ pub(super) fn job() -> impl Strategy<Value = JobPart> {
         option::weighted(0.15, around_now(&[-1, 0, 1, 60_000])),
         option::weighted(0.4, around_now(&[-5_000, -1, 0, 1, 5_000])),
     );
-    let urgency = (select(PRIORITIES.to_vec()), chance(0.2), 0..=3_u32, estimate());
+    let urgency = (select(PRIORITIES.to_vec()), chance(0.2), 0..=3_u32, estimate(), limit());
     let rest = (traits(), wish(), option::weighted(0.3, select(names(&["3", "hot", "warm"]))));
     let facts = (
         btree_map(0..8_usize, inputs(), 0..=3),
@@ -312,7 +317,7 @@ pub(super) fn job() -> impl Strategy<Value = JobPart> {
             (job.kind, job.pool, job.needs) = (kind, of_pool.map(pool), needs);
             (job.slots, job.amounts, job.cost) = size;
             (job.ready, job.not_before, job.backoff_until) = (ready, not_before, backoff_until);
-            (job.priority, job.on_demand, job.evictions, job.estimate) = urgency;
+            (job.priority, job.on_demand, job.evictions, job.estimate, job.limit) = urgency;
             let (traits, resource, hint) = rest;
             (job.traits, job.hint) = (traits, hint);
             let (inputs, workers, dependents, rescore_count, history) = facts;
@@ -352,6 +357,7 @@ pub(super) fn attempt() -> impl Strategy<Value = AttemptPart> {
         around_now(&[-3_600_000, -60_000, -20_000, -1, 0]),
         age_of(&[0, 1, 59_999, 60_000, 3_600_000]),
         estimate(),
+        limit(),
     );
     let rest = (
         select(vec![-1_000, -1, 0, 0, 0, 0, 1, 16]),
@@ -363,7 +369,7 @@ pub(super) fn attempt() -> impl Strategy<Value = AttemptPart> {
     (whose, size, when, rest).prop_map(|(whose, size, when, rest)| {
         let (tenant, worker, kind, has_needs) = whose;
         let (slots, amounts, cost) = size;
-        let (ready, waited, estimate) = when;
+        let (ready, waited, estimate, limit) = when;
         let (priority, evictions, traits, holds, stopping_for) = rest;
         let attempt = Attempt {
             job: JobId::number(0),
@@ -378,6 +384,7 @@ pub(super) fn attempt() -> impl Strategy<Value = AttemptPart> {
             started: NOW.min(ready + waited),
             cost,
             estimate,
+            limit,
             evictions,
             traits,
             holds: None,
