@@ -37,7 +37,7 @@ STAGES = [
     ("scheduler", "door of jobs", r"server::edge::jobs|server::submit"),
     ("scheduler", "door of workers", r"server::edge::worker|server::fleet::words"),
     ("scheduler", "wire and runtime", r""),
-    ("worker", "supervising", r"worker::supervise"),
+    ("worker", "attempts", r"worker::(life|attempt)"),
     ("worker", "outbox", r"worker::outbox|worker::session::write"),
     ("worker", "offers, wire and runtime", r""),
     ("submitter", "submitting, looking", r""),

@@ -50,13 +50,17 @@ impl World {
             let slots = i128::from(self.fleet.slots.max(1));
             let n_waiting = i128::from(self.queue.crowd.all);
             let crowd = i128::from(shortest.patience_crowd.in_thousandths().max(1));
-            let drain = self.queue.backlog.work() / slots;
             let part = i128::from(shortest.patience_drain.in_thousandths())
                 + (n_waiting * 1_000_000 / (crowd * slots)).min(CROWD_MAX);
-            let more = drain * part / 1_000;
+            let more = self.drain() * part / 1_000;
             let min = shortest.patience_min.0;
             Millis(min.saturating_add(i64::try_from(more).unwrap_or(i64::MAX)))
         });
+    }
+
+    /// How long the fleet needs for all who wait, in milliseconds.
+    fn drain(&self) -> i128 {
+        self.queue.backlog.work() / i128::from(self.fleet.slots.max(1))
     }
 
     /// Something has run for so long. A mean over slot-time: how long a slot that is busy is taken.
@@ -82,8 +86,7 @@ impl World {
         let usual = self.usual.or_else(|| self.occupied.length()).unwrap_or(Millis::ZERO);
         let width = i128::from(class.key.slots) * 1_000 / i128::from(slots.max(1));
         let part = WIDE_LENGTHS * (1_000 - WIDTH_COUNTS * width / 1_000) / 1_000;
-        let drain = self.queue.backlog.work() / i128::from(self.fleet.slots.max(1));
-        let flood = (drain - FLOOD_LENGTHS * i128::from(usual.0)).max(0);
+        let flood = (self.drain() - FLOOD_LENGTHS * i128::from(usual.0)).max(0);
         let more = i128::from(usual.0) * part / 1_000 + FLOOD_COUNTS * flood;
         let more = i64::try_from(more).unwrap_or(i64::MAX);
         let min = self.policy.shortest.patience_min;
