@@ -18,6 +18,7 @@ use model::{Millis, Timestamp};
 
 use crate::catalogue::Class;
 use crate::demand::ASKED_SPAN_MAX;
+use crate::table::WorkerIx;
 use crate::world::World;
 
 /// However large the crowd, patience lasts no longer than so many thousandths of the time that the
@@ -82,7 +83,8 @@ impl World {
 
     /// How long a job of this class is patient; `None` where nobody needs to be.
     fn patience_of(&self, class: &Class) -> Option<Millis> {
-        let Some(slots) = self.only_worker(class) else { return self.patience };
+        let Some(worker) = self.only_worker(class) else { return self.patience };
+        let slots = self.fleet.workers[worker].worker.slots;
         let usual = self.usual.or_else(|| self.occupied.length()).unwrap_or(Millis::ZERO);
         let width = i128::from(class.key.slots) * 1_000 / i128::from(slots.max(1));
         let part = WIDE_LENGTHS * (1_000 - WIDTH_COUNTS * width / 1_000) / 1_000;
@@ -93,22 +95,18 @@ impl World {
         self.patience.map(|_| Millis(min.0.saturating_add(more)))
     }
 
-    /// The slots of the one worker that could hold a wide job of this class, if it is kept for such
-    /// jobs; `None` if there are several, or it is not wide.
-    pub(crate) fn only_worker(&self, class: &Class) -> Option<u32> {
+    /// The one worker that could hold a wide job of this class, if it is kept for such jobs; `None`
+    /// if there are several, or it is not wide.
+    pub(crate) fn only_worker(&self, class: &Class) -> Option<WorkerIx> {
         if class.key.slots <= 1 || !self.policy.reserve || self.patience.is_none() {
             return None;
         }
-        let matching = self.fleet.matching(class.key.fit).take(LOOKED_AT_MAX + 1);
-        let mut holding = None;
-        for (at, ix) in matching.enumerate() {
-            let slots = self.fleet.workers[ix].worker.slots;
-            if at == LOOKED_AT_MAX || (slots >= class.key.slots && holding.is_some()) {
-                return None;
-            }
-            holding = holding.or(Some(slots).filter(|slots| *slots >= class.key.slots));
-        }
-        holding
+        let matching = || self.fleet.matching(class.key.fit);
+        let could_hold = |ix: &WorkerIx| self.fleet.workers[*ix].could_hold(&class.key);
+        let mut holding = matching().take(LOOKED_AT_MAX).filter(could_hold);
+        let first = holding.next()?;
+        let is_only = holding.next().is_none() && matching().nth(LOOKED_AT_MAX).is_none();
+        is_only.then_some(first)
     }
 
     /// Jobs of this class that became ready before this have lost their patience; `None` if nobody

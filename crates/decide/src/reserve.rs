@@ -179,6 +179,7 @@ impl World {
             if all_at_once && has_room {
                 let left = amounts.iter().zip(&class.amounts);
                 let mut last = ends[..=at].iter().filter(|(other, _)| other == end);
+                let widest = if is_firm { self.widest(own) } else { class.slots };
                 let is_late = last.any(|(_, running)| self.is_late(running, is_only));
                 return Some(Reservation {
                     worker,
@@ -186,7 +187,7 @@ impl World {
                     until: *end,
                     is_firm,
                     unknown: is_late.then_some(Millis(self.policy.reserve_wait_max.0 / 2)),
-                    slots_left: slots.saturating_sub(self.widest(own, is_firm)),
+                    slots_left: slots.saturating_sub(widest),
                     amounts_left: left
                         .map(|((name, free), (_, need))| (*name, free - need))
                         .collect(),
@@ -198,9 +199,9 @@ impl World {
 
     /// The slots of this class, or of the widest of its like that has lost patience: what is long
     /// and fits beside the one would be in the way of the other.
-    fn widest(&self, own: &Class, is_firm: bool) -> u32 {
+    fn widest(&self, own: &Class) -> u32 {
         let classes = self.queue.active().iter().map(|ix| &self.fleet.catalogue.classes[*ix]);
-        let alike = classes.filter(|class| is_firm && class.key.fit == own.key.fit);
+        let alike = classes.filter(|class| class.key.fit == own.key.fit);
         let wider = alike.filter(|class| class.key.slots > own.key.slots);
         let late = wider.filter(|class| {
             let oldest = self.queue.lanes_of(class).filter_map(|lane| lane.by_age().next()).min();

@@ -140,7 +140,7 @@ fn would_delay(
     let before = ledger.before;
     let mut ends: Vec<(Timestamp, &Attempt)> = on(ledger, worker)
         .into_iter()
-        .filter_map(|run| Some((end(ledger, run, limits_count)?, run)))
+        .filter_map(|run| Some((expected_end(ledger, run, limits_count)?, run)))
         .collect();
     ends.sort_by_key(|(end, _)| *end);
     if placed_on(ledger, &worker.id) > 0 {
@@ -199,17 +199,17 @@ fn fits_beside_widest(ledger: &Ledger<'_>, job: &Job, room: &Room<'_>) -> bool {
 }
 
 /// When `run` is expected to end, at its limit if it has one and that counts.
-fn end(ledger: &Ledger<'_>, run: &Attempt, limits_count: bool) -> Option<Timestamp> {
+fn expected_end(ledger: &Ledger<'_>, run: &Attempt, limits_count: bool) -> Option<Timestamp> {
     let ran = ledger.before.now.since(run.started);
     match run.limit.filter(|_| limits_count) {
         Some(limit) => Some(run.started + limit.max(ran)),
-        None => expected_end(ledger, run),
+        None => predicted_end(ledger, run),
     }
 }
 
 /// When `run` is expected to end; `None` if it has run without a prediction for longer than anybody
 /// is to wait for. What is late takes twice as long, or twice that, and so on, but not below 2 s.
-fn expected_end(ledger: &Ledger<'_>, run: &Attempt) -> Option<Timestamp> {
+fn predicted_end(ledger: &Ledger<'_>, run: &Attempt) -> Option<Timestamp> {
     let (now, wait_max) = (ledger.before.now, ledger.before.policy.reserve_wait_max);
     let ran = now.since(run.started);
     let Some(estimate) = run.estimate else { return (ran < wait_max).then(|| now + ran) };
