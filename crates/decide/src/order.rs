@@ -131,17 +131,22 @@ impl Standing {
     }
 
     /// Age, length, on-demand and priority, in thousandths of points: a second of age is a point.
-    /// On-demand and priority give back some of what the length takes.
+    /// On-demand and priority give back some of what the length takes, and never more than that: a
+    /// longer job would be the better for it.
     fn shortest_parts(&self, policy: &Policy, now: Timestamp) -> [i64; 4] {
         let shortest = &policy.shortest;
         let length = counted(self.length(), shortest.length_full);
         let asked = if self.on_demand { length / shortest.on_demand.max(1) } else { length };
         let urgent = scaled_by_priority(asked, self.priority);
+        let taken_for = |length: i64| weigh(policy, Rule::Length, shortest.length * length);
+        let taken = taken_for(length);
+        let on_demand = weigh(policy, Rule::OnDemand, taken_for(length - asked)).min(taken);
+        let priority = weigh(policy, Rule::Priority, taken_for(asked - urgent));
         [
             weigh(policy, Rule::Age, now.since(self.ready).0),
-            -weigh(policy, Rule::Length, shortest.length * length),
-            weigh(policy, Rule::OnDemand, shortest.length * (length - asked)),
-            weigh(policy, Rule::Priority, shortest.length * (asked - urgent)),
+            -taken,
+            on_demand,
+            priority.min(taken - on_demand),
         ]
     }
 
@@ -288,6 +293,24 @@ mod tests {
                     prop_assert_eq!(score + job.major(&policy, mode), sum);
                 }
             }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_longer_job_never_goes_before_one_that_is_alike(
+            job in any_standing(),
+            longer in 0..100_000_i64,
+            weights in [0..3_000_i64, 0..3_000_i64, 0..3_000_i64],
+        ) {
+            let mut policy = Preset::Balanced.policy();
+            let rules = [Rule::Length, Rule::OnDemand, Rule::Priority];
+            policy.rules.extend(rules.into_iter().zip(weights.map(Fixed::thousandths)));
+            let long = Standing { estimate: Some(Millis(job.length().0 + longer)), ..job };
+            let key = |job: &Standing| job.major(&policy, job.mode(&policy, READY));
+            // Lengths are rounded to milliseconds on the way.
+            let rounding = 50 * policy.shortest.length;
+            prop_assert!(key(&job) - key(&long) <= rounding);
         }
     }
 
