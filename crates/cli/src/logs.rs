@@ -4,7 +4,9 @@ use std::io::Write;
 
 use clap::Args;
 use proto::v1;
+use tonic::{Status, Streaming};
 
+use crate::away::Away;
 use crate::client::{Jobs, Target, job_number, refused};
 use crate::print::{self, Failure};
 
@@ -39,10 +41,43 @@ pub(crate) async fn follow(client: &mut Jobs, id: u64, json: bool) -> Result<(),
 }
 
 async fn show(client: &mut Jobs, request: v1::LogsRequest, json: bool) -> Result<(), Failure> {
-    let stream = client.logs(request).await.map_err(|status| refused(&status))?;
-    let mut stream = stream.into_inner();
-    while let Some(response) = stream.message().await.map_err(|status| refused(&status))? {
+    let (mut away, mut shown) = (Away::default(), None);
+    loop {
+        let ended = match client.logs(request).await {
+            Ok(response) => {
+                away.is_over();
+                show_new(response.into_inner(), (&mut shown, json)).await?
+            }
+            Err(status) => Some(status),
+        };
+        match ended {
+            None => return Ok(()),
+            Some(status) if request.follow => away.bear(&status).await?,
+            Some(status) => return Err(refused(&status)),
+        }
+    }
+}
+
+/// The attempt, and the place in its output, up to which it was shown.
+type Shown = Option<(u32, u64)>;
+
+/// Shows what was not shown yet. Answers why there is no more, if it is not because that was all.
+async fn show_new(
+    mut stream: Streaming<v1::LogsResponse>,
+    (shown, json): (&mut Shown, bool),
+) -> Result<Option<Status>, Failure> {
+    loop {
+        let response = match stream.message().await {
+            Ok(Some(response)) => response,
+            Ok(None) => return Ok(None),
+            Err(status) => return Ok(Some(status)),
+        };
         for piece in response.pieces {
+            let at = Some((piece.attempt, piece.offset));
+            if at <= *shown {
+                continue;
+            }
+            *shown = at;
             if json {
                 print::data(&line(&piece))?;
             } else {
@@ -50,10 +85,9 @@ async fn show(client: &mut Jobs, request: v1::LogsRequest, json: bool) -> Result
             }
         }
         if response.done {
-            break;
+            return Ok(None);
         }
     }
-    Ok(())
 }
 
 fn line(piece: &v1::LogPiece) -> String {

@@ -8,6 +8,7 @@ mod place;
 mod upkeep;
 mod work;
 mod client;
+mod away;
 mod spec;
 mod lines;
 mod meant;

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use proto::v1;
+use tonic::Response;
 
+use crate::away::{self, Away};
 use crate::bulk;
 use crate::client::{Jobs, Target, refused};
 use crate::foresee;
@@ -60,7 +62,8 @@ pub(crate) struct Options {
     #[arg(long, short, value_name = "FILE")]
     #[arg(conflicts_with_all = ["command", "payload", "array", "after", "environment"])]
     file: Option<PathBuf>,
-    /// Wait until all is done; exit code 1 if a job did not succeed.
+    /// Wait until all is done; exit code 1 if a job did not succeed, 125 if that
+    /// is not known.
     #[arg(long)]
     wait: bool,
     /// For machines.
@@ -100,7 +103,8 @@ pub(crate) async fn submit(options: &Options, target: &Target) -> Result<(), Fai
     }
     let jobs = send(&mut client, request).await?;
     if options.wait {
-        return wait_for(&mut client, &jobs, options.json).await;
+        let waited = wait_for(&mut client, &jobs, options.json).await;
+        return waited.map_err(|failure| away::submitted(&jobs, &failure));
     }
     if options.json {
         let jobs: Vec<serde_json::Value> = jobs.iter().map(submitted).collect();
@@ -126,7 +130,8 @@ async fn submit_file(
     };
     let jobs = bulk::submit(client, &given).await?;
     if options.wait {
-        return wait_for(client, &jobs, options.json).await;
+        let waited = wait_for(client, &jobs, options.json).await;
+        return waited.map_err(|failure| away::submitted(&jobs, &failure));
     }
     if options.json { Ok(()) } else { print::data(&bulk::summary(&jobs)) }
 }
@@ -185,11 +190,13 @@ async fn wait_for(client: &mut Jobs, jobs: &[v1::Submitted], json: bool) -> Resu
 
 /// The jobs, once all of them are final.
 pub(crate) async fn final_jobs(client: &mut Jobs, ids: Vec<u64>) -> Result<Vec<v1::Job>, Failure> {
+    let mut away = Away::default();
     loop {
         let request = v1::WaitRequest { ids: ids.clone(), timeout_ms: WAIT_MS };
-        let response = client.wait(request).await.map_err(|status| refused(&status))?.into_inner();
-        if response.all_final {
-            return Ok(response.jobs);
+        match client.wait(request).await.map(Response::into_inner) {
+            Ok(response) if response.all_final => return Ok(response.jobs),
+            Ok(_) => away.is_over(),
+            Err(status) => away.bear(&status).await?,
         }
     }
 }
@@ -202,16 +209,22 @@ pub(crate) async fn run(options: &RunOptions, target: &Target) -> Result<(), Fai
     let request = v1::SubmitRequest { jobs: vec![spec], ..v1::SubmitRequest::default() };
     let jobs = send(&mut client, request).await?;
     let Some(id) = jobs.first().map(|job| job.id) else { return Ok(()) };
-    logs::follow(&mut client, id, options.json).await?;
-    let ended = final_jobs(&mut client, vec![id]).await?;
+    let ran = ran(&mut client, id, options.json).await;
+    ran.map_err(|failure| away::submitted(&jobs, &failure))
+}
+
+/// Shows a job's output, and ends as it ends.
+async fn ran(client: &mut Jobs, id: u64, json: bool) -> Result<(), Failure> {
+    logs::follow(client, id, json).await?;
+    let ended = final_jobs(client, vec![id]).await?;
     let Some(job) = ended.first() else { return Ok(()) };
-    if options.json {
+    if json {
         print::data(&proto::json::job(job).to_string())?;
     }
     if job.state() == v1::State::Succeeded {
         return Ok(());
     }
-    if !options.json {
+    if !json {
         print::note(&describe(job));
     }
     let code = job.exit_code.and_then(|code| u8::try_from(code).ok()).filter(|code| *code != 0);

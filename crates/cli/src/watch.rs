@@ -3,7 +3,9 @@
 use clap::Args;
 use proto::v1;
 use serde_json::json;
+use tonic::{Response, Status, Streaming};
 
+use crate::away::Away;
 use crate::client::{Jobs, Target, job_number, refused};
 use crate::print::{self, Failure};
 use crate::view;
@@ -33,29 +35,78 @@ pub(crate) async fn run(options: &Options, target: &Target) -> Result<(), Failur
         ..v1::JobFilter::default()
     };
     let mut client = target.jobs().await?;
-    let request = v1::WatchRequest { filter: Some(filter), ids: options.ids.clone() };
-    let stream = client.watch(request).await.map_err(|status| refused(&status))?;
-    let mut stream = stream.into_inner();
-    // What is done already will not change.
-    let mut open = unfinished(&mut client, options.ids.clone()).await?;
-    while options.ids.is_empty() || !open.is_empty() {
-        let response = stream.message().await.map_err(|status| refused(&status))?;
-        let Some(response) = response else { break };
-        if response.missed {
-            print::note("some changes were missed; `maitre jobs` shows how jobs are now");
-            if options.json {
-                print::data(&serde_json::json!({ "missed": true }).to_string())?;
+    let mut watch = Watch { options, filter, open: options.ids.clone(), is_again: false };
+    let mut away = Away::default();
+    loop {
+        let ended = match watch.begin(&mut client).await {
+            Ok(stream) => {
+                away.is_over();
+                watch.follow(&mut client, stream).await?
             }
-            open = unfinished(&mut client, open).await?;
-        }
-        for change in response.changes {
-            print::data(&if options.json { machine(&change) } else { line(&change) })?;
-            if change.state().known().is_some_and(model::State::is_terminal) {
-                open.retain(|id| *id != change.id);
-            }
+            Err(status) => Some(status),
+        };
+        match ended {
+            None => return Ok(()),
+            Some(status) => away.bear(&status).await?,
         }
     }
-    Ok(())
+}
+
+struct Watch<'a> {
+    options: &'a Options,
+    filter: v1::JobFilter,
+    /// Those of the named jobs that are not done.
+    open: Vec<u64>,
+    /// Whether something may have happened since it was watched before.
+    is_again: bool,
+}
+
+impl Watch<'_> {
+    async fn begin(&self, client: &mut Jobs) -> Result<Streaming<v1::WatchResponse>, Status> {
+        let filter = Some(self.filter.clone());
+        let request = v1::WatchRequest { filter, ids: self.options.ids.clone() };
+        client.watch(request).await.map(Response::into_inner)
+    }
+
+    /// Prints what changes. Answers why there is no more, if it is not because all are done.
+    async fn follow(
+        &mut self,
+        client: &mut Jobs,
+        mut stream: Streaming<v1::WatchResponse>,
+    ) -> Result<Option<Status>, Failure> {
+        if self.is_again {
+            self.tell_missed()?;
+        }
+        self.is_again = true;
+        // What is done already will not change.
+        self.open = unfinished(client, std::mem::take(&mut self.open)).await?;
+        while self.options.ids.is_empty() || !self.open.is_empty() {
+            let response = match stream.message().await {
+                Ok(Some(response)) => response,
+                Ok(None) => return Ok(None),
+                Err(status) => return Ok(Some(status)),
+            };
+            if response.missed {
+                self.tell_missed()?;
+                self.open = unfinished(client, std::mem::take(&mut self.open)).await?;
+            }
+            for change in response.changes {
+                print::data(&if self.options.json { machine(&change) } else { line(&change) })?;
+                if change.state().known().is_some_and(model::State::is_terminal) {
+                    self.open.retain(|id| *id != change.id);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn tell_missed(&self) -> Result<(), Failure> {
+        print::note("some changes were missed; `maitre jobs` shows how jobs are now");
+        if self.options.json {
+            print::data(&json!({ "missed": true }).to_string())?;
+        }
+        Ok(())
+    }
 }
 
 /// Those of the jobs that are not done; the others are told.

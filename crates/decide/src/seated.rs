@@ -101,6 +101,14 @@ impl Seated {
             && class.amounts.iter().all(|(name, amount)| self.amount_free(*name) >= *amount)
     }
 
+    /// For how many jobs of this class there is room, if it is serving.
+    pub(crate) fn n_room(&self, class: &ClassKey) -> u64 {
+        let by_slots = u64::from(self.slots_free() / class.slots.max(1));
+        let amounts = class.amounts.iter().filter(|(_, amount)| *amount > 0);
+        let by_amounts = amounts.map(|(name, amount)| self.amount_free(*name) / amount);
+        by_amounts.fold(by_slots, u64::min)
+    }
+
     /// Whether there would be room for a job of this class if nothing else ran.
     pub(crate) fn could_hold(&self, class: &ClassKey) -> bool {
         self.worker.slots >= class.slots

@@ -1,6 +1,7 @@
 //! Slots that waiting work wants beyond those that are free: for whoever adds and removes workers.
 //!
-//! Looks at lines, never at jobs: its cost depends on how many kinds of jobs wait.
+//! Looks at lines, never at jobs: its cost depends on how many kinds of jobs wait, and for those
+//! that take more than a slot on how many workers match them.
 
 use model::job::{Amounts, Needs};
 use model::{Name, Reason};
@@ -27,13 +28,22 @@ pub struct Wanted {
     /// Slots for all of them, less those that are free and fit. What fits several is counted for
     /// each.
     pub slots_wanted: u64,
-    /// Slots of serving workers that fit; none means that nobody can run it.
+    /// Slots of serving workers that could hold one; none means that nobody can run it.
     pub slots_fitting: u64,
+}
+
+/// Slots of workers that could hold a job.
+#[derive(Default)]
+struct Fitting {
+    slots: u64,
+    /// Those that such jobs could take now.
+    slots_free: u64,
 }
 
 impl World {
     /// What waits for want of workers, those who want most first.
-    pub fn wanted(&self) -> Vec<Wanted> {
+    pub fn wanted(&mut self) -> Vec<Wanted> {
+        self.fleet.settle(&self.policy, &self.names);
         let catalogue = &self.fleet.catalogue;
         let classes = self.queue.active().iter().map(|class| &catalogue.classes[*class]);
         let mut all: Vec<Wanted> = classes.filter_map(|class| self.wanted_of(class)).collect();
@@ -55,8 +65,9 @@ impl World {
         let fit = &self.fleet.catalogue.fits[class.key.fit];
         let lines = self.queue.lines_of(class).map(|line| &self.queue.lines[line]);
         let n_jobs: u64 = lines.map(|line| self.n_startable(line, class)).sum();
+        let fitting = self.fitting(class);
         let slots_wanted = n_jobs * u64::from(class.key.slots);
-        let slots_wanted = slots_wanted.saturating_sub(fit.slots_free);
+        let slots_wanted = slots_wanted.saturating_sub(fitting.slots_free);
         let name = |ix| self.names.name(ix).clone();
         (slots_wanted > 0).then(|| Wanted {
             kind: fit.key.kind.map(name),
@@ -66,8 +77,25 @@ impl World {
             amounts: class.key.amounts.iter().map(|(ix, n)| (name(*ix), *n)).collect(),
             n_jobs,
             slots_wanted,
-            slots_fitting: fit.slots,
+            slots_fitting: fitting.slots,
         })
+    }
+
+    /// A job of one slot fits wherever it matches; others need a worker that is large enough.
+    fn fitting(&self, class: &Class) -> Fitting {
+        if !class.is_wide() {
+            let fit = &self.fleet.catalogue.fits[class.key.fit];
+            return Fitting { slots: fit.slots, slots_free: fit.slots_free };
+        }
+        let mut fitting = Fitting::default();
+        for ix in self.fleet.matching(class.key.fit) {
+            let seated = &self.fleet.workers[ix];
+            if seated.is_serving() && seated.could_hold(&class.key) {
+                fitting.slots += u64::from(seated.worker.slots);
+                fitting.slots_free += seated.n_room(&class.key) * u64::from(class.key.slots);
+            }
+        }
+        fitting
     }
 
     /// How many jobs of the line could start if there were room for all of them.

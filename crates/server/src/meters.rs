@@ -126,7 +126,7 @@ pub(crate) struct Measures {
 }
 
 impl Scheduler {
-    pub(crate) fn measures(&self) -> Measures {
+    pub(crate) fn measures(&mut self) -> Measures {
         let tenants = self.world.tenants().into_iter();
         let tenants = tenants.map(|status| (status.tenant.id, status.n_queued, status.n_running));
         Measures {

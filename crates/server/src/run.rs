@@ -19,7 +19,6 @@ use crate::edge::front::Front;
 use crate::edge::listen::{Connection, incoming};
 use crate::edge::router::{router, stop_serving};
 use crate::edge::{Door, tls};
-use crate::health::Health;
 use crate::inbox::{Envelope, Inbox};
 use crate::meters::Tolls;
 use crate::patience::patiently;
@@ -170,7 +169,7 @@ async fn begin(
     front: &Front,
 ) -> Result<(Built, Tokens), Error> {
     let tokens = tokens(config, store).await?;
-    let built = build(config, store, front.health.clone(), &tokens).await?;
+    let built = build(config, store, front, &tokens).await?;
     Ok((built, tokens))
 }
 
@@ -209,12 +208,12 @@ pub(crate) struct Built {
 pub(crate) async fn build(
     config: &Arc<Config>,
     store: &Arc<dyn Store>,
-    health: Health,
+    front: &Front,
     tokens: &Tokens,
 ) -> Result<Built, Error> {
     let hub = Hub::new();
     let mut scheduler = recover(Arc::clone(config), Arc::clone(store), hub.clone()).await?;
-    scheduler.health = health;
+    scheduler.health = front.health.clone();
     let types = scheduler.types.subscribe();
     let (inbox, messages) = Inbox::new();
     let tolls = Tolls::default();
@@ -230,6 +229,7 @@ pub(crate) async fn build(
         tolls: tolls.clone(),
         turn: Arc::default(),
         replays: Replays::default(),
+        stop: front.stop.clone(),
     };
     Ok(Built { scheduler, messages, door, tolls })
 }

@@ -17,9 +17,9 @@ use tonic::Status;
 use crate::config::Config;
 use crate::edge::Door;
 use crate::edge::changes::Named;
+use crate::edge::front::Front;
 use crate::edge::worker::{Told, arrival, checked};
 use crate::fleet::words::StreamId;
-use crate::health::Health;
 use crate::inbox::Envelope;
 use crate::run::{Built, Error, build};
 use crate::scheduler::{Message, Scheduler};
@@ -37,9 +37,9 @@ pub struct Steps {
 impl Steps {
     /// Builds the world from the store.
     pub async fn recover(config: Config, store: Arc<dyn Store>) -> Result<Self, Error> {
-        let (health, tokens) = (Health::default(), Tokens::default());
+        let (front, tokens) = (Front::default(), Tokens::default());
         let Built { scheduler, messages, door, .. } =
-            build(&Arc::new(config), &store, health, &tokens).await?;
+            build(&Arc::new(config), &store, &front, &tokens).await?;
         Ok(Self { scheduler, inbox: messages, door })
     }
 

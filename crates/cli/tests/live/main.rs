@@ -14,6 +14,7 @@ mod bulk;
 mod overview;
 mod shared;
 mod watched;
+mod patient;
 mod unusable;
 mod copies;
 mod across;

@@ -44,6 +44,21 @@ fn what_finds_no_free_slot_is_wanted_and_what_is_placed_is_not() {
 }
 
 #[test]
+fn what_no_worker_is_large_enough_for_is_wanted_though_slots_are_free() {
+    let mut world = world();
+    let mut worker = Worker::new(WorkerId::new("w"));
+    (worker.slots, worker.amounts) = (4, [(Name::new("gpu"), 3)].into());
+    world.apply(Event::Joined(Box::new(worker)));
+    let gpus = |n| [(Name::new("gpu"), n)].into();
+    queue(&mut world, [Job { slots: 9, ..job(1, "t", "wide") }]);
+    queue(&mut world, [Job { amounts: gpus(8), ..job(2, "t", "gpus") }]);
+    queue(&mut world, (3..=7).map(|id| Job { amounts: gpus(2), ..job(id, "t", "gpu") }));
+    let all = [("wide", 1, 9, 0), ("gpu", 4, 4, 4), ("gpus", 1, 1, 0)];
+    let all = all.map(|(kind, n_jobs, wanted, fitting)| (kind.to_owned(), n_jobs, wanted, fitting));
+    assert_eq!(wanted(&mut world), all);
+}
+
+#[test]
 fn what_a_limit_holds_back_is_not_wanted() {
     let mut world = world();
     let paused = Tenant { active: false, ..Tenant::new(TenantId::new("paused")) };

@@ -18,7 +18,7 @@ use tonic::Status;
 use super::guard::Caller;
 use super::jobs::without_bytes;
 use super::named::Named;
-use super::{Door, answer};
+use super::{Door, answer, stopping};
 use crate::task;
 use crate::watch::{Change, Tidings};
 
@@ -61,7 +61,8 @@ impl Door {
                 break;
             }
             let heard = tokio::time::timeout_at(self.until(deadline), ended(&mut listener, &open));
-            let ended = match heard.await {
+            let heard = self.unless_stopped(heard).await?;
+            let ended = match heard {
                 Ok(ended) => ended,
                 Err(_) if Instant::now() >= deadline => break,
                 Err(_) => open,
@@ -85,6 +86,12 @@ impl Door {
         }
     }
 
+    /// What comes of waiting for something, or that the scheduler stops: there is no news from then
+    /// on, and nobody who waits for it should keep the scheduler from stopping.
+    async fn unless_stopped<T>(&self, waiting: impl Future<Output = T>) -> Result<T, Status> {
+        self.stop.run_until_cancelled(waiting).await.ok_or_else(stopping)
+    }
+
     /// Every change of jobs that pass the filter, as it happens. Jobs that are named are looked at
     /// now and then, if another scheduler may have them; of the others, schedulers tell each other.
     pub(crate) fn changes_of(
@@ -97,12 +104,14 @@ impl Door {
         let is_all = ids.is_empty();
         let mut listener = if is_all { self.hub.listen_to_all() } else { self.hub.listen() };
         let mut named = Named::of(ids, self);
+        let stop = self.stop.clone();
         task::spawn("watch", async move {
             let _place = place;
             loop {
                 let heard = tokio::select! {
                     heard = listener.recv() => heard,
                     changes = named.look() => Ok(Tidings::Changes(changes.into())),
+                    () = stop.cancelled() => return drop(sender.send(Err(stopping())).await),
                     () = sender.closed() => return,
                 };
                 let response = match heard {
@@ -178,7 +187,8 @@ impl Door {
                 return Ok(());
             }
             if is_last {
-                let _ = tokio::time::timeout(LOOK_EVERY, ended(&mut listener, &only)).await;
+                let heard = tokio::time::timeout(LOOK_EVERY, ended(&mut listener, &only));
+                let _ = self.unless_stopped(heard).await?;
             }
             if sender.is_closed() {
                 return Ok(());
@@ -201,7 +211,7 @@ async fn ended(listener: &mut Receiver<Tidings>, jobs: &BTreeSet<JobId>) -> BTre
                 }
             }
             Ok(Tidings::Missed) | Err(RecvError::Lagged(_)) => return jobs.clone(),
-            // The scheduler stops; whoever waits is told by its connection.
+            // The scheduler stops; whoever waits is told.
             Err(RecvError::Closed) => std::future::pending().await,
         }
     }

@@ -275,6 +275,11 @@ impl Door {
         })
     }
 
+    /// How many requests stay open.
+    pub(crate) fn n_watching(&self) -> usize {
+        self.config.limits.watches_max.saturating_sub(self.watches.available_permits())
+    }
+
     /// Tells those who watch.
     pub(crate) fn announce(&self, records: &[Record]) {
         if !self.hub.is_heard() {

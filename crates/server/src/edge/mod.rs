@@ -26,6 +26,7 @@ use std::sync::Arc;
 
 use store::Store;
 use tokio::sync::{Mutex, Semaphore, oneshot, watch};
+use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 use crate::config::Config;
@@ -54,6 +55,8 @@ pub(crate) struct Door {
     /// Settings are kept one after the other, so that they take effect in that order.
     pub(crate) turn: Arc<Mutex<()>>,
     pub(crate) replays: Replays,
+    /// Cancelled when the scheduler stops: requests that stay open end then.
+    pub(crate) stop: CancellationToken,
 }
 
 impl Door {

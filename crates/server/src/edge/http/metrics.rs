@@ -26,6 +26,7 @@ pub(super) fn page(measures: Measures, door: &Door) -> String {
         measures,
         tolls: door.tolls.clone(),
         commits: door.store.commits(),
+        n_watching: door.n_watching(),
     };
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Page(Mutex::new(all))));
@@ -41,6 +42,7 @@ struct All {
     measures: Measures,
     tolls: Tolls,
     commits: Commits,
+    n_watching: usize,
 }
 
 #[derive(Debug)]
@@ -120,6 +122,9 @@ impl All {
         let connected = u64::try_from(self.measures.n_workers).unwrap_or(u64::MAX);
         let connected = BTreeMap::from([(Vec::new(), connected)]);
         sheet.gauges("maitre_workers_connected", "Workers that are connected", &connected)?;
+        let watching = u64::try_from(self.n_watching).unwrap_or(u64::MAX);
+        let watching = BTreeMap::from([(Vec::new(), watching)]);
+        sheet.gauges("maitre_watches", "Requests that watch, wait or follow", &watching)?;
         let help = "How old what is known of other schedulers is";
         let age = Duration::from_millis(self.measures.others_age_ms);
         sheet.seconds("maitre_others_age_seconds", help, age)
@@ -159,11 +164,23 @@ fn labels(wanted: &Wanted) -> Labels {
         format!("{key}={}", values.join("|"))
     };
     let needs: Vec<String> = wanted.needs.iter().map(need).collect();
-    vec![("type", text(&wanted.kind)), ("pool", text(&wanted.pool)), ("needs", needs.join(","))]
+    let amounts: Vec<String> =
+        wanted.amounts.iter().map(|(name, amount)| format!("{name}={amount}")).collect();
+    let texts = [
+        text(&wanted.kind),
+        text(&wanted.pool),
+        needs.join(","),
+        wanted.slots.to_string(),
+        amounts.join(","),
+    ];
+    WANTED.into_iter().zip(texts).collect()
 }
 
+/// What tells jobs apart that want slots: `slots` and `amounts` are those of one job.
+const WANTED: [&str; 5] = ["type", "pool", "needs", "slots", "amounts"];
+
 fn other() -> Labels {
-    ["type", "pool", "needs"].map(|label| (label, OTHER.to_owned())).to_vec()
+    WANTED.map(|label| (label, OTHER.to_owned())).to_vec()
 }
 
 /// Writes one metric after the other.
