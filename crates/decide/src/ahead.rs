@@ -7,7 +7,7 @@ use model::{Fixed, JobId, Timestamp};
 
 use crate::lanes::LaneKey;
 use crate::order::OrderKey;
-use crate::table::{ClassIx, FitIx, TenantIx};
+use crate::table::{ClassIx, TenantIx};
 use crate::turn::Scope;
 use crate::world::World;
 
@@ -33,6 +33,11 @@ impl World {
             for lane in self.queue.lanes_of(&self.fleet.catalogue.classes[rival]) {
                 let shared = self.shared(lane.key(), Scope::default());
                 for line in lane.lines().map(|line| &self.queue.lines[line]) {
+                    // What holds back others is no help to them; what holds back one's own tenant
+                    // holds back all of it.
+                    if line.key.tenant != tenant && self.is_held_back(line) {
+                        continue;
+                    }
                     let rivals = before.entry(line.key.tenant).or_default();
                     rivals.n_all += line.jobs.len();
                     let keys = line.jobs.keys().take(AHEAD_MAX);
@@ -63,15 +68,11 @@ impl World {
         n_own + n_others
     }
 
-    /// Classes with waiting jobs that some worker could run that could also run `class`.
+    /// Classes with waiting jobs that some worker could hold that could also run `class`.
     fn rival_classes(&self, class: ClassIx) -> impl Iterator<Item = ClassIx> {
-        let fits = &self.fleet.catalogue.fits;
-        let fit_of = |class: ClassIx| -> FitIx { self.fleet.catalogue.classes[class].key.fit };
-        let own = &fits[fit_of(class)].seats;
+        let own = self.fleet.catalogue.classes[class].key.fit;
         let all = self.queue.active().iter().copied();
-        all.filter(move |rival| {
-            *rival == class || own.and(&fits[fit_of(*rival)].seats).next().is_some()
-        })
+        all.filter(move |rival| *rival == class || self.fleet.is_shared(own, *rival))
     }
 }
 

@@ -261,6 +261,14 @@ impl Fleet {
         seats.iter().map(|position| self.seating[position])
     }
 
+    /// Whether some worker that matches the fit could hold a job of the class.
+    pub(crate) fn is_shared(&self, fit: FitIx, class: ClassIx) -> bool {
+        let key = &self.catalogue.classes[class].key;
+        let fits = &self.catalogue.fits;
+        let mut common = fits[fit].seats.and(&fits[key.fit].seats);
+        common.any(|position| self.workers[self.seating[position]].could_hold(key))
+    }
+
     /// How many serving workers match the fit, in `pool` if given, whatever room they have.
     pub(crate) fn n_serving(&self, fit: FitIx, pool: Option<NameIx>) -> usize {
         count_common(&self.serving_sets(fit, pool))

@@ -98,16 +98,21 @@ impl World {
         fitting
     }
 
-    /// How many jobs of the line could start if there were room for all of them.
-    fn n_startable(&self, line: &Line, class: &Class) -> u64 {
-        let tenant = line.key.tenant;
+    /// Whether no job of the line could start, however much room there were.
+    pub(crate) fn is_held_back(&self, line: &Line) -> bool {
         let is_held = match self.line_limit(&line.key) {
             Some(Reason::ResourceHeld) | None => false,
             Some(_) => true,
         };
-        if is_held || self.cost_max(tenant).is_some_and(|max| line.cost_min > max) {
+        is_held || self.cost_max(line.key.tenant).is_some_and(|max| line.cost_min > max)
+    }
+
+    /// How many jobs of the line could start if there were room for all of them.
+    fn n_startable(&self, line: &Line, class: &Class) -> u64 {
+        if self.is_held_back(line) {
             return 0;
         }
+        let tenant = line.key.tenant;
         let sharer = &self.tenants[tenant];
         let left = |max: Option<u32>, used: u32| max.map(|max| u64::from(max.saturating_sub(used)));
         let kind = self.fleet.catalogue.fits[class.key.fit].key.kind;

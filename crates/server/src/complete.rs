@@ -285,11 +285,8 @@ impl Scheduler {
         if end.ending == Ending::Preempted {
             self.evicted(record, &end.worker, self.store.now());
         }
-        if completed {
-            self.counters.add("succeeded", 1);
-            if let Some(hint) = &record.spec.hint {
-                self.learn_hint(&end.worker, hint);
-            }
+        if completed && let Some(hint) = &record.spec.hint {
+            self.learn_hint(&end.worker, hint);
         }
         self.changed(record);
         self.enqueue(record);

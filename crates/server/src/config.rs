@@ -108,7 +108,8 @@ pub struct Webhooks {
     pub private: bool,
     /// How often one end is told before it is given up.
     pub tries_max: u32,
-    /// The wait before the second time; it doubles with each further one.
+    /// The wait before the second time; it doubles with each further one. Longer than two answers
+    /// may take, so that nothing is told twice at once.
     pub backoff: Millis,
     /// The longest wait.
     pub backoff_max: Millis,
@@ -128,7 +129,7 @@ impl Default for Webhooks {
             secret: None,
             private: false,
             tries_max: 12,
-            backoff: Millis::from_secs(20),
+            backoff: Millis::from_secs(30),
             backoff_max: Millis::from_secs(3600),
             timeout: Millis::from_secs(10),
             at_once_max: 32,
@@ -155,6 +156,24 @@ impl Webhooks {
                     self.at_once_max, self.tries_max
                 ),
                 hint: "leave them out for the defaults",
+            });
+        }
+        let least = self.timeout.0.saturating_mul(2).saturating_add(1_000);
+        if self.backoff.0 < least {
+            return Err(ConfigError {
+                field: "webhook_backoff",
+                problem: format!(
+                    "is {} ms, less than twice `webhook_timeout` and a second ({least} ms)",
+                    self.backoff.0
+                ),
+                hint: "nobody is told again while the first answer may still come",
+            });
+        }
+        if self.backoff_max.0 < self.backoff.0 {
+            return Err(ConfigError {
+                field: "webhook_backoff_max",
+                problem: format!("is {} ms, less than `webhook_backoff`", self.backoff_max.0),
+                hint: "it is the longest wait between two tries",
             });
         }
         Ok(())
@@ -291,6 +310,18 @@ mod tests {
             let config = Config { webhooks, ..Config::default() };
             assert_eq!(config.check().unwrap_err().field, "webhook_secret");
         }
+    }
+
+    #[test]
+    fn nobody_is_told_again_while_the_first_answer_may_still_come() {
+        let backoff = Millis::from_secs(20);
+        let config = |webhooks| Config { webhooks, ..Config::default() };
+        let early = config(Webhooks { backoff, ..Webhooks::default() });
+        assert_eq!(early.check().unwrap_err().field, "webhook_backoff");
+        let timeout = Millis::from_secs(9);
+        assert_eq!(config(Webhooks { backoff, timeout, ..Webhooks::default() }).check(), Ok(()));
+        let short = config(Webhooks { backoff_max: backoff, ..Webhooks::default() });
+        assert_eq!(short.check().unwrap_err().field, "webhook_backoff_max");
     }
 
     #[test]

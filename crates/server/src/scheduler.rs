@@ -7,7 +7,7 @@ use decide::World;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
-use model::{Fixed, JobId, Millis, Record, TenantId, Timestamp};
+use model::{Fixed, JobId, Millis, Record, State, TenantId, Timestamp};
 use store::{Run, Store};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -242,7 +242,12 @@ impl Scheduler {
         match message {
             Message::Submit(taking) => self.take_ahead(*taking),
             Message::Waiting(records) => records.iter().for_each(|record| self.told(record)),
-            Message::Gone(jobs) => jobs.iter().for_each(|job| self.withdraw(job)),
+            Message::Gone(jobs) => {
+                self.counters.add(State::Cancelled.name(), jobs.len());
+                for job in &jobs {
+                    self.withdraw(job);
+                }
+            }
             Message::Cancelling(jobs) => jobs.iter().for_each(|job| self.cancel(job)),
             Message::Set(setting) => self.set(*setting),
             Message::Hello(arrival) => self.hello(arrival),
@@ -332,6 +337,9 @@ impl Scheduler {
 
     /// Tells those who watch, at the end of the turn.
     pub(crate) fn changed(&mut self, record: &Record) {
+        if record.state.is_terminal() {
+            self.counters.add(record.state.name(), 1);
+        }
         if !self.hub.is_heard() {
             return;
         }

@@ -180,7 +180,7 @@ fn ask(address: &str, line: &str, body: &str) -> String {
 pub(crate) fn n_watching(site: &Site) -> usize {
     let metrics = get(site.address(), "/metrics");
     let line = metrics.lines().find_map(|line| line.strip_prefix("maitre_watches "));
-    line.expect("it is measured").parse().unwrap()
+    line.expect("it is measured").parse().expect("it is a number")
 }
 
 #[test]

@@ -48,6 +48,25 @@ fn jobs_that_go_first_to_the_same_workers_are_counted() {
 }
 
 #[test]
+fn jobs_that_cannot_start_do_not_go_first() {
+    let mut world = full(Preset::Balanced);
+    let tenant = |id| Tenant::new(TenantId::new(id));
+    world.apply(Event::Tenant(Tenant { active: false, ..tenant("paused") }));
+    world.apply(Event::Tenant(Tenant { jobs_max: Some(0), ..tenant("none") }));
+    for id in 0..20 {
+        wait(&mut world, &format!("paused{id}"), "paused", "pdf", 0);
+        wait(&mut world, &format!("none{id}"), "none", "pdf", 0);
+        let job = Job::new(JobId::number(id), TenantId::new("a"), NOW - Millis(2_000));
+        let job = Job { kind: Some(Name::new("pdf")), slots: 50, ..job };
+        world.apply(Event::Queued(Box::new(job)));
+    }
+    wait(&mut world, "first", "a", "pdf", 0);
+    wait(&mut world, "second", "a", "pdf", 0);
+    assert_eq!(ahead(&mut world, "second"), Some(1));
+    assert_eq!(ahead(&mut world, "paused1"), Some(1 + 2), "behind its own and those that start");
+}
+
+#[test]
 fn where_tenants_take_turns_others_count_by_their_weights() {
     let mut world = full(Preset::Balanced);
     let heavy = Tenant { weight: Fixed::whole(3), ..Tenant::new(TenantId::new("b")) };

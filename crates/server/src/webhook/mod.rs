@@ -135,13 +135,9 @@ pub(crate) async fn run(
     }
 }
 
-/// The wait is longer than an answer may take, so that nothing is told twice at once.
-fn retry(webhooks: &Webhooks) -> Retry {
-    Retry {
-        attempts_max: webhooks.tries_max,
-        backoff: Millis(webhooks.backoff.0.max(2 * webhooks.timeout.0 + 1_000)),
-        backoff_max: Millis(webhooks.backoff_max.0.max(2 * webhooks.timeout.0 + 1_000)),
-    }
+const fn retry(webhooks: &Webhooks) -> Retry {
+    let Webhooks { tries_max: attempts_max, backoff, backoff_max, .. } = *webhooks;
+    Retry { attempts_max, backoff, backoff_max }
 }
 
 #[derive(Clone)]

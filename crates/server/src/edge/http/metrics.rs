@@ -73,6 +73,8 @@ impl All {
         let claims = [("won", self.counter("claims_won")), ("lost", self.counter("claims_lost"))];
         sheet.counters(("maitre_claims", "Claims by what became of them", "outcome"), &claims)?;
         sheet.counter("maitre_jobs_succeeded", "Jobs done", self.counter("succeeded"))?;
+        sheet.counter("maitre_jobs_failed", "Jobs that are given up", self.counter("failed"))?;
+        sheet.counter("maitre_jobs_cancelled", "Jobs called off", self.counter("cancelled"))?;
         let lost = self.counter("leases_lost");
         sheet.counter("maitre_leases_lost", "Attempts whose worker gave no sign of life", lost)?;
         let help = "Everything else that is counted, by name";

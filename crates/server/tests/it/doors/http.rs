@@ -120,7 +120,7 @@ async fn the_stages_are_counted_and_measured() {
     let nothing = v1::SubmitRequest::default();
     site.jobs.clone().submit(nothing).await.expect_err("there is nothing in it");
     let needs = [("gpu".to_owned(), v1::Values { values: vec!["a100".to_owned()] })];
-    site.submit(v1::Spec { needs: needs.into(), slots: 2, ..spec() }).await;
+    let wide = site.submit(v1::Spec { needs: needs.into(), slots: 2, ..spec() }).await;
     site.turn().await;
     let metrics = site.metrics().await;
     let labels = r#"{type="t",pool="",needs="gpu=a100",slots="2",amounts=""}"#;
@@ -130,6 +130,9 @@ async fn the_stages_are_counted_and_measured() {
         ("maitre_claims_total{outcome=\"won\"}", 3.0),
         ("maitre_claims_total{outcome=\"lost\"}", 0.0),
         ("maitre_jobs_succeeded_total", 3.0),
+        ("maitre_jobs_failed_total", 0.0),
+        ("maitre_jobs_cancelled_total", 0.0),
+        ("maitre_watches", 0.0),
         ("maitre_leases_lost_total", 0.0),
         ("maitre_job_wait_seconds_count{tenant=\"acme\",type=\"t\"}", 3.0),
         ("maitre_job_run_seconds_count{tenant=\"acme\",type=\"t\"}", 3.0),
@@ -150,6 +153,10 @@ async fn the_stages_are_counted_and_measured() {
     assert_eq!(status, 200);
     assert_eq!(demand["wanted"][0]["needs"]["gpu"][0], "a100", "{demand}");
     assert_eq!(demand["wanted"][0]["slots_wanted"], 2, "{demand}");
+    let cancelled = v1::CancelRequest { ids: vec![wide] };
+    site.jobs.clone().cancel(cancelled).await.expect("it is called off");
+    site.turn().await;
+    assert_eq!(site.metrics().await["maitre_jobs_cancelled_total"].to_string(), "1");
 }
 
 #[tokio::test]
