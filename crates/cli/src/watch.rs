@@ -37,7 +37,7 @@ pub(crate) async fn run(options: &Options, target: &Target) -> Result<(), Failur
     let stream = client.watch(request).await.map_err(|status| refused(&status))?;
     let mut stream = stream.into_inner();
     // What is done already will not change.
-    let mut open = unfinished(&mut client, options.ids.clone()).await?;
+    let mut open = options.unfinished(&mut client, options.ids.clone()).await?;
     while options.ids.is_empty() || !open.is_empty() {
         let response = stream.message().await.map_err(|status| refused(&status))?;
         let Some(response) = response else { break };
@@ -46,7 +46,7 @@ pub(crate) async fn run(options: &Options, target: &Target) -> Result<(), Failur
             if options.json {
                 print::data(&serde_json::json!({ "missed": true }).to_string())?;
             }
-            open = unfinished(&mut client, open).await?;
+            open = options.unfinished(&mut client, open).await?;
         }
         for change in response.changes {
             print::data(&if options.json { machine(&change) } else { line(&change) })?;
@@ -58,19 +58,37 @@ pub(crate) async fn run(options: &Options, target: &Target) -> Result<(), Failur
     Ok(())
 }
 
-/// Those of the jobs that are not done; the others are told.
-async fn unfinished(client: &mut Jobs, ids: Vec<u64>) -> Result<Vec<u64>, Failure> {
-    let mut open = Vec::new();
-    for id in ids {
-        let job = client.get(v1::GetRequest { id }).await;
-        let job = job.map_err(|status| refused(&status))?.into_inner().job.unwrap_or_default();
-        if job.finished_ms.is_some() {
-            print::data(&crate::job::describe(&job))?;
-        } else {
-            open.push(id);
+impl Options {
+    /// Those of the jobs that are not done; the others are told.
+    async fn unfinished(&self, client: &mut Jobs, ids: Vec<u64>) -> Result<Vec<u64>, Failure> {
+        let mut open = Vec::new();
+        for id in ids {
+            let job = client.get(v1::GetRequest { id }).await;
+            let job = job.map_err(|status| refused(&status))?.into_inner().job.unwrap_or_default();
+            if job.finished_ms.is_none() {
+                open.push(id);
+            } else if self.json {
+                print::data(&machine(&last_change(job)))?;
+            } else {
+                print::data(&crate::job::describe(&job))?;
+            }
         }
+        Ok(open)
     }
-    Ok(open)
+}
+
+/// What whoever had watched would have seen last of a job.
+fn last_change(job: v1::Job) -> v1::JobChange {
+    let spec = job.spec.unwrap_or_default();
+    v1::JobChange {
+        id: job.id,
+        tenant: spec.tenant,
+        r#type: spec.r#type,
+        state: job.state,
+        at_ms: job.finished_ms.unwrap_or_default(),
+        worker: job.worker,
+        progress: job.progress,
+    }
 }
 
 fn line(change: &v1::JobChange) -> String {
