@@ -42,6 +42,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             hint: Some("name the data directory of a scheduler with `--data-dir`".to_owned()),
         });
     }
+    // As private as the data directory: nobody else may read a copy either.
+    #[cfg(unix)]
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     let backup = store::backup(&data_dir.join(DATABASE), &options.file);
     let backup = backup.map_err(|error| Failure::Input {
         error: error.to_string(),

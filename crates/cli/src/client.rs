@@ -19,6 +19,9 @@ use crate::settings::ADDRESS;
 /// Bytes in one message, either way.
 const MESSAGE_BYTES_MAX: usize = 16 << 20;
 
+/// What a token is, for those who have none.
+const TOKEN: &str = "a token is a line of text that `maitre token new` wrote";
+
 /// A client for jobs.
 pub(crate) type Jobs = JobsClient<Wire>;
 /// A client for operators.
@@ -77,7 +80,12 @@ impl Target {
     /// The token to show: of the file that is named, or of the environment.
     pub(crate) fn token(&self) -> Result<Option<String>, Failure> {
         let Some(path) = &self.token_file else { return Ok(std::env::var("MAITRE_TOKEN").ok()) };
-        read(path, "a token is a line of text that `maitre token new` wrote").map(Some)
+        let token = read(path, TOKEN)?;
+        if token.trim().is_empty() {
+            let error = format!("the token file `{}` is empty", path.display());
+            return Err(Failure::Input { error, hint: Some(TOKEN.to_owned()) });
+        }
+        Ok(Some(token))
     }
 
     /// Who vouches for the scheduler, if not only those that the system trusts.
@@ -89,7 +97,7 @@ impl Target {
     fn bearer(&self) -> Result<Bearer, Failure> {
         Bearer::new(self.token()?.as_deref()).map_err(|error| Failure::Input {
             error: error.to_string(),
-            hint: Some("a token is a line of text that `maitre token new` wrote".to_owned()),
+            hint: Some(TOKEN.to_owned()),
         })
     }
 
@@ -224,6 +232,16 @@ fn hint(status: &Status) -> Option<&'static str> {
             Code::ResourceExhausted,
             "unfinished jobs",
             "wait until some are done, or set `tenant_jobs_max` or `jobs_max` higher",
+        ),
+        (
+            Code::InvalidArgument,
+            "priority` is",
+            "jobs have priority 0 unless they say otherwise; higher is sooner",
+        ),
+        (
+            Code::InvalidArgument,
+            "which is private",
+            "name a public address, or let an operator set `webhook_private = true` and restart",
         ),
     ];
     let own = hints.iter().find(|(of, word, _)| *of == code && message.contains(word));

@@ -9,6 +9,7 @@ use proto::{json, v1};
 use serde_json::json;
 
 use crate::client::{Target, refused};
+use crate::filter;
 use crate::print::{self, Failure};
 use crate::view;
 
@@ -103,8 +104,9 @@ pub(crate) struct ActivityOptions {
     #[arg(long)]
     kind: Option<String>,
     /// At most so many.
-    #[arg(short, default_value_t = 50)]
-    n: u32,
+    #[arg(long, short = 'n', default_value_t = 50)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    max: u32,
     /// Older than this number, the last of the page before.
     #[arg(long)]
     before: Option<u64>,
@@ -115,13 +117,7 @@ pub(crate) struct ActivityOptions {
 
 /// Lists what happened.
 pub(crate) async fn activity(options: &ActivityOptions, target: &Target) -> Result<(), Failure> {
-    let request = v1::ActivityRequest {
-        kind: options.kind.clone().unwrap_or_default(),
-        before: options.before.unwrap_or(0),
-        page_size: options.n,
-    };
-    let response = target.detection().await?.activity(request).await;
-    let response = response.map_err(|status| refused(&status))?.into_inner();
+    let response = options.newest(target).await?;
     if options.json {
         return print::json(&json::activity(&response));
     }
@@ -138,6 +134,29 @@ pub(crate) async fn activity(options: &ActivityOptions, target: &Target) -> Resu
         print::note(&format!("more: maitre activity --before {}", response.next_before));
     }
     Ok(())
+}
+
+impl ActivityOptions {
+    /// What happened, newest first, in as many pages as it takes.
+    async fn newest(&self, target: &Target) -> Result<v1::ActivityResponse, Failure> {
+        let mut detection = target.detection().await?;
+        let next_before = self.before.unwrap_or(0);
+        let mut found = v1::ActivityResponse { entries: Vec::new(), next_before };
+        loop {
+            let request = v1::ActivityRequest {
+                kind: self.kind.clone().unwrap_or_default(),
+                before: found.next_before,
+                page_size: filter::page_room(self.max, found.entries.len()),
+            };
+            let older = detection.activity(request).await.map_err(|status| refused(&status))?;
+            let older = older.into_inner();
+            found.entries.extend(older.entries);
+            found.next_before = older.next_before;
+            if found.next_before == 0 || filter::page_room(self.max, found.entries.len()) == 0 {
+                return Ok(found);
+            }
+        }
+    }
 }
 
 /// Options of `maitre context`.

@@ -1,6 +1,9 @@
 //! Which jobs a command is about, said by what they are like.
 
 use clap::Args;
+use clap::builder::PossibleValuesParser;
+use model::maxima::PAGE_MAX;
+use model::{Cause, State};
 use proto::v1;
 
 use crate::client::{Jobs, refused};
@@ -14,8 +17,9 @@ pub(crate) struct FilterOptions {
     /// Whose.
     #[arg(long)]
     tenant: Option<String>,
-    /// In one of these states: blocked, queued, claimed, running, succeeded, failed, cancelled.
+    /// In one of these states.
     #[arg(long, value_delimiter = ',')]
+    #[arg(value_parser = PossibleValuesParser::new(State::ALL.map(State::name)))]
     state: Vec<String>,
     /// Of this type.
     #[arg(long = "type", value_name = "TYPE")]
@@ -32,9 +36,8 @@ pub(crate) struct FilterOptions {
     /// On this worker now, or last.
     #[arg(long)]
     worker: Option<String>,
-    /// That ended for this reason: exhausted, permanent, stale, poison, too-late, asked,
-    /// dependency.
-    #[arg(long)]
+    /// That ended for this reason.
+    #[arg(long, value_parser = PossibleValuesParser::new(Cause::ALL.map(Cause::name)))]
     cause: Option<String>,
 }
 
@@ -46,11 +49,11 @@ impl FilterOptions {
 
     /// As the scheduler wants it.
     pub(crate) fn wire(&self) -> Result<v1::JobFilter, Failure> {
-        let states: Result<Vec<i32>, Failure> = self.state.iter().map(|name| state(name)).collect();
+        let states = self.state.iter().filter_map(|name| State::named(name));
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         Ok(v1::JobFilter {
             tenant: text(&self.tenant),
-            states: states?,
+            states: states.map(|state| v1::State::from(state).into()).collect(),
             r#type: text(&self.kind),
             labels: pairs("--label", &self.labels)?.into_iter().collect(),
             group: text(&self.group),
@@ -61,15 +64,32 @@ impl FilterOptions {
     }
 }
 
-fn state(name: &str) -> Result<i32, Failure> {
-    let state = model::State::named(name).ok_or_else(|| {
-        let all: Vec<&str> = model::State::ALL.iter().map(|state| state.name()).collect();
-        Failure::Input {
-            error: format!("`--state {name}` is no state"),
-            hint: Some(format!("the states are {}", all.join(", "))),
+/// Jobs that pass a filter, newest first and older than `before`: at most so many, in as many
+/// pages as that takes.
+pub(crate) async fn newest(
+    client: &mut Jobs,
+    filter: &v1::JobFilter,
+    before: u64,
+    max: u32,
+) -> Result<v1::ListResponse, Failure> {
+    let mut found = v1::ListResponse { jobs: Vec::new(), next_before: before };
+    loop {
+        let page_size = page_room(max, found.jobs.len());
+        let (filter, before) = (Some(filter.clone()), found.next_before);
+        let request = v1::ListRequest { filter, before, page_size };
+        let page = client.list(request).await.map_err(|status| refused(&status))?.into_inner();
+        found.jobs.extend(page.jobs);
+        found.next_before = page.next_before;
+        if found.next_before == 0 || page_room(max, found.jobs.len()) == 0 {
+            return Ok(found);
         }
-    })?;
-    Ok(v1::State::from(state).into())
+    }
+}
+
+/// How many of `max` the next page is to have, if so many are there: 0 means that this is all.
+pub(crate) fn page_room(max: u32, n_found: usize) -> u32 {
+    let page_max = u32::try_from(PAGE_MAX).unwrap_or(u32::MAX);
+    max.saturating_sub(u32::try_from(n_found).unwrap_or(u32::MAX)).min(page_max)
 }
 
 /// All jobs that pass a filter, newest first: their ids and states.
@@ -77,7 +97,7 @@ pub(crate) async fn all(
     client: &mut Jobs,
     filter: &v1::JobFilter,
 ) -> Result<Vec<(u64, v1::State)>, Failure> {
-    let page_size = u32::try_from(model::maxima::PAGE_MAX).unwrap_or(u32::MAX);
+    let page_size = page_room(u32::MAX, 0);
     let (mut found, mut before) = (Vec::new(), 0);
     loop {
         let request = v1::ListRequest { filter: Some(filter.clone()), before, page_size };

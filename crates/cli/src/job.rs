@@ -4,9 +4,10 @@ use clap::Args;
 use proto::v1;
 use serde_json::json;
 
-use crate::client::{Target, job_number, refused};
-use crate::filter::FilterOptions;
+use crate::client::{Jobs, Target, job_number, refused};
+use crate::filter::{self, FilterOptions};
 use crate::print::{self, Failure};
+use crate::setting;
 use crate::view;
 
 /// Options of `maitre jobs`.
@@ -21,6 +22,7 @@ pub(crate) struct ListOptions {
     before: u64,
     /// At most so many.
     #[arg(long, short = 'n', default_value_t = 20)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     max: u32,
     /// For machines.
     #[arg(long)]
@@ -53,13 +55,8 @@ pub(crate) struct OneOptions {
 
 /// Lists jobs, newest first.
 pub(crate) async fn list(options: &ListOptions, target: &Target) -> Result<(), Failure> {
-    let request = v1::ListRequest {
-        filter: Some(options.filter.wire()?),
-        before: options.before,
-        page_size: options.max,
-    };
-    let response = target.jobs().await?.list(request).await.map_err(|status| refused(&status))?;
-    let response = response.into_inner();
+    let (mut client, wanted) = (target.jobs().await?, options.filter.wire()?);
+    let response = filter::newest(&mut client, &wanted, options.before, options.max).await?;
     if options.json {
         let jobs: Vec<serde_json::Value> = response.jobs.iter().map(proto::json::job).collect();
         return print::json(&json!({ "jobs": jobs, "next_before": response.next_before }));
@@ -224,6 +221,9 @@ pub(crate) async fn why(options: &OneOptions, target: &Target) -> Result<(), Fai
     } else {
         format!("job {} is {state}: {}\n{}", response.id, response.reason, response.detail)
     }];
+    if response.reason == model::Reason::TenantPaused.name() {
+        lines.push(format!("to resume it: {}", resume(&mut client, options.id, target).await?));
+    }
     lines.extend(response.ahead.map(view::ahead));
     lines.extend(view::start(response.starts_in_ms, &response.estimate_basis));
     if !response.why_there.is_empty() {
@@ -231,4 +231,21 @@ pub(crate) async fn why(options: &OneOptions, target: &Target) -> Result<(), Fai
         lines.push(format!("{what} {}", response.why_there));
     }
     print::prose(&lines.join("\n"))
+}
+
+/// The command that lets a job's tenant go on. What is set replaces what was set before, so that
+/// all of it is in the command.
+async fn resume(client: &mut Jobs, id: u64, target: &Target) -> Result<String, Failure> {
+    let job = client.get(v1::GetRequest { id }).await.map_err(|status| refused(&status))?;
+    let tenant = job.into_inner().job.and_then(|job| job.spec).unwrap_or_default().tenant;
+    let document = setting::of_tenant(&tenant, target).await;
+    Ok(match document {
+        Ok(mut document) => {
+            document["active"] = true.into();
+            let document = document.to_string().replace('\'', r"'\''");
+            format!("maitre set tenant {tenant} '{document}'")
+        }
+        // Whoever may not see what is set may not set it either.
+        Err(_) => "ask whoever may set tenants".to_owned(),
+    })
 }

@@ -69,7 +69,7 @@ async fn show_new(
     loop {
         let response = match stream.message().await {
             Ok(Some(response)) => response,
-            Ok(None) => return Ok(None),
+            Ok(None) => return Ok(Some(Status::unavailable("the answer broke off"))),
             Err(status) => return Ok(Some(status)),
         };
         for piece in response.pieces {

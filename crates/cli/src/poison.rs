@@ -5,9 +5,8 @@ use proto::v1;
 use serde_json::{Value, json};
 
 use crate::change;
-
-use crate::client::{Target, job_number, refused};
-use crate::filter::FilterOptions;
+use crate::client::{Target, job_number};
+use crate::filter::{self, FilterOptions};
 use crate::print::{self, Failure};
 use crate::view;
 
@@ -29,6 +28,7 @@ pub(crate) struct Options {
     what: Option<What>,
     /// At most so many.
     #[arg(long, short = 'n', default_value_t = 20)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     max: u32,
     /// For machines.
     #[arg(long, global = true)]
@@ -69,10 +69,8 @@ pub(crate) async fn run(options: &Options, target: &Target) -> Result<(), Failur
 }
 
 async fn list(options: &Options, target: &Target, poison: &FilterOptions) -> Result<(), Failure> {
-    let (filter, page_size) = (Some(poison.wire()?), options.max);
-    let request = v1::ListRequest { filter, before: 0, page_size };
-    let response = target.jobs().await?.list(request).await.map_err(|status| refused(&status))?;
-    let response = response.into_inner();
+    let mut client = target.jobs().await?;
+    let response = filter::newest(&mut client, &poison.wire()?, 0, options.max).await?;
     if options.json {
         let jobs: Vec<Value> = response.jobs.iter().map(proto::json::job).collect();
         return print::json(&json!({ "jobs": jobs, "next_before": response.next_before }));

@@ -104,11 +104,7 @@ pub(crate) async fn policy(options: &PolicyOptions, target: &Target) -> Result<(
 /// Shows or sets what a tenant may have in a pool.
 pub(crate) async fn quota(options: &QuotaOptions, target: &Target) -> Result<(), Failure> {
     let mut admin = target.admin().await?;
-    let set = settings(&mut admin, v1::SettingKind::Tenant).await?;
-    let set = set.into_iter().find(|setting| setting.name == options.tenant);
-    let mut document: Value = set
-        .and_then(|setting| serde_json::from_str(&setting.json).ok())
-        .unwrap_or_else(|| json!({}));
+    let mut document = of_tenant(&options.tenant, target).await?;
     let mut quotas: Vec<Value> = document["quotas"].as_array().cloned().unwrap_or_default();
     let own = quotas.iter().position(|quota| quota["pool"] == options.pool.as_str());
     let mut quota = own.map_or_else(|| json!({ "pool": options.pool }), |at| quotas.remove(at));
@@ -118,6 +114,7 @@ pub(crate) async fn quota(options: &QuotaOptions, target: &Target) -> Result<(),
                 quota[field] = slots.into();
             }
         }
+        check(&quota)?;
         quotas.push(quota.clone());
         document["quotas"] = quotas.into();
         put(&mut admin, v1::SettingKind::Tenant, &options.tenant, &document.to_string()).await?;
@@ -131,6 +128,28 @@ pub(crate) async fn quota(options: &QuotaOptions, target: &Target) -> Result<(),
     let least = quota["min"].as_u64().unwrap_or(0);
     let (tenant, pool) = (&options.tenant, &options.pool);
     print::data(&format!("tenant {tenant} in pool {pool}: at least {least} slots, {most}"))
+}
+
+/// What is set for a tenant; an empty document if nothing is.
+pub(crate) async fn of_tenant(tenant: &str, target: &Target) -> Result<Value, Failure> {
+    let set = settings(&mut target.admin().await?, v1::SettingKind::Tenant).await?;
+    let set = set.into_iter().find(|setting| setting.name == tenant);
+    let document = set.and_then(|setting| serde_json::from_str(&setting.json).ok());
+    Ok(document.unwrap_or_else(|| json!({})))
+}
+
+/// Whether the least is not more than the most. Either may have been set before.
+fn check(quota: &Value) -> Result<(), Failure> {
+    let (Some(min), Some(max)) = (quota["min"].as_u64(), quota["max"].as_u64()) else {
+        return Ok(());
+    };
+    if min <= max {
+        return Ok(());
+    }
+    Err(Failure::Input {
+        error: format!("at least {min} slots would be more than at most {max}"),
+        hint: Some("change both, `--min` and `--max`; what is not given stays as it is".to_owned()),
+    })
 }
 
 /// Sets a document, or removes it.

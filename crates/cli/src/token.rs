@@ -109,7 +109,7 @@ impl Options {
             }
             Command::List => {
                 let listed = admin.tokens(v1::TokensRequest {}).await.map_err(refused)?;
-                self.show_list(&listed.into_inner().tokens)
+                self.show_list(&listed.into_inner().tokens, target.now_ms().await?)
             }
             Command::WebhookKey { tenant } => {
                 let request = v1::WebhookKeyRequest { tenant: tenant.clone() };
@@ -140,7 +140,10 @@ impl Options {
                 store.set(vec![found.removal()]).await.map_err(failed)?;
                 self.show_revoked(&found.shown())
             }
-            Command::List => self.show_list(&known.iter().map(Token::shown).collect::<Vec<_>>()),
+            Command::List => {
+                let tokens: Vec<v1::Token> = known.iter().map(Token::shown).collect();
+                self.show_list(&tokens, store.now().0)
+            }
             Command::WebhookKey { .. } => Err(Failure::Input {
                 error: "only a scheduler that runs knows the key".to_owned(),
                 hint: Some("leave `--data-dir` out".to_owned()),
@@ -170,7 +173,7 @@ impl Options {
         print::data(&format!("token {}{name} opens nothing any more", token.id))
     }
 
-    fn show_list(&self, tokens: &[v1::Token]) -> Result<(), Failure> {
+    fn show_list(&self, tokens: &[v1::Token], now_ms: i64) -> Result<(), Failure> {
         if self.json {
             return print::json(&tokens.iter().map(as_json).collect::<Vec<_>>());
         }
@@ -184,11 +187,11 @@ impl Options {
                 token.name.clone(),
                 if token.tenant.is_empty() { "(all)".to_owned() } else { token.tenant.clone() },
                 token.scopes.join(", "),
-                view::moment(token.created_ms),
-                token.expires_ms.map_or_else(|| "-".to_owned(), view::moment),
+                view::ago(token.created_ms, now_ms),
+                token.expires_ms.map_or_else(|| "never".to_owned(), |at| view::ago(at, now_ms)),
             ]
         };
-        let header = ["token", "name", "tenant", "scopes", "made", "good until"];
+        let header = ["token", "name", "tenant", "scopes", "made", "ends"];
         print::data(&print::table(&header, tokens.iter().map(row).collect(), &[]))
     }
 }

@@ -3,12 +3,6 @@
 use proto::json::state_name;
 use proto::v1;
 
-/// A moment, by the calendar.
-pub(crate) fn moment(ms: i64) -> String {
-    let since = std::time::Duration::from_millis(ms.max(0).unsigned_abs());
-    humantime::format_rfc3339_seconds(std::time::UNIX_EPOCH + since).to_string()
-}
-
 /// A moment, as far from now as it is.
 pub(crate) fn ago(ms: i64, now_ms: i64) -> String {
     let seconds = (now_ms - ms) / 1_000;

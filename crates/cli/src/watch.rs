@@ -6,7 +6,7 @@ use serde_json::json;
 use tonic::{Response, Status, Streaming};
 
 use crate::away::Away;
-use crate::client::{Jobs, Target, job_number, refused};
+use crate::client::{Jobs, Target, job_number};
 use crate::print::{self, Failure};
 use crate::view;
 
@@ -79,25 +79,49 @@ impl Watch<'_> {
         }
         self.is_again = true;
         // What is done already will not change.
-        self.open = unfinished(client, std::mem::take(&mut self.open)).await?;
-        while self.options.ids.is_empty() || !self.open.is_empty() {
+        let mut unanswered = self.sort_out(client).await?;
+        while unanswered.is_none() && (self.options.ids.is_empty() || !self.open.is_empty()) {
             let response = match stream.message().await {
                 Ok(Some(response)) => response,
-                Ok(None) => return Ok(None),
+                Ok(None) => return Ok(Some(Status::unavailable("the answer broke off"))),
                 Err(status) => return Ok(Some(status)),
             };
             if response.missed {
                 self.tell_missed()?;
-                self.open = unfinished(client, std::mem::take(&mut self.open)).await?;
+                unanswered = self.sort_out(client).await?;
             }
             for change in response.changes {
-                print::data(&if self.options.json { machine(&change) } else { line(&change) })?;
+                self.tell(&change)?;
                 if change.state().known().is_some_and(model::State::is_terminal) {
                     self.open.retain(|id| *id != change.id);
                 }
             }
         }
+        Ok(unanswered)
+    }
+
+    /// Tells of the named jobs that are done. Answers why it is not known which, if it is not.
+    async fn sort_out(&mut self, client: &mut Jobs) -> Result<Option<Status>, Failure> {
+        for id in self.open.clone() {
+            let job = match client.get(v1::GetRequest { id }).await {
+                Ok(response) => response.into_inner().job.unwrap_or_default(),
+                Err(status) => return Ok(Some(status)),
+            };
+            if job.finished_ms.is_none() {
+                continue;
+            }
+            self.open.retain(|open| *open != id);
+            if self.options.json {
+                self.tell(&last_change(job))?;
+            } else {
+                print::data(&crate::job::describe(&job))?;
+            }
+        }
         Ok(None)
+    }
+
+    fn tell(&self, change: &v1::JobChange) -> Result<(), Failure> {
+        print::data(&if self.options.json { machine(change) } else { line(change) })
     }
 
     fn tell_missed(&self) -> Result<(), Failure> {
@@ -109,19 +133,18 @@ impl Watch<'_> {
     }
 }
 
-/// Those of the jobs that are not done; the others are told.
-async fn unfinished(client: &mut Jobs, ids: Vec<u64>) -> Result<Vec<u64>, Failure> {
-    let mut open = Vec::new();
-    for id in ids {
-        let job = client.get(v1::GetRequest { id }).await;
-        let job = job.map_err(|status| refused(&status))?.into_inner().job.unwrap_or_default();
-        if job.finished_ms.is_some() {
-            print::data(&crate::job::describe(&job))?;
-        } else {
-            open.push(id);
-        }
+/// What whoever had watched would have seen last of a job.
+fn last_change(job: v1::Job) -> v1::JobChange {
+    let spec = job.spec.unwrap_or_default();
+    v1::JobChange {
+        id: job.id,
+        tenant: spec.tenant,
+        r#type: spec.r#type,
+        state: job.state,
+        at_ms: job.finished_ms.unwrap_or_default(),
+        worker: job.worker,
+        progress: job.progress,
     }
-    Ok(open)
 }
 
 fn line(change: &v1::JobChange) -> String {

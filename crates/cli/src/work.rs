@@ -89,6 +89,27 @@ pub(crate) struct Section {
     inventory: Option<PathBuf>,
 }
 
+/// What each part of the section says, in a few words.
+const ABOUT: [(&str, &str); 11] = [
+    ("worker.name", "what the worker is called"),
+    ("worker.slots", "jobs that it runs at once"),
+    ("worker.pool", "the pool that it belongs to"),
+    ("worker.has", "what it offers"),
+    ("worker.amounts", "amounts that it has"),
+    ("worker.rank", "lower is preferred"),
+    ("worker.hints", "its locality labels"),
+    ("worker.exec", "it runs any command that a job brings"),
+    ("worker.leave_grace", "what running jobs get when it stops"),
+    ("worker.inventory", "files named by digest: what it holds already"),
+    ("worker.commands", "what jobs of this type run"),
+];
+
+/// What a part of the section says; commands are parts of their own.
+pub(crate) fn about(key: &str) -> Option<&'static str> {
+    let is_it = |name: &str| key == name || key.starts_with(&format!("{name}."));
+    ABOUT.iter().find(|(name, _)| is_it(name)).map(|(_, about)| *about)
+}
+
 impl WorkerOptions {
     /// What the file says, unless a flag or the environment says otherwise. A flag that is wrong
     /// is kept, and refused when the worker is made.

@@ -86,17 +86,20 @@ pub(crate) struct Settings {
     sources: BTreeMap<&'static str, Source>,
     /// For `maitre work` and the worker of `maitre dev`.
     pub(crate) worker: Section,
+    /// What a file says about that worker, one by one.
+    pub(crate) of_worker: Vec<Said>,
 }
 
 impl Settings {
     /// What the file that was named says, or the one in the working directory if there is one;
     /// then the environment; then flags. Whether it goes together is not looked at.
     pub(crate) fn read(named: Option<&Path>, flags: Vec<Said>) -> Result<Self, Failure> {
-        let (in_file, worker) = file::read(named)?;
+        let file = file::read(named)?;
         let variables = std::env::vars_os()
             .filter_map(|(name, text)| Some((name.into_string().ok()?, text.into_string().ok()?)));
-        let mut settings = Self { worker, ..Self::default() };
-        for said in in_file.into_iter().chain(environment(variables)).chain(flags) {
+        let (worker, of_worker) = (file.worker, file.of_worker);
+        let mut settings = Self { worker, of_worker, ..Self::default() };
+        for said in file.said.into_iter().chain(environment(variables)).chain(flags) {
             settings.put(said)?;
         }
         Ok(settings)

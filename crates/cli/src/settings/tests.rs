@@ -4,10 +4,11 @@ use super::*;
 
 fn settings(file: &str, variables: &[(&str, &str)], flags: Vec<Said>) -> Result<Settings, String> {
     let told = |failure: Failure| failure.to_string();
-    let (in_file, worker) = file::parse("m.toml", file).map_err(told)?;
-    let mut settings = Settings { worker, ..Settings::default() };
+    let file = file::parse("m.toml", file).map_err(told)?;
+    let (worker, of_worker) = (file.worker, file.of_worker);
+    let mut settings = Settings { worker, of_worker, ..Settings::default() };
     let variables = variables.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
-    for said in in_file.into_iter().chain(environment(variables)).chain(flags) {
+    for said in file.said.into_iter().chain(environment(variables)).chain(flags) {
         settings.put(said).map_err(told)?;
     }
     Ok(settings)
@@ -67,6 +68,27 @@ fn every_setting_is_shown_as_it_is_read() {
         (entry.put)(&mut all, &text).unwrap();
         assert_eq!((entry.show)(&all), text, "{}", entry.key);
     }
+}
+
+#[test]
+fn what_a_file_says_of_a_worker_is_shown_line_by_line_without_environments() {
+    let file = "lease = \"20s\"\n[worker]\nslots = 4\nhints = [\"eu\", \"de\"]\n\
+        has = { os = [\"linux\", \"bsd\"] }\nleave_grace = \"1m\"\n\
+        [worker.commands.render]\nargv = [\"render\", \"-q\"]\nenv = { KEY = \"hush\" }\n";
+    let read = settings(file, &[], Vec::new()).unwrap();
+    let shown = read.of_worker.iter().map(|said| {
+        let Said { key, text, source } = said;
+        assert!(crate::work::about(key).is_some(), "{key}");
+        format!("{source} {key} {text}")
+    });
+    let expected = [
+        "m.toml:3 worker.slots 4",
+        "m.toml:4 worker.hints eu, de",
+        "m.toml:5 worker.has os=linux|bsd",
+        "m.toml:6 worker.leave_grace 1m",
+        "m.toml:7 worker.commands.render render -q",
+    ];
+    assert!(shown.eq(expected));
 }
 
 #[test]

@@ -54,11 +54,11 @@ pub(super) async fn run(every: Duration, target: &Target) -> Result<(), Failure>
     let _stage = Stage::enter().map_err(broken)?;
     let mut trail = Trail::default();
     loop {
-        let (columns, _) = size().map_err(broken)?;
+        let (columns, lines) = size().map_err(broken)?;
         let text = match look(target).await {
             Ok(view) => {
                 trail.add(&view);
-                draw::screen(&view, &trail, usize::from(columns))
+                draw::screen(&view, &trail, (columns.into(), lines.into()))
             }
             // It may come back.
             Err(failure) => format!("{failure}\n\ntrying again; `q` ends it\n"),

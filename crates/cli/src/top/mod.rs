@@ -1,6 +1,7 @@
 //! `maitre top`: what waits and runs, as it changes.
 
 mod draw;
+mod layout;
 mod live;
 mod trail;
 
@@ -49,8 +50,9 @@ pub(crate) async fn run(options: &Options, target: &Target) -> Result<(), Failur
         return print::json(&machine(&look(target).await?));
     }
     if options.once || !print::is_terminal() {
-        let width = usize::from(print::width());
-        return print::data(&draw::screen(&look(target).await?, &Trail::default(), width));
+        // Whoever reads a text can turn the page.
+        let size = (usize::from(print::width()), usize::MAX);
+        return print::data(&draw::screen(&look(target).await?, &Trail::default(), size));
     }
     live::run(options.every.0.max(EVERY_MIN), target).await
 }

@@ -108,6 +108,21 @@ fn every_command_speaks_to_machines() {
 }
 
 #[test]
+fn shells_offer_states_and_causes() {
+    let script = said(&["completions", "bash"], "");
+    let (_, after) = script.split_once("--state)").unwrap();
+    let offered = after.lines().nth(1).unwrap();
+    assert!(offered.contains("blocked queued claimed running succeeded failed"), "{offered}");
+    assert!(script.contains("exhausted permanent stale poison"), "causes are offered");
+}
+
+#[test]
+fn a_bench_measures_every_queue_that_figures_are_promised_of() {
+    let help = help(&["bench".to_owned(), "run".to_owned()]);
+    assert!(help.contains("[default: 10000,100000,1000000]"), "{help}");
+}
+
+#[test]
 fn shells_can_complete_every_command() {
     let names = listed(&said(&["--help"], ""));
     for shell in ["bash", "zsh", "fish"] {

@@ -48,6 +48,10 @@ fn from_the_first_token_on_everybody_shows_one() {
     let admin = admin.trim().to_owned();
     let told = site.refused(&["jobs"]);
     assert!(told.contains("a token is needed") && told.contains("MAITRE_TOKEN"), "{told}");
+    let empty = site.path("empty.token");
+    std::fs::write(&empty, "\n").unwrap();
+    let told = site.refused(&["jobs", "--token-file", &empty]);
+    assert!(told.contains(&format!("the token file `{empty}` is empty")), "{told}");
     let file = site.path("admin.token");
     std::fs::write(&file, &admin).unwrap();
     let with = |words: &[&str], site: &Site| site.said(&[words, &["--token-file", &file]].concat());

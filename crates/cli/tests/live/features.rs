@@ -29,7 +29,9 @@ fn a_job_waits_for_others_and_falls_with_them_unless_it_may_not() {
     let third = site.submit(&["--after", &second, "--", "true"]);
     let last = site.submit(&["--after", &first, "--even-if-failed", "--", "true"]);
     assert_eq!(site.job(&second)["state"], "blocked");
-    assert_eq!(site.json(&["why", &second])["reason"], "not-ready");
+    let why = site.json(&["why", &second]);
+    assert_eq!(why["reason"], "not-ready");
+    assert_eq!(why["detail"], format!("it waits for job {first} to finish first"));
     assert_eq!(site.job(&first)["n_dependents"], 2);
     assert_eq!(site.json(&["why", &first])["reason"], "on-hold");
     site.said(&["release", &first]);
@@ -39,6 +41,27 @@ fn a_job_waits_for_others_and_falls_with_them_unless_it_may_not() {
         let job = site.wait(&id, "state", "cancelled");
         assert_eq!(job["cause"], "dependency");
     }
+}
+
+#[test]
+fn a_job_that_waits_for_many_names_the_first_that_are_not_done() {
+    let site = Site::dev();
+    let done = site.submit(&["--wait", "--", "true"]);
+    site.said(&["submit", "--hold", "--array", "8", "--", "true"]);
+    let after = format!("{done},2,3,4,5,6,7,8,9");
+    let last = site.submit(&["--after", &after, "--", "true"]);
+    let told = site.said(&["why", &last]);
+    assert!(told.contains("it waits for jobs 2, 3, 4, 5, 6 and 3 more to finish first"), "{told}");
+}
+
+#[test]
+fn a_job_that_is_done_already_is_told_to_machines_as_one_that_ends() {
+    let site = Site::dev();
+    let id = site.submit(&["--wait", "--", "true"]);
+    let seen = site.json(&["watch", &id]);
+    let job = site.job(&id);
+    assert_eq!((&seen["id"], &seen["state"]), (&job["id"], &json!("succeeded")));
+    assert_eq!((&seen["worker"], &seen["at_ms"]), (&json!("w1"), &job["finished_ms"]));
 }
 
 #[test]

@@ -100,6 +100,8 @@ fn three_janitors_keep_a_folder_tidy() {
     assert_eq!((&run["asked"], &run["succeeded"]), (&json!(true), &json!(1)), "{run}");
     let wrong = site.refused(&["types", "set", "compress", "admin.size_min=0"]);
     assert!(wrong.contains("`admin.size_min` is \"0\", which is not between 1 and"), "{wrong}");
+    let told = site.refused(&["detect", "nope"]);
+    assert!(told.contains("hint: the types that workers can look for are `"), "{told}");
     let activity = site.json(&["activity", "--kind", "detection"]);
     let entries = activity["entries"].as_array().expect("it is a list").iter();
     let mut whats = entries.filter_map(|entry| entry["what"].as_str());

@@ -55,5 +55,24 @@ fn a_list_has_only_what_was_asked_for() {
     let told = site.refused(&["jobs", "--label", "team"]);
     assert!(told.contains("`--label team` is not `KEY=VALUE`"), "{told}");
     let told = site.refused(&["jobs", "--state", "sleeping"]);
-    assert!(told.contains("hint: the states are blocked, queued"), "{told}");
+    assert!(told.contains("[possible values: blocked, queued"), "{told}");
+}
+
+#[test]
+fn a_list_may_be_longer_than_a_page() {
+    let site = Site::serve();
+    site.said(&["submit", "--array", "620", "--", "true"]);
+    let listed = |n: &str| {
+        let list = site.json(&["jobs", "-n", n]);
+        (ids(&list), list["next_before"].as_u64().unwrap())
+    };
+    let newest_first = |oldest: u64| (oldest..=620).rev().collect::<Vec<u64>>();
+    assert_eq!(listed("600"), (newest_first(21), 21));
+    assert_eq!(listed("5000"), (newest_first(1), 0));
+    assert_eq!(site.json(&["poison", "-n", "600"])["jobs"], serde_json::json!([]));
+    assert!(site.json(&["activity", "-n", "600"])["entries"].is_array());
+    for command in ["jobs", "poison", "activity"] {
+        let told = site.refused(&[command, "-n", "0"]);
+        assert!(told.contains("'--max <MAX>'") && told.contains("1.."), "{told}");
+    }
 }

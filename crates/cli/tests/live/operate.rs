@@ -98,7 +98,11 @@ fn a_budget_is_kept_and_a_paused_tenant_waits() {
     assert_eq!(site.json(&["why", &second])["reason"], "budget-spent");
     site.said(&["set", "tenant", "a", r#"{"budget": 4, "active": false}"#]);
     assert_eq!(site.json(&["why", &second])["reason"], "tenant-paused");
-    site.said(&["set", "tenant", "a", r#"{"budget": 4}"#]);
+    // The command that is told changes nothing else.
+    let told = site.said(&["why", &second]);
+    let document = r#"{"active":true,"budget":4}"#;
+    assert!(told.contains(&format!("maitre set tenant a '{document}'")), "{told}");
+    site.said(&["set", "tenant", "a", document]);
     site.wait(&second, "state", "succeeded");
     assert_eq!(site.json(&["tenants"])["tenants"][0]["used"], 4.0);
 }

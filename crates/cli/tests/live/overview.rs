@@ -97,6 +97,10 @@ fn a_waiting_job_says_when_it_may_start() {
     assert!(said.contains("starts in about ") && said.contains("2 slots that fit"), "{said}");
 }
 
+fn metadata(path: &str) -> std::fs::Metadata {
+    std::fs::metadata(path).expect("it is there")
+}
+
 #[test]
 fn a_copy_is_made_while_the_scheduler_works_and_holds_all_that_it_acknowledged() {
     let mut site = Site::dev();
@@ -107,6 +111,8 @@ fn a_copy_is_made_while_the_scheduler_works_and_holds_all_that_it_acknowledged()
     let told = site.json(&["backup", &copy, "--data-dir", &data]);
     let n_jobs = told["finished"].as_u64().unwrap() + told["unfinished"].as_u64().unwrap();
     assert_eq!((n_jobs, &told["is_whole"]), (301, &json!(true)));
+    let mode = std::os::unix::fs::PermissionsExt::mode(&metadata(&copy).permissions());
+    assert_eq!(mode & 0o777, 0o600, "nobody else reads it");
     let told = site.refused(&["backup", &copy, "--data-dir", &data]);
     assert!(told.contains("is there already, and was left as it is"), "{told}");
     let told = site.refused(&["backup", "other.db", "--data-dir", "nowhere"]);
@@ -131,10 +137,26 @@ fn a_copy_is_made_while_the_scheduler_works_and_holds_all_that_it_acknowledged()
     assert_eq!(told.status.code(), Some(2), "it came after the copy");
 }
 
+/// The page about operating.
+fn page() -> String {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operating.md");
+    std::fs::read_to_string(page).expect("it is there")
+}
+
+#[test]
+fn the_settings_of_the_docs_give_the_screen_of_the_docs() {
+    let (site, page) = (Site::serve(), page());
+    let between = |text: &str, end: &str| text.split_once(end).unwrap().0.to_owned();
+    let (_, file) = page.split_once("```toml\n").unwrap();
+    std::fs::write(site.path("maitre.toml"), between(file, "```")).unwrap();
+    let words = ["config", "--changed", "--set", "lease=30s"];
+    let (_, screen) = page.split_once(&format!("$ maitre {}\n", words.join(" "))).unwrap();
+    assert_eq!(site.said(&words), between(screen, "```"));
+}
+
 /// The titles of the table that a page shows for a command.
 fn titles_in_docs(command: &str) -> Vec<String> {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operating.md");
-    let page = std::fs::read_to_string(page).expect("it is there");
+    let page = page();
     let mut shown = page.lines().skip_while(|line| *line != format!("$ maitre {command}"));
     titles(shown.nth(1).unwrap_or_else(|| panic!("no screen of `{command}`")))
 }
@@ -191,4 +213,57 @@ fn what_is_refused_comes_with_a_hint() {
         "{told}"
     );
     let _: Value = site.json(&["jobs"]);
+}
+
+#[test]
+fn what_cannot_be_asked_for_comes_with_a_hint() {
+    let site = Site::start(&[
+        "serve",
+        "--set",
+        "webhooks=true",
+        "--set",
+        "webhook_secret=0123456789abcdef0123456789abcdef",
+    ]);
+    site.said(&["quota", "b", "--max", "3"]);
+    let job = site.submit(&["--", "true"]);
+    let cases: [(&[&str], &str, &str); 6] = [
+        (&["submit", "--priority", "2000", "--", "true"], "priority` is 2000", "higher is sooner"),
+        (&["priority", "2000", &job], "priority` is 2000", "higher is sooner"),
+        (
+            &["submit", "--webhook", "http://10.1.2.3/x", "--", "true"],
+            "which is private",
+            "name a public address",
+        ),
+        (&["quota", "a", "--min", "5", "--max", "2"], "at least 5 slots", "change both"),
+        (&["quota", "b", "--min", "4"], "at most 3", "change both"),
+        (&["detect", "nope"], "type `nope`", "nor of any other type"),
+    ];
+    for (command, error, hint) in cases {
+        let told = site.refused(command);
+        let (said, hinted) = told.split_once("\n\nhint: ").unwrap_or_else(|| panic!("{told}"));
+        assert!(said.contains(error) && hinted.contains(hint), "{told}");
+    }
+}
+
+#[test]
+fn eighty_columns_show_tokens_and_ends_of_jobs_whole() {
+    let site = Site::dev();
+    site.said(&["submit", "--attempts", "1", "--", "false"]);
+    site.wait("1", "cause", "exhausted");
+    let data = site.path("other");
+    let new = ["token", "new", "--data-dir", &data, "--name", "somebody-with-a-long-name"];
+    site.said(&[&new[..], &["--scope", "admin", "--lasts", "90days"]].concat());
+    let token = site.json(&["token", "list", "--data-dir", &data])[0]["id"].clone();
+    let shown = |words: &[&str]| {
+        let output = site.command(words).env("COLUMNS", "80").output().unwrap();
+        let shown = String::from_utf8(output.stdout).unwrap();
+        assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+        shown
+    };
+    let tokens = shown(&["token", "list", "--data-dir", &data]);
+    for words in [token.as_str().unwrap(), "somebody-with-a-long-name", "ago", "in 89d 23h"] {
+        assert!(tokens.contains(words), "{words}: {tokens}");
+    }
+    let jobs = shown(&["jobs"]);
+    assert!(jobs.contains("(exhausted)") && jobs.contains("PRIORITY"), "{jobs}");
 }

@@ -164,6 +164,7 @@ impl Jobs for Door {
             explained = self.ask(|answer| Question::Explain(asked, answer)).await?;
         }
         let explained = explained.unwrap_or(Explained::nothing());
+        let explained = self.with_blockers(&record, explained).await?;
         let estimate = explained.estimate;
         Ok(Response::new(v1::ExplainResponse {
             id,

@@ -13,6 +13,7 @@ mod board;
 mod tokens;
 pub(crate) mod worker;
 pub(crate) mod jobs;
+mod blockers;
 pub(crate) mod changes;
 mod follow;
 mod named;

@@ -30,17 +30,20 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// `maitre dev` is measured once it has settled.
 const SETTLE: Duration = Duration::from_secs(2);
 
+/// The queues of which figures are promised.
+const JOBS: &str = "10000,100000,1000000";
+
 /// Options of `maitre bench run`.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   maitre bench run
-  maitre bench run --jobs 10000,100000,1000000 --seconds 5
+  maitre bench run --jobs 10000 --seconds 1
   maitre bench run --dir /var/lib --json
   maitre bench run --store postgres --schedulers 4")]
 pub(crate) struct Options {
     /// Queue lengths.
-    #[arg(long, value_delimiter = ',', value_name = "N", default_value = "10000,100000")]
+    #[arg(long, value_delimiter = ',', value_name = "N", default_value = JOBS)]
     jobs: Vec<u64>,
     /// What is measured: `sqlite`, `postgres` (a server of its own, from the installed
     /// programs), or a `postgres://` address where databases may be made and removed.

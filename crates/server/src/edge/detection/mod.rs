@@ -117,7 +117,8 @@ impl Door {
         let refused = |problem| Err(Status::failed_precondition(problem));
         let Some(now) = now.filter(|now| now.known.descriptor.is_some()) else {
             return refused(format!(
-                "no worker ever said that it can look for work of type `{kind}`"
+                "no worker ever said that it can look for work of type `{kind}`; hint: {}",
+                self.looked_for().await?
             ));
         };
         if !now.known.now.policy.is_enabled {
@@ -133,6 +134,18 @@ impl Door {
         let what = format!("asked for a run of `{kind}` now");
         self.write_down(caller, ("detection", kind), what).await?;
         Ok(v1::DetectResponse { is_running })
+    }
+
+    /// The types that workers said they can look for, in words.
+    async fn looked_for(&self) -> Result<String, Status> {
+        let settings = self.store.settings().await.map_err(|error| answer::failed(&error))?;
+        let described = settings.iter().filter(|setting| setting.kind == SettingKind::Descriptor);
+        let kinds: Vec<String> = described.map(|setting| format!("`{}`", setting.name)).collect();
+        Ok(if kinds.is_empty() {
+            "nor of any other type; start a worker that does, see docs/detection.md".to_owned()
+        } else {
+            format!("the types that workers can look for are {}", kinds.join(", "))
+        })
     }
 
     /// Calls off the run of a type, if there is one.
