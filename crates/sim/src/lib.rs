@@ -20,6 +20,7 @@ pub mod seating;
 pub mod read;
 mod swf;
 mod rows;
+mod terms;
 pub mod generate;
 mod chance;
 pub mod conditions;

@@ -4,6 +4,7 @@ use model::job::Needs;
 use model::{JobId, Millis, Name, TenantId, Timestamp, tenant};
 
 use crate::error::Error;
+use crate::terms;
 use crate::workload::{Bad, Row};
 
 /// The columns in seconds; `-1` and nothing mean that it is not known.
@@ -108,7 +109,7 @@ fn in_seconds(record: &csv::StringRecord) -> Result<Row, String> {
         requested: length(7)?.filter(|estimate| *estimate > 0).map(Millis),
         tenant: tenant_of(&record[2]),
         kind: named(&record[3]),
-        needs: needs(&record[8]),
+        needs: terms::needs(&record[8]),
         slots: slots.max(1),
         priority: record[5].parse().map_err(|_| format!("`priority` is `{}`", &record[5]))?,
         on_demand: &record[6] == "on_demand",
@@ -123,13 +124,6 @@ fn tenant_of(text: &str) -> TenantId {
 
 fn named(text: &str) -> Option<Name> {
     (!text.is_empty()).then(|| Name::new(text))
-}
-
-/// Terms joined by `&`, alternatives inside a term by `|`. A single word is something that a
-/// worker has or has not; alternatives are values of one key that is called after all of them.
-fn needs(text: &str) -> Needs {
-    let terms = text.split('&').filter(|term| !term.is_empty());
-    terms.map(|term| (Name::new(term), term.split('|').map(Name::new).collect())).collect()
 }
 
 #[cfg(test)]
