@@ -20,6 +20,7 @@ pub mod seating;
 pub mod read;
 mod swf;
 mod rows;
+mod gather;
 mod terms;
 pub mod generate;
 mod chance;

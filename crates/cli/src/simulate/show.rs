@@ -25,6 +25,7 @@ pub(super) fn json(
             "n_jobs": workload.jobs.len(),
             "n_bad": workload.bad.count,
             "bad": workload.bad.told,
+            "n_bad_untold": workload.bad.n_untold(),
             "tenants": tenants,
             "last_arrival_s": seconds(Millis(workload.last_arrival().0)),
         },
