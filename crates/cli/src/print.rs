@@ -142,8 +142,69 @@ pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>, numbers: &[usize]) 
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
+    lines(&table)
+}
+
+/// Tables of numbers, one below the other where the terminal has no room for all columns side by
+/// side. Each has the names of the first column. A number or a title is never broken; a name is if
+/// it would take more than half of a line.
+pub(crate) fn tables(header: &[&str], rows: &[Vec<String>]) -> String {
+    tables_within(width().into(), header, rows)
+}
+
+fn tables_within(columns: usize, header: &[&str], rows: &[Vec<String>]) -> String {
+    let widest = |at: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count());
+        cells.chain([header[at].chars().count()]).max().unwrap_or(0) + PADDING
+    };
+    let names = widest(0).min(columns / 2);
+    let (mut tables, mut left) = (Vec::<Vec<(usize, usize)>>::new(), 0);
+    for (at, width) in (1..header.len()).map(|at| (at, widest(at))) {
+        match tables.last_mut() {
+            Some(table) if width <= left => table.push((at, width)),
+            _ => {
+                tables.push(vec![(0, names), (at, width)]);
+                left = columns.saturating_sub(names);
+            }
+        }
+        left = left.saturating_sub(width);
+    }
+    let tables = tables.iter().map(|columns| of_columns(columns, header, rows));
+    tables.collect::<Vec<_>>().join("\n")
+}
+
+/// The table of some columns, each with its width. Who has nothing in them is left out.
+fn of_columns(columns: &[(usize, usize)], header: &[&str], rows: &[Vec<String>]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(u16::MAX);
+    table.set_header(columns.iter().map(|(at, _)| header[*at].to_ascii_uppercase()));
+    for row in rows {
+        let cells: Vec<&str> = columns.iter().map(|(at, _)| row[*at].as_str()).collect();
+        if cells[1..].iter().any(|cell| !cell.is_empty()) {
+            table.add_row(cells);
+        }
+    }
+    for (place, (_, width)) in columns.iter().enumerate() {
+        if let Some(column) = table.column_mut(place) {
+            let width = Width::Fixed(u16::try_from(*width).unwrap_or(u16::MAX));
+            column.set_constraint(ColumnConstraint::Absolute(width));
+            if place > 0 {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+    }
+    lines(&table)
+}
+
+fn lines(table: &Table) -> String {
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
     lines.join("\n") + "\n"
+}
+
+/// A title above a table, in as many lines as it takes.
+pub(crate) fn title(text: &str) -> String {
+    textwrap::fill(text, usize::from(width())) + "\n"
 }
 
 /// Blanks around a cell.
@@ -172,5 +233,42 @@ mod tests {
         assert!(seen.lines().all(|line| line.len() <= width().into()), "{seen}");
         assert!(seen.split_whitespace().eq(text.split_whitespace()), "{seen}");
         assert_eq!(folded(&text, false), text);
+    }
+
+    #[test]
+    fn columns_that_have_no_room_are_in_another_table_below() {
+        let header = ["policy", "mean s", "makespan s", "share err"];
+        let row = |name: &str, cells: [&str; 3]| -> Vec<String> {
+            [name].into_iter().chain(cells).map(str::to_owned).collect()
+        };
+        let rows = [
+            row("balanced:perfect", ["12345.67", "2509", "266.92 %"]),
+            row("no policy can beat", ["0.01", "", ""]),
+        ];
+        let wide = tables_within(80, &header, &rows);
+        assert_eq!(wide.lines().count(), 3, "{wide}");
+        let narrow = "
+ POLICY                MEAN S
+ balanced:perfect    12345.67
+ no policy can beat      0.01
+
+ POLICY              MAKESPAN S
+ balanced:perfect          2509
+
+ POLICY              SHARE ERR
+ balanced:perfect     266.92 %
+";
+        assert_eq!(tables_within(40, &header, &rows), narrow[1..]);
+    }
+
+    #[test]
+    fn a_long_name_goes_on_in_the_next_line_and_a_number_does_not() {
+        let name = r#"{"preset":"balanced","shortest":{"relief":false}}"#;
+        let rows = [vec![name.to_owned(), "123456789.12".to_owned(), "7".to_owned()]];
+        let told = tables_within(48, &["policy", "mean s", "p50"], &rows);
+        assert!(told.lines().all(|line| line.len() <= 48), "{told}");
+        let names = told.lines().skip(1).map(|line| line.chars().take(24).collect::<String>());
+        let names: String = names.map(|part| part.trim().to_owned()).collect();
+        assert_eq!((names.as_str(), told.contains(" 123456789.12 ")), (name, true), "{told}");
     }
 }
