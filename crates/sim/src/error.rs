@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::workload::Bad;
+
 /// Why a workload or a fleet cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -23,16 +25,14 @@ pub enum Error {
         problem: String,
     },
     /// More rows are bad than may be.
-    #[error("{name} has {n_bad} bad rows, more than {bad_max}: {}", told.join("; "))]
+    #[error("{name} has {} bad rows, more than {bad_max}: {bad}", bad.count)]
     Bad {
         /// What has them.
         name: String,
-        /// How many are bad.
-        n_bad: usize,
+        /// Those that are bad.
+        bad: Bad,
         /// How many may be.
         bad_max: usize,
-        /// The first of them.
-        told: Vec<String>,
     },
     /// What was asked for does not go together.
     #[error("{0}")]

@@ -1,8 +1,11 @@
 //! The workers of a replay.
 
+use std::collections::BTreeSet;
+
 use model::{Fixed, Name, Worker, WorkerId};
 
 use crate::error::Error;
+use crate::terms;
 use crate::workload::{Fit, Workload};
 
 /// Workers by id.
@@ -82,9 +85,20 @@ impl Fleet {
                 && fit.needs.iter().all(|(key, values)| offers(key, values))
     }
 
-    /// Takes the jobs out that no worker could ever run, and counts them as bad; `bad_max` of all
-    /// rows may be.
-    pub fn sift(&self, workload: &mut Workload, bad_max: usize) -> Result<(), Error> {
+    /// Lets workers have what they have also under the names that jobs' terms go by.
+    pub(crate) fn answer(&mut self, fits: &[Fit]) {
+        let needs: BTreeSet<(&Name, &Vec<Name>)> = fits.iter().flat_map(|fit| &fit.needs).collect();
+        for worker in &mut self.workers {
+            for (name, values) in &needs {
+                terms::answer(worker, name, values);
+            }
+        }
+    }
+
+    /// The fleet and the workload meet: the jobs that no worker could ever run are taken out and
+    /// counted as bad; `bad_max` of all rows may be.
+    pub fn sift(&mut self, workload: &mut Workload, bad_max: usize) -> Result<(), Error> {
+        self.answer(&workload.fits);
         let room = |fit: &Fit| {
             let fitting = self.workers.iter().filter(|worker| self.fits(worker, fit));
             fitting.map(|worker| worker.slots).max().unwrap_or(0)

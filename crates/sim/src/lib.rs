@@ -20,6 +20,8 @@ pub mod seating;
 pub mod read;
 mod swf;
 mod rows;
+mod gather;
+mod terms;
 pub mod generate;
 mod chance;
 pub mod conditions;

@@ -4,6 +4,8 @@ use model::job::Needs;
 use model::{JobId, Millis, Name, TenantId, Timestamp, tenant};
 
 use crate::error::Error;
+use crate::gather::{Gathered, Ids};
+use crate::terms;
 use crate::workload::{Bad, Row};
 
 /// The columns in seconds; `-1` and nothing mean that it is not known.
@@ -31,10 +33,10 @@ pub(crate) fn rows(name: &str, text: &str, bad: &mut Bad) -> Result<Vec<Row>, Er
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
     let header = reader.headers().map_err(|error| Error::form(name, error.to_string()))?;
     let header: Vec<&str> = header.iter().collect();
-    let row = if header == SECONDS {
-        in_seconds
+    let (row, ids): (fn(&_) -> _, _) = if header == SECONDS {
+        (in_seconds, Ids::Build)
     } else if header == MILLISECONDS {
-        in_milliseconds
+        (in_milliseconds, Ids::Job)
     } else {
         let problem = format!(
             "has the columns `{}`; known are `{}` and `{}`",
@@ -45,7 +47,7 @@ pub(crate) fn rows(name: &str, text: &str, bad: &mut Bad) -> Result<Vec<Row>, Er
         return Err(Error::form(name, problem));
     };
     let n_columns = header.len();
-    let mut rows = Vec::new();
+    let mut gathered = Gathered::new(ids, bad);
     for record in reader.records() {
         let record = record.map_err(|error| Error::form(name, error.to_string()))?;
         let line = record.position().map_or(0, csv::Position::line);
@@ -54,12 +56,9 @@ pub(crate) fn rows(name: &str, text: &str, bad: &mut Bad) -> Result<Vec<Row>, Er
         } else {
             Err(format!("{} columns instead of {n_columns}", record.len()))
         };
-        match read {
-            Ok(row) => rows.push(row),
-            Err(problem) => bad.add(|| format!("line {line}: {problem}")),
-        }
+        gathered.add(line, read);
     }
-    Ok(rows)
+    Ok(gathered.rows())
 }
 
 fn in_milliseconds(record: &csv::StringRecord) -> Result<Row, String> {
@@ -77,7 +76,7 @@ fn in_milliseconds(record: &csv::StringRecord) -> Result<Row, String> {
         needs: Needs::new(),
         slots: 1,
         priority: record[5].parse().map_err(|_| format!("`priority` is `{}`", &record[5]))?,
-        on_demand: whole(6)? == 1,
+        on_demand: is_on_demand(&record[6], "on_demand", &["0"], "1")?,
         history_key: None,
         label: None,
     })
@@ -100,7 +99,8 @@ fn in_seconds(record: &csv::StringRecord) -> Result<Row, String> {
         Ok((exact >= model::Fixed::ZERO).then_some(exact.in_thousandths()))
     };
     let known = |at: usize| length(at)?.ok_or_else(|| format!("no `{}`", SECONDS[at]));
-    let slots: u32 = record[4].parse().map_err(|_| format!("`slots` is `{}`", &record[4]))?;
+    let slots = record[4].parse().ok().filter(|slots: &u32| *slots > 0);
+    let slots = slots.ok_or_else(|| format!("`slots` is `{}`", &record[4]))?;
     Ok(Row {
         id: JobId::new(&record[11]),
         arrival: Timestamp(known(0)?),
@@ -108,13 +108,21 @@ fn in_seconds(record: &csv::StringRecord) -> Result<Row, String> {
         requested: length(7)?.filter(|estimate| *estimate > 0).map(Millis),
         tenant: tenant_of(&record[2]),
         kind: named(&record[3]),
-        needs: needs(&record[8]),
-        slots: slots.max(1),
+        needs: terms::needs(&record[8]),
+        slots,
         priority: record[5].parse().map_err(|_| format!("`priority` is `{}`", &record[5]))?,
-        on_demand: &record[6] == "on_demand",
+        on_demand: is_on_demand(&record[6], "mode", &["", "batch"], "on_demand")?,
         history_key: history_key(&record[11]),
         label: named(&record[9]),
     })
+}
+
+/// Whether a person waits: a column has one word for it, and others for that nobody does.
+fn is_on_demand(text: &str, column: &str, no: &[&str], yes: &str) -> Result<bool, String> {
+    if text != yes && !no.contains(&text) {
+        return Err(format!("`{column}` is `{text}`"));
+    }
+    Ok(text == yes)
 }
 
 fn tenant_of(text: &str) -> TenantId {
@@ -123,13 +131,6 @@ fn tenant_of(text: &str) -> TenantId {
 
 fn named(text: &str) -> Option<Name> {
     (!text.is_empty()).then(|| Name::new(text))
-}
-
-/// Terms joined by `&`, alternatives inside a term by `|`. A single word is something that a
-/// worker has or has not; alternatives are values of one key that is called after all of them.
-fn needs(text: &str) -> Needs {
-    let terms = text.split('&').filter(|term| !term.is_empty());
-    terms.map(|term| (Name::new(term), term.split('|').map(Name::new).collect())).collect()
 }
 
 #[cfg(test)]
@@ -166,6 +167,43 @@ mod tests {
         let (rows, bad) = read(&text);
         assert_eq!((rows.len(), bad.count), (0, 2));
         assert_eq!(bad.told, ["line 2: `arrival_ms` is `x`", "line 3: 2 columns instead of 7"]);
+    }
+
+    fn seconds(rows: &[&str]) -> (Vec<Row>, Bad) {
+        read(&format!("{}\n{}\n", SECONDS.join(","), rows.join("\n")))
+    }
+
+    #[test]
+    fn a_job_takes_a_slot_and_has_a_known_mode() {
+        let (rows, bad) = seconds(&[
+            "0,1,a,t,0,0,batch,-1,,,-1,1",
+            "0,1,a,t,-1,0,batch,-1,,,-1,2",
+            "0,1,a,t,1,0,weird,-1,,,-1,3",
+            "0,1,a,t,1,0,batch,-1,,,-1,4",
+            "0,1,a,t,1,0,,-1,,,-1,5",
+        ]);
+        assert_eq!((rows.len(), bad.count), (2, 3));
+        let told =
+            ["line 2: `slots` is `0`", "line 3: `slots` is `-1`", "line 4: `mode` is `weird`"];
+        assert_eq!(bad.told, told);
+        let (_, bad) = read(&format!("{}\n0,0,1,a,t,0,2\n", MILLISECONDS.join(",")));
+        assert_eq!(bad.told, ["line 2: `on_demand` is `2`"]);
+    }
+
+    #[test]
+    fn an_id_is_there_once_but_for_stages_of_a_build() {
+        let (rows, bad) = seconds(&[
+            "5,1,a,test,1,0,,-1,,,-1,PR-1#2",
+            "5,1,a,lint,1,0,,-1,,,-1,PR-1#2",
+            "9,1,b,test,1,0,,-1,,,-1,PR-1#2",
+            "5,1,a,lint,1,0,,-1,,,-1,PR-1#2",
+            "6,1,a,docs,1,0,,-1,,,-1,PR-1#2",
+        ]);
+        assert_eq!(rows.len(), 3);
+        let told = ["line 5: job `PR-1#2` is there twice", "line 6: job `PR-1#2` is there twice"];
+        assert_eq!(bad.told, told);
+        let text = format!("{}\n7,0,1,a,t,0,0\n7,0,1,b,u,0,1\n", MILLISECONDS.join(","));
+        assert_eq!(read(&text).1.told, ["line 3: job `7` is there twice"]);
     }
 
     #[test]

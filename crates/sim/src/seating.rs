@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use crate::error::Error;
 use crate::fleet::Fleet;
+use crate::terms;
 
 /// A fleet has at most so many workers.
 const WORKERS_MAX: usize = 1_000_000;
@@ -121,9 +122,8 @@ impl Said {
         worker.slots =
             slots.ok_or_else(|| bad(name, &self.id, "slots", &self.slots.to_string()))?;
         for word in &self.has {
-            // A bare word is something that one has or has not.
-            let (key, value) = word.split_once('=').unwrap_or((word, word));
-            worker.has.entry(Name::new(key)).or_default().push(Name::new(value));
+            let (key, value) = terms::key_and_value(word);
+            worker.has.entry(key).or_default().push(value);
         }
         for values in worker.has.values_mut() {
             values.sort_unstable();

@@ -3,6 +3,7 @@
 use model::job::Needs;
 use model::{JobId, Millis, Name, TenantId, Timestamp};
 
+use crate::gather::{Gathered, Ids};
 use crate::workload::{Bad, Row};
 
 /// What the numbers mean.
@@ -22,18 +23,15 @@ const KTH_ON_DEMAND_S_MAX: i64 = 900;
 
 /// The rows of a text, and what was left out.
 pub(crate) fn rows(text: &str, reading: Reading, bad: &mut Bad) -> Vec<Row> {
-    let mut rows = Vec::new();
+    let mut gathered = Gathered::new(Ids::Job, bad);
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim();
         if line.is_empty() || line.starts_with(';') {
             continue;
         }
-        match row(line, reading) {
-            Ok(row) => rows.push(row),
-            Err(problem) => bad.add(|| format!("line {number}: {problem}")),
-        }
+        gathered.add(number, row(line, reading));
     }
-    rows
+    gathered.rows()
 }
 
 fn row(line: &str, reading: Reading) -> Result<Row, String> {
@@ -127,5 +125,13 @@ mod tests {
         let (rows, bad) = read(text, Reading::Plain);
         assert_eq!((rows.len(), bad.count), (0, 2));
         assert_eq!(bad.told, ["line 1: it has 3 of 18 fields", "line 2: no run time"]);
+    }
+
+    #[test]
+    fn a_number_is_of_one_job() {
+        let of_another = LINE.replace(" 3 5 ", " 4 6 ");
+        let (rows, bad) = read(&format!("{LINE}\n{of_another}\n"), Reading::Plain);
+        assert_eq!((rows.len(), bad.count), (1, 1));
+        assert_eq!(bad.told, ["line 2: job `7` is there twice"]);
     }
 }

@@ -1,6 +1,7 @@
 //! Jobs that arrive, whose they are, and how long they run.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use model::job::Needs;
 use model::{Fixed, JobId, Millis, Name, TenantId, Timestamp};
@@ -131,13 +132,27 @@ impl Bad {
         }
     }
 
+    /// How many are only counted.
+    pub const fn n_untold(&self) -> usize {
+        self.count.saturating_sub(self.told.len())
+    }
+
     /// Refuses what `name` says if more than `bad_max` rows are bad.
     pub(crate) fn check(&self, name: &str, bad_max: usize) -> Result<(), Error> {
         if self.count <= bad_max {
             return Ok(());
         }
-        let (name, told) = (name.to_owned(), self.told.clone());
-        Err(Error::Bad { name, n_bad: self.count, bad_max, told })
+        Err(Error::Bad { name: name.to_owned(), bad: self.clone(), bad_max })
+    }
+}
+
+impl fmt::Display for Bad {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.told.join("; "))?;
+        match self.n_untold() {
+            0 => Ok(()),
+            n_untold => write!(f, "; and {n_untold} more"),
+        }
     }
 }
 

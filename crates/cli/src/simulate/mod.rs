@@ -124,9 +124,7 @@ pub(crate) fn policies() -> Vec<String> {
 fn tell_bad(workload: &Workload) {
     let bad = &workload.bad;
     if bad.count > 0 {
-        let more = if bad.count > bad.told.len() { "; …" } else { "" };
-        let rows = print::count(bad.count, "bad row");
-        print::note(&format!("{rows}: {}{more}", bad.told.join("; ")));
+        print::note(&format!("{}: {bad}", print::count(bad.count, "bad row")));
     }
 }
 

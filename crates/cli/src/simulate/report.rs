@@ -134,8 +134,8 @@ fn notes(options: &Options, workload: &Workload, fleet: &Fleet) -> Vec<String> {
             .to_owned(),
     ];
     if workload.bad.count > 0 {
-        let told = workload.bad.told.join("; ");
-        notes.push(format!("Left out: {}: {told}.", count(workload.bad.count, "bad row")));
+        let bad = &workload.bad;
+        notes.push(format!("Left out: {}: {bad}.", count(bad.count, "bad row")));
     }
     if options.policy.len() + options.compare.len() > report::RUNS_MAX {
         notes.push(format!("Only the first {} policies are drawn.", report::RUNS_MAX));

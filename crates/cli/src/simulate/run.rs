@@ -78,9 +78,10 @@ fn policy(name: &str) -> Result<Policy, Failure> {
         return Ok(Policy::Preset(Box::new(policy), Some(estimates)));
     }
     let policy = snapshot::policy(name).map_err(|error| {
-        let hint = error.hint().map(ToOwned::to_owned);
-        let baselines = Baseline::ALL.map(Baseline::name).join(", ");
-        wrong(error.to_string(), hint.or(Some(format!("baselines are {baselines}"))))
+        // Whoever wrote JSON did not mean a name.
+        let names = (!name.starts_with('{'))
+            .then(|| format!("baselines are {}", Baseline::ALL.map(Baseline::name).join(", ")));
+        wrong(error.to_string(), error.hint().map(ToOwned::to_owned).or(names))
     })?;
     Ok(Policy::Preset(Box::new(policy), None))
 }

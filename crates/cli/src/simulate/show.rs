@@ -25,6 +25,7 @@ pub(super) fn json(
             "n_jobs": workload.jobs.len(),
             "n_bad": workload.bad.count,
             "bad": workload.bad.told,
+            "n_bad_untold": workload.bad.n_untold(),
             "tenants": tenants,
             "last_arrival_s": seconds(Millis(workload.last_arrival().0)),
         },
@@ -139,15 +140,21 @@ pub(super) type Cells = (Vec<&'static str>, Vec<Vec<String>>);
 /// A table of policies, with what cannot be beaten below, and one of parts for each policy.
 pub(super) fn tables(workload: &Workload, bounds: &Bounds, outcomes: &[Outcome]) -> String {
     let (header, rows) = policies(bounds, outcomes);
-    let mut text = print::table(&header, rows, &(1..header.len()).collect::<Vec<_>>());
+    let mut text = print::tables(&header, &rows);
     let (header, rows) = extras(bounds, outcomes);
     if header.len() > 1 {
         text.push('\n');
-        text += &print::table(&header, rows, &(1..header.len()).collect::<Vec<_>>());
+        text += &print::tables(&header, &rows);
     }
-    let (header, rows) = parts(workload, outcomes);
-    text.push('\n');
-    text + &print::table(&header, rows, &(2..header.len()).collect::<Vec<_>>())
+    for outcome in outcomes {
+        // The policy stands above its table: beside the parts there is no room for its name.
+        let (header, rows) = parts(workload, std::slice::from_ref(outcome));
+        let rows: Vec<Vec<String>> = rows.into_iter().map(|row| row[1..].to_vec()).collect();
+        text.push('\n');
+        text += &print::title(&format!("Under {}:", outcome.policy));
+        text += &print::tables(&header[1..], &rows);
+    }
+    text
 }
 
 /// One row a policy, and what cannot be beaten.

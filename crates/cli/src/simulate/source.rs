@@ -96,7 +96,7 @@ impl Source {
     pub(crate) fn load(&self) -> Result<(Workload, Fleet, Vec<String>), Failure> {
         let mut notes = Vec::new();
         let (mut workload, recorded) = self.read(&mut notes)?;
-        let fleet = self.fleet(recorded)?;
+        let mut fleet = self.fleet(recorded)?;
         fleet.sift(&mut workload, self.bad_max).map_err(failure)?;
         workload.jobs.truncate(self.first.unwrap_or(usize::MAX));
         if workload.jobs.is_empty() {

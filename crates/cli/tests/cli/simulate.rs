@@ -137,6 +137,23 @@ fn a_table_never_breaks_a_number() {
 }
 
 #[test]
+fn tables_fit_into_eighty_columns() {
+    let names = "fifo,balanced:perfect,balanced:history,easy-named-by-a-person={}";
+    let json = r#"{"preset":"balanced","shortest":{"relief":false}}"#;
+    let more = ["--compare", names, "--policy", json, "--first", "300", "--bound", "9"];
+    let more = [&more[..], &["--failures", "30m:20s", "--quota", "0=8:40,1=8:"]].concat();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_maitre"));
+    let command = command.args(arguments(&more)).current_dir(crate::root()).env("COLUMNS", "80");
+    let output = command.output().expect("maitre runs");
+    let told = String::from_utf8(output.stdout).expect("it speaks UTF-8");
+    let widest = told.lines().map(|line| line.chars().count()).max();
+    assert!(widest.is_some_and(|widest| (60..=80).contains(&widest)), "{told}");
+    for words in ["balanced:perfect ", "MAKESPAN S", "SHARE ERR", "BELOW MIN S", "mode on-demand"] {
+        assert!(told.lines().any(|line| line.contains(words)), "no {words}: {told}");
+    }
+}
+
+#[test]
 fn what_a_preset_believes_is_part_of_its_name() {
     let named = json(&["--compare", "balanced:none,balanced:wrong:4", "--first", "1500"]);
     for (run, source) in named["runs"].as_array().unwrap().iter().zip(["none", "wrong:4"]) {
@@ -233,8 +250,32 @@ fn bad_rows_are_counted_and_named_up_to_a_limit() {
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&told["workload"]["n_jobs"], &told["workload"]["n_bad"]), (&2.into(), &3.into()));
     assert_eq!(told["workload"]["bad"][2], "line 5: 2 columns instead of 7");
+    assert_eq!(told["workload"]["n_bad_untold"], 0);
     let said = refused(&[&arguments[..], &["--bad-max", "2"]].concat(), "");
     assert!(said.contains("3 bad rows, more than 2") && said.contains("--bad-max N"), "{said}");
+}
+
+#[test]
+fn bad_rows_beyond_the_first_are_counted_for_people_and_machines() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jobs.csv");
+    let header = "arrival_s,duration_s,tenant,type,slots,priority,mode,estimate_s,requires,\
+                  locality,orig_wait_s,id";
+    let mut rows = vec!["0,1,a,t,1,0,batch,-1,V100|A100,,-1,good".to_owned()];
+    rows.extend((0..8).map(|id| format!("0,1,a,t,0,0,batch,-1,,,-1,{id}")));
+    std::fs::write(&path, format!("{header}\n{}\n", rows.join("\n"))).unwrap();
+    let fleet = folder.path().join("fleet.csv");
+    std::fs::write(&fleet, "worker,has\nw1,A100\n").unwrap();
+    let arguments = ["simulate", path.to_str().unwrap(), "--fleet", fleet.to_str().unwrap()];
+    let output = maitre(&[&arguments[..], &["--json"]].concat(), "");
+    let noted = String::from_utf8_lossy(&output.stderr);
+    assert!(noted.starts_with("8 bad rows: line 3: `slots` is `0`; line 4:"), "{noted}");
+    assert!(noted.ends_with("line 7: `slots` is `0`; and 3 more\n"), "{noted}");
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let told = &told["workload"];
+    assert_eq!((&told["n_jobs"], &told["n_bad"]), (&1.into(), &8.into()));
+    assert_eq!(told["bad"].as_array().map(Vec::len), Some(5));
+    assert_eq!(told["n_bad_untold"], 3);
 }
 
 #[test]
@@ -243,6 +284,11 @@ fn wrong_input_is_refused_with_a_way_out() {
     assert!(said.contains("there is no fleet") && said.contains("--fleet 64"), "{said}");
     let said = refused(&arguments(&["--policy", "fastest"]), "");
     assert!(said.contains("fastest"), "{said}");
+    assert!(said.contains("baselines are fifo"), "{said}");
+    let heavy = r#"{"preset":"aging","rules":{"length":1000}}"#;
+    let said = refused(&arguments(&["--policy", heavy, "--json"]), "");
+    let problem = "error: `policy.rules.length` is 1000, not a number from 0 to 100\n";
+    assert_eq!(said, problem, "field, value and limit");
     let said = refused(&arguments(&["--policy", "easy:perfect"]), "");
     assert!(said.contains("one wide worker"), "{said}");
     let said = refused(&arguments(&["--estimates", "guess"]), "");

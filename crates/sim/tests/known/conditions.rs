@@ -191,25 +191,85 @@ fn what_one_scheduler_leaves_to_another_that_may_not_take_it_it_takes_itself() {
     assert!(starts(&replay)[2] >= 55, "two at a time");
 }
 
+/// Slots of the fleet that `a` holds, and those of them that are `b`'s own.
+const HELD: (u32, u32) = (512, 32);
+/// `b` comes in bursts, so far apart.
+const BURSTS_MS: i64 = 7_200_000;
+
+/// For ten hours `a` asks for a little more than the fleet, by jobs of an hour. Once all slots are
+/// taken, `b` comes again and again with twice as many jobs as it has slots of its own.
+fn held(priority: i32) -> Bench {
+    let long = (0..6_000_i64).map(|id| format!("{id} {} 3600000 a 1", id * 6_000));
+    let burst = |n: i64| {
+        let jobs = 0..2 * i64::from(HELD.1);
+        jobs.map(move |id| format!("b{n}-{id} {} 300000 b 1", n * BURSTS_MS + 1_500))
+    };
+    let text: Vec<String> = long.chain((1..5).flat_map(burst)).collect();
+    let mut bench = small::bench(&text.join("\n"), &HELD.0.to_string());
+    bench.workload.tenants[1].quota = Quota { min: HELD.1, max: None };
+    for job in bench.workload.jobs.iter_mut().filter(|job| job.tenant == 1) {
+        job.priority = priority;
+    }
+    bench
+}
+
+fn balanced_that_preempts() -> Policy {
+    let mut policy = balanced();
+    assert!(!policy.preemption.enabled, "nobody loses work who did not ask for this");
+    policy.preemption.enabled = true;
+    policy
+}
+
+/// Moments at which something happens, in order.
+fn moments(bench: &Bench, replay: &Replay) -> Vec<i64> {
+    let arrivals = bench.workload.jobs.iter().map(|job| job.arrival.0);
+    let mut moments: Vec<i64> =
+        arrivals.chain(replay.attempts().map(|(_, start)| start.end.0)).collect();
+    moments.sort_unstable();
+    moments
+}
+
 #[test]
 fn a_tenant_reaches_its_minimum_after_the_delay_and_little_is_lost() {
-    // One tenant comes in bursts; half of the fleet is its own then, whatever the others run.
-    let mut bench = bench::het("het90").first(9_000);
-    bench.fleet = sim::Fleet::of_size(64, 1);
-    bench.workload.tenants[0].quota = Quota { min: 32, max: None };
-    let mut policy = balanced();
-    policy.preemption.enabled = true;
+    let bench = held(5);
+    let policy = balanced_that_preempts();
     let delay = policy.preemption.delay;
     let replay = replay(&bench, policy, OPTIONS, Conditions::default());
     let measures = Measures::new(&bench.workload, &bench.fleet, &replay);
+    let moments = moments(&bench, &replay);
+    let own = usize::try_from(HELD.1).expect("it is small");
+    for burst in (1..5).map(|n| n * BURSTS_MS + 1_500) {
+        let jobs = bench.workload.jobs.iter().zip(&replay.starts);
+        let jobs = jobs.filter(|(job, _)| job.tenant == 1 && job.arrival.0 == burst);
+        let mut starts: Vec<i64> = jobs.map(|(_, start)| start.at.0).collect();
+        starts.sort_unstable();
+        let due = burst + delay.0;
+        let event = moments.iter().copied().find(|moment| *moment >= due);
+        let event = event.expect("something happens later");
+        assert!(starts[own - 1] <= event, "{} after {burst}, not {event}", starts[own - 1]);
+        // Without preemption it would have had to wait for longer: jobs of `a` end too seldom.
+        assert!(starts[own - 1] >= due, "{} is before {due}", starts[own - 1]);
+    }
+    // Half of what it is owed comes from victims at least; the rest from jobs that end.
+    assert!(measures.preempted.n_attempts > 4 * own / 2, "{:?}", measures.preempted);
     assert!(measures.preempted.part <= 0.01, "{:?}", measures.preempted);
-    // Something happens every few seconds at the latest.
-    let mut moments: Vec<i64> = bench.workload.jobs.iter().map(|job| job.arrival.0).collect();
-    moments.extend(replay.starts.iter().map(|start| start.end.0));
-    moments.sort_unstable();
-    let pause = moments.windows(2).map(|two| two[1] - two[0]).max().expect("much happens");
+    // After the last arrival nobody is below a minimum any more.
+    let last = bench.workload.last_arrival().0;
+    let pauses = moments.windows(2).filter(|two| two[1] <= last).map(|two| two[1] - two[0]);
+    let pause = pauses.max().expect("much happens");
     let [below] = measures.below_min[..] else { panic!("one tenant has a minimum") };
     assert!(below.longest.0 <= delay.0 + pause, "{below:?}, pause {pause}");
+}
+
+#[test]
+fn nobody_is_a_victim_of_who_is_not_more_important() {
+    let bench = held(0);
+    let delay = balanced().preemption.delay;
+    let replay = replay(&bench, balanced_that_preempts(), OPTIONS, Conditions::default());
+    let measures = Measures::new(&bench.workload, &bench.fleet, &replay);
+    assert_eq!(measures.preempted.n_attempts, 0);
+    let [below] = measures.below_min[..] else { panic!("one tenant has a minimum") };
+    assert!(below.longest.0 > 2 * delay.0, "it has to wait for ends: {below:?}");
 }
 
 #[test]

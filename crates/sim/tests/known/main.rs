@@ -4,6 +4,7 @@ mod bench;
 mod small;
 mod het;
 mod kth;
+mod openb;
 mod preset;
 mod quality;
 mod conditions;

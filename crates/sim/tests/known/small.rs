@@ -128,4 +128,8 @@ fn jobs_that_fit_no_worker_are_counted_and_too_many_are_refused() {
     let mut many = bench("1 0 1 a 9\n2 0 1 a 9", "2x8");
     let error = many.fleet.sift(&mut many.workload, 1).expect_err("two are bad");
     assert!(error.to_string().starts_with("the workload has 2 bad rows, more than 1"), "{error}");
+    let rows: Vec<String> = (0..9).map(|id| format!("{id} 0 1 a 9")).collect();
+    let mut more = bench(&rows.join("\n"), "2x8");
+    let error = more.fleet.sift(&mut more.workload, 1).expect_err("all are bad");
+    assert!(error.to_string().ends_with("; job `4` fits no worker; and 4 more"), "{error}");
 }
