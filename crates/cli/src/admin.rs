@@ -107,6 +107,8 @@ async fn wanted(is_json: bool, target: &Target) -> Result<(), Failure> {
         let amounts = wanted.amounts.iter().map(|(name, n)| format!("{name}={n}"));
         let mut needs: Vec<String> = needs.chain(amounts).collect();
         needs.sort();
+        let slots = (wanted.slots > 1).then(|| print::count(wanted.slots, "slot"));
+        needs.splice(0..0, slots);
         vec![
             wanted.r#type.clone(),
             if wanted.pool.is_empty() { "(any)".to_owned() } else { wanted.pool.clone() },

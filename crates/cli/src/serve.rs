@@ -253,7 +253,8 @@ async fn begin(
     Ok((Kept::shared(store), server))
 }
 
-/// What operators read goes to stderr; `MAITRE_LOG` says how much of it.
+/// What operators read goes to stderr; `MAITRE_LOG` says how much of it, and `MAITRE_LOG_FORMAT`
+/// whether it is for machines.
 pub(crate) fn logging() {
     let filter = tracing_subscriber::EnvFilter::builder()
         .with_default_directive(tracing::Level::WARN.into())
@@ -263,11 +264,15 @@ pub(crate) fn logging() {
     let quiet = ["h2=info", "hyper=info", "hyper_util=info", "rustls=info", "tower=info"];
     let quiet = quiet.iter().filter_map(|directive| directive.parse().ok());
     let filter = quiet.fold(filter, tracing_subscriber::EnvFilter::add_directive);
-    // In a test, somebody else may have set it up.
-    let _ = tracing_subscriber::fmt()
+    let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(print::is_watched() && std::env::var_os("NO_COLOR").is_none())
-        .with_target(false)
-        .try_init();
+        .with_target(false);
+    // In a test, somebody else may have set it up.
+    let _ = if std::env::var("MAITRE_LOG_FORMAT").is_ok_and(|format| format == "json") {
+        log.json().flatten_event(true).try_init()
+    } else {
+        log.try_init()
+    };
 }

@@ -26,6 +26,7 @@ const OTHER_VARIABLES: &[&str] = &[
     "TOKEN_FILE",
     "CA",
     "LOG",
+    "LOG_FORMAT",
     "CONFIG",
     "JOB",
     "ATTEMPT",

@@ -55,7 +55,8 @@ fn what_nobody_knows_is_refused_with_its_place_and_a_suggestion() {
 
 #[test]
 fn variables_of_clients_workers_and_jobs_are_no_settings() {
-    let variables = ["MAITRE_TOKEN", "MAITRE_JOB", "MAITRE_WORKER_NAME", "MAITRE_LOG"];
+    let variables =
+        ["MAITRE_TOKEN", "MAITRE_JOB", "MAITRE_WORKER_NAME", "MAITRE_LOG", "MAITRE_LOG_FORMAT"];
     assert!(settings("", &variables.map(|name| (name, "x")), Vec::new()).is_ok());
 }
 

@@ -158,6 +158,22 @@ fn no_token_and_no_secret_is_ever_logged() {
     }
 }
 
+#[test]
+fn a_log_for_machines_has_an_object_a_line() {
+    let site = Site::serve();
+    let mut child = site
+        .command(&["serve", "--listen", "127.0.0.1:0", "--data-dir", &site.path("logged")])
+        .envs([("MAITRE_LOG", "debug"), ("MAITRE_LOG_FORMAT", "json")])
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let line = lines.take(100).find(|line| line.starts_with('{')).expect("it logs something");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let line: Value = serde_json::from_str(&line).unwrap();
+    assert!(line["level"].is_string() && line["timestamp"].is_string(), "{line}");
+}
+
 pub(crate) fn get(address: &str, path: &str) -> String {
     ask(address, &format!("GET {path}"), "")
 }
