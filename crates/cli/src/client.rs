@@ -195,6 +195,10 @@ pub(crate) fn refused(status: &Status) -> Failure {
             let hint = said.or_else(|| hint(status).map(str::to_owned));
             Failure::Input { error, hint }
         }
+        // It says so itself, and how soon to ask again.
+        Code::Unavailable if status.metadata().contains_key("retry-after") => Failure::Other(
+            anyhow!("the scheduler cannot do this now: {error}\n\nhint: try again in a moment"),
+        ),
         Code::Unavailable => Failure::Other(anyhow!(
             "the scheduler is not there: {error}\n\nhint: try again; `maitre dev` or \
              `maitre serve` starts one"

@@ -16,6 +16,10 @@ const CONNECTIONS_MAX: usize = 12;
 /// How long to wait for a connection: for a new one, and for one that others have.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// A connection whose other end acknowledges nothing for about so long is given up: whoever dropped
+/// it on the way did not say so.
+const SILENCE_MAX: Duration = Duration::from_secs(10);
+
 /// How every connection is set up. Statements are made to be answered by an index each, in the
 /// order of their arrays: a planner that thinks a table is small must not choose otherwise.
 const SESSION: &str = "-c search_path=maitre -c statement_timeout=30s -c lock_timeout=10s \
@@ -37,7 +41,11 @@ pub(super) fn config(url: &str) -> Result<(Config, Seal), Error> {
     let options = config.get_options().map(|own| format!("{SESSION} {own}"));
     config.options(options.unwrap_or_else(|| SESSION.to_owned()));
     config.application_name("maitre").connect_timeout(CONNECT_TIMEOUT);
-    config.keepalives_idle(Duration::from_secs(10));
+    config
+        .keepalives_idle(SILENCE_MAX / 2)
+        .keepalives_interval(SILENCE_MAX / 10)
+        .keepalives_retries(5)
+        .tcp_user_timeout(SILENCE_MAX);
     // What goes through a socket of this machine needs no seal, and none is asked for.
     let is_socket = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
     let is_plain = is_socket && mode == SslMode::Prefer;

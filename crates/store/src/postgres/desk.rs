@@ -24,6 +24,8 @@ use crate::{Error, Options, number};
 
 /// How often a stage is tried when others are quicker.
 const TRIES_MAX: u32 = 20;
+/// Longer than the database lets a statement take: who has not answered by then never will.
+const ANSWER_MAX: Duration = Duration::from_secs(40);
 /// How often the database's clock is looked at, and jobs are counted anew if that is cheap.
 const REFRESH_EVERY: Duration = Duration::from_secs(10);
 /// Schedulers add what was used to one of so many pairs of rows.
@@ -143,6 +145,11 @@ impl Desk {
         self.pool.status().waiting
     }
 
+    #[cfg(test)]
+    pub(super) fn n_connections(&self) -> usize {
+        self.pool.status().size
+    }
+
     /// What workers say takes its turn.
     pub(super) async fn in_turn<T>(&self, work: impl Future<Output = T>) -> T {
         let _turn = self.words.write().await;
@@ -156,6 +163,29 @@ impl Desk {
         work.await
     }
 
+    /// A few statements that change nothing.
+    pub(super) async fn reading<T>(
+        &self,
+        doing: &'static str,
+        work: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Error> {
+        answered(work).await.map_err(|fault| self.failed(fault, doing, Doubt::None))
+    }
+
+    /// One statement that is done or not: if others are in the way, it is tried again.
+    pub(super) async fn writing<T, W: Future<Output = Result<T, Fault>>>(
+        &self,
+        doing: &'static str,
+        work: impl Fn() -> W,
+    ) -> Result<T, Error> {
+        let mut answer = answered(work()).await;
+        for _ in 0..3 {
+            let Err(Fault::Conflict) = answer else { break };
+            answer = answered(work()).await;
+        }
+        answer.map_err(|fault| self.failed(fault, doing, Doubt::IfLost))
+    }
+
     /// Runs a stage until it is committed, or cannot be.
     pub(super) async fn run<S: Stage>(
         &self,
@@ -166,23 +196,34 @@ impl Desk {
             match self.once(stage).await {
                 Ok(answer) => return Ok(answer),
                 Err((Fault::Conflict, _)) => tokio::task::yield_now().await,
-                Err((fault, doubt)) => return Err(fault.tell(doing, doubt)),
+                Err((fault, doubt)) => return Err(self.failed(fault, doing, doubt)),
             }
         }
-        self.once(stage).await.map_err(|(fault, doubt)| fault.tell(doing, doubt))
+        self.once(stage).await.map_err(|(fault, doubt)| self.failed(fault, doing, doubt))
     }
 
     async fn once<S: Stage>(&self, stage: &S) -> Result<S::Answer, (Fault, Doubt)> {
         let sure = |fault: Fault| (fault, Doubt::None);
         let mut connection = self.connection().await.map_err(sure)?;
-        let transaction = connection.transaction().await.map_err(|error| sure(error.into()))?;
+        let begun = answered(async { Ok(connection.transaction().await?) }).await;
+        let transaction = begun.map_err(sure)?;
         let (now, outcome) = (self.now(), std::sync::Mutex::default());
         let sheet = Sheet { transaction: &transaction, desk: self, now, outcome };
-        let answer = stage.run(&sheet).await.map_err(sure)?;
+        let answer = answered(stage.run(&sheet)).await.map_err(sure)?;
         let outcome = sheet.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
-        transaction.commit().await.map_err(|error| (error.into(), Doubt::IfLost))?;
+        let committed = answered(async { Ok(transaction.commit().await?) }).await;
+        committed.map_err(|fault| (fault, Doubt::IfLost))?;
         self.take_note(outcome, now);
         Ok(answer)
+    }
+
+    /// What to tell whoever asked. Where nobody answers, no connection is used again: one that is
+    /// dead and does not know it would be waited for once more.
+    pub(super) fn failed(&self, fault: Fault, doing: &'static str, doubt: Doubt) -> Error {
+        if matches!(fault, Fault::Silence) {
+            self.pool.retain(|_, _| false);
+        }
+        fault.tell(doing, doubt)
     }
 
     /// It is committed.
@@ -243,12 +284,30 @@ impl Desk {
             tokio::time::sleep(pause).await;
             let Some(desk) = desk.upgrade() else { return };
             // Counting may take a fiftieth of the time.
-            let took = desk.refresh().await.unwrap_or_default();
+            let took = desk.reading("count jobs", desk.refresh()).await.unwrap_or_default();
             pause = REFRESH_EVERY.max(took * 50);
         }
     }
 }
 
+/// What comes of asking the database, or that it does not answer.
+async fn answered<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    let answer = tokio::time::timeout(ANSWER_MAX, work).await;
+    answer.unwrap_or(Err(Fault::Silence))
+}
+
 /// This looks at everything: what is set up for looking at little makes the planner sort it too.
 const READ_ALL: &str = "SET LOCAL enable_seqscan = on";
 const COUNT: &str = "SELECT tenant, count(*) FROM jobs GROUP BY tenant";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_never_answers_is_not_waited_for() {
+        let silent = answered(std::future::pending::<Result<(), Fault>>()).await;
+        assert!(matches!(silent, Err(Fault::Silence)));
+        assert!(answered(async { Ok(1) }).await.is_ok());
+    }
+}

@@ -10,8 +10,8 @@ use super::fault::Fault;
 use super::limits;
 use super::notice;
 use super::row::{self, finished_columns, finished_these, jobs_columns};
-use super::success::Successes;
-use super::write::insert_over;
+use super::success::{SUCCEED, Successes};
+use super::write::{BACK, FINISH, INSERT_PASTS, UPDATE, insert_over};
 use crate::Past;
 
 /// Where a record was when the stage began.
@@ -221,7 +221,24 @@ struct Piles<'d> {
 }
 
 impl Piles<'_> {
+    /// What has to be prepared goes later than what does not, and all shall take what they change
+    /// in the same order.
+    async fn prepare(&self, sheet: &Sheet<'_>) -> Result<(), Fault> {
+        let piles = [
+            (self.changes.id.len(), UPDATE),
+            (self.successes.len(), SUCCEED),
+            (self.ends.id.len(), FINISH),
+            (self.back.id.len(), BACK),
+            (self.pasts.job.len(), INSERT_PASTS),
+        ];
+        for (_, sql) in piles.into_iter().filter(|(n_rows, _)| *n_rows > 0) {
+            sheet.transaction.prepare_cached(sql).await?;
+        }
+        Ok(())
+    }
+
     async fn write(&self, sheet: &Sheet<'_>) -> Result<(), Fault> {
+        self.prepare(sheet).await?;
         tokio::try_join!(
             self.new.write(sheet),
             self.changes.write(sheet),

@@ -16,6 +16,8 @@ pub(super) enum Fault {
     Database(tokio_postgres::Error),
     /// There was no connection.
     Pool(String),
+    /// There was no answer for longer than any may take.
+    Silence,
     /// What is there is not understood.
     Unreadable(String),
 }
@@ -69,6 +71,8 @@ impl Fault {
                 Error::Unavailable { doing, cause }
             }
             Self::Pool(cause) => Error::Unavailable { doing, cause },
+            Self::Silence if doubt == Doubt::IfLost => Error::Unknown { doing, cause: silence() },
+            Self::Silence => Error::Unavailable { doing, cause: silence() },
             Self::Unreadable(what) => {
                 Error::Unusable(format!("could not {doing}: the store has {what}"))
             }
@@ -79,6 +83,10 @@ impl Fault {
             },
         }
     }
+}
+
+fn silence() -> String {
+    "the database does not answer".to_owned()
 }
 
 /// What to tell whoever connects. What may pass is `Unavailable`; a password, a name or a right

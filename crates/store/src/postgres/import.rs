@@ -10,8 +10,8 @@ use tokio_postgres::types::ToSql;
 
 use super::Postgres;
 use super::fault::{Doubt, Fault, unreachable};
-use crate::Error;
 use crate::sqlite::to_read;
+use crate::{Error, checksum};
 
 /// Rows that are written at a time.
 const BATCH: usize = 2_000;
@@ -174,7 +174,17 @@ const FINISH: &str = "UPDATE jobs SET queue = hashtextextended(json_build_array(
 
 /// Is there from the first row to the last: until then, what there is, is half of something. It
 /// belongs to no step of the schema, so that no other version trips over it.
-const BEGIN: &str = "CREATE TABLE moving (begun timestamptz NOT NULL DEFAULT clock_timestamp())";
+const BEGIN: &str = "CREATE TABLE moving \
+    (begun timestamptz NOT NULL DEFAULT clock_timestamp(), source text NOT NULL)";
+/// What was to be moved when it was begun; nothing if a version began it that did not keep that.
+const SOURCE: &str = "SELECT to_jsonb(m) ->> 'source' FROM moving m";
+/// What is not the same any more once somebody used the file: every change raises a fence.
+const STATE: &str = "SELECT json_array( \
+    (SELECT json_array(next_job, latest, generations) FROM meta), \
+    (SELECT json_array(count(*), sum(fence)) FROM jobs), \
+    (SELECT json_array(count(*), sum(fence)) FROM finished), \
+    (SELECT json_group_array(json_array(kind, name, document)) \
+    FROM (SELECT * FROM settings ORDER BY kind, name)))";
 const END: &str = "DROP TABLE moving";
 const IS_MOVING: &str = "SELECT to_regclass('maitre.moving') IS NOT NULL";
 const IS_EMPTY: &str = "SELECT NOT EXISTS (SELECT 1 FROM jobs) \
@@ -182,6 +192,9 @@ const IS_EMPTY: &str = "SELECT NOT EXISTS (SELECT 1 FROM jobs) \
 
 const OTHERS: &str = "SELECT count(*) FROM schedulers \
     WHERE at > (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 10000";
+
+const USED_SINCE: &str = "what is to be moved was used after the move began, so that what is there \
+    already may be old; make the database empty (`DROP SCHEMA maitre CASCADE`), and move again";
 
 impl Postgres {
     /// Copies everything from the file, which nobody may use meanwhile, and compares the counts.
@@ -192,7 +205,7 @@ impl Postgres {
         mut tell: impl FnMut(&str, u64, u64),
     ) -> Result<u64, Error> {
         let source = to_read(path)?;
-        self.begin().await.map_err(|fault| fault.tell(DOING, Doubt::None))??;
+        self.begin(&source).await.map_err(|fault| fault.tell(DOING, Doubt::None))??;
         let import = async {
             let connection = self.desk.connection().await?;
             let mut n_jobs = 0;
@@ -219,7 +232,9 @@ impl Postgres {
     }
 
     /// Goes on where another try stopped, or begins if there is nothing yet.
-    async fn begin(&self) -> Result<Result<(), Error>, Fault> {
+    async fn begin(&self, source: &Connection) -> Result<Result<(), Error>, Fault> {
+        let state: String = source.query_row(STATE, [], |row| row.get(0)).map_err(unread)?;
+        let state = checksum::of(&state);
         let connection = self.desk.connection().await?;
         let others: i64 = connection.query_one(OTHERS, &[]).await?.try_get(0)?;
         if others > 0 {
@@ -228,13 +243,20 @@ impl Postgres {
             ))));
         }
         if is_moving(&connection).await? {
-            return Ok(Ok(()));
+            let begun = connection.query_opt(SOURCE, &[]).await?;
+            let begun: Option<String> = begun.map(|row| row.try_get(0)).transpose()?.flatten();
+            return Ok(if begun.is_none_or(|begun| begun == state) {
+                Ok(())
+            } else {
+                Err(Error::Unusable(USED_SINCE.to_owned()))
+            });
         }
         if !connection.query_one(IS_EMPTY, &[]).await?.try_get::<_, bool>(0)? {
             let problem = "there are jobs in it already; move into an empty database";
             return Ok(Err(Error::Unusable(problem.to_owned())));
         }
-        connection.batch_execute(BEGIN).await?;
+        let keep = format!("INSERT INTO moving (source) VALUES ('{state}')");
+        connection.batch_execute(&format!("BEGIN; {BEGIN}; {keep}; COMMIT")).await?;
         Ok(Ok(()))
     }
 }

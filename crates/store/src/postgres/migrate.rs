@@ -19,6 +19,7 @@ pub(super) const STEPS: &[Step] = &[
     Step { name: "0003_leads", sql: include_str!("../../migrations/postgres/0003_leads.sql") },
     Step { name: "0004_stage", sql: include_str!("../../migrations/postgres/0004_stage.sql") },
     Step { name: "0005_plain", sql: include_str!("../../migrations/postgres/0005_plain.sql") },
+    Step { name: "0006_calls", sql: include_str!("../../migrations/postgres/0006_calls.sql") },
 ];
 
 /// How many steps newer a schema may be than this version knows: one that is being replaced goes on
@@ -27,6 +28,9 @@ const NEWER_MAX: usize = 1;
 
 /// One at a time: whoever comes second finds it done.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtext('maitre migrations'))";
+
+/// Whoever works with a table waits for who waits to change it: it is tried again instead.
+const LOCK_BRIEFLY: &str = "SET LOCAL lock_timeout = '1s'";
 
 const PREPARE: &str = "CREATE SCHEMA IF NOT EXISTS maitre; \
     CREATE TABLE IF NOT EXISTS maitre.migrations ( \
@@ -116,6 +120,7 @@ async fn applied(connection: &Object) -> Result<Result<usize, Error>, Fault> {
 async fn apply(connection: &mut Object) -> Result<(), Fault> {
     let transaction = connection.transaction().await?;
     transaction.batch_execute(LOCK).await?;
+    transaction.batch_execute(LOCK_BRIEFLY).await?;
     transaction.batch_execute(PREPARE).await?;
     let n_applied = transaction.query(APPLIED, &[]).await?.len();
     for (place, step) in STEPS.iter().enumerate().skip(n_applied) {
@@ -150,6 +155,7 @@ mod tests {
             "7354e78653619ebd",
             "7572b4d2f42cca65",
             "64c4ee1bf97b03ca",
+            "5c94c897d13da596",
         ];
         assert_eq!(checksums, released);
     }

@@ -1,7 +1,5 @@
 //! The trait, stage by stage: in which file it is, and what keeps it from being done twice.
 
-use std::future::Future;
-
 use tokio::sync::mpsc;
 
 use model::{JobId, Millis, Record, Retry, TenantId, Timestamp, WorkerId};
@@ -9,7 +7,6 @@ use model::{JobId, Millis, Record, Retry, TenantId, Timestamp, WorkerId};
 use super::amend::Amending;
 use super::cancel::{Cancelling, Reason};
 use super::complete::Completing;
-use super::fault::{Doubt, Fault};
 use super::forget::Forgetting;
 use super::limits::Claiming;
 use super::log::Logging;
@@ -22,31 +19,10 @@ use super::{
     tell, window,
 };
 use crate::{
-    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Error, Filter, Lead, LogChunk, LogPage,
+    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, Lead, LogChunk, LogPage,
     Meeting, News, Note, NotePage, Noted, Notice, Past, Refusal, Reply, Report, Revived, Run, Seen,
     Session, Setting, Shared, Start, Store, Submission, Submitted, Tally, Usage, Window, number,
 };
-
-/// A few statements that change nothing.
-async fn reading<T>(
-    doing: &'static str,
-    work: impl Future<Output = Result<T, Fault>>,
-) -> Result<T, Error> {
-    work.await.map_err(|fault| fault.tell(doing, Doubt::None))
-}
-
-/// One statement that is done or not: if others are in the way, it is tried again.
-async fn writing<T, W: Future<Output = Result<T, Fault>>>(
-    doing: &'static str,
-    work: impl Fn() -> W,
-) -> Result<T, Error> {
-    let mut answer = work().await;
-    for _ in 0..3 {
-        let Err(Fault::Conflict) = answer else { break };
-        answer = work().await;
-    }
-    answer.map_err(|fault| fault.tell(doing, Doubt::IfLost))
-}
 
 impl Store for Postgres {
     fn now(&self) -> Timestamp {
@@ -64,7 +40,7 @@ impl Store for Postgres {
 
     fn look(&self, after: Option<JobId>, max: usize) -> Reply<'_, Vec<Record>> {
         Box::pin(async move {
-            reading("look at jobs", list::look(&self.desk, after.as_ref(), max)).await
+            self.desk.reading("look at jobs", list::look(&self.desk, after.as_ref(), max)).await
         })
     }
 
@@ -75,7 +51,7 @@ impl Store for Postgres {
             let answers = if stage.claims.iter().any(|claim| !claim.limits.is_empty()) {
                 self.desk.run(doing, &stage).await?
             } else {
-                writing(doing, || claim::claim(&self.desk, &stage.claims)).await?
+                self.desk.writing(doing, || claim::claim(&self.desk, &stage.claims)).await?
             };
             claim::keep(&self.desk, &stage.claims, &answers);
             Ok(answers)
@@ -84,19 +60,16 @@ impl Store for Postgres {
 
     fn start(&self, starts: Vec<Start>) -> Reply<'_, Vec<bool>> {
         let doing = "start attempts";
-        Box::pin(
-            self.desk
-                .in_turn(async move { writing(doing, || start::start(&self.desk, &starts)).await }),
-        )
+        Box::pin(self.desk.in_turn(async move {
+            self.desk.writing(doing, || start::start(&self.desk, &starts)).await
+        }))
     }
 
     fn progress(&self, reports: Vec<Report>) -> Reply<'_, Vec<bool>> {
         let doing = "keep progress";
-        Box::pin(
-            self.desk.in_turn(async move {
-                writing(doing, || start::progress(&self.desk, &reports)).await
-            }),
-        )
+        Box::pin(self.desk.in_turn(async move {
+            self.desk.writing(doing, || start::progress(&self.desk, &reports)).await
+        }))
     }
 
     fn log(&self, chunks: Vec<LogChunk>) -> Reply<'_, Vec<bool>> {
@@ -135,50 +108,58 @@ impl Store for Postgres {
 
     fn join(&self, worker: WorkerId, lease: Millis) -> Reply<'_, Session> {
         Box::pin(async move {
-            writing("let a worker in", || lease::join(&self.desk, &worker, lease)).await
+            self.desk.writing("let a worker in", || lease::join(&self.desk, &worker, lease)).await
         })
     }
 
     fn renew(&self, sessions: Vec<Session>, lease: Millis) -> Reply<'_, Vec<bool>> {
         Box::pin(async move {
-            writing("renew leases", || lease::renew(&self.desk, &sessions, lease)).await
+            self.desk.writing("renew leases", || lease::renew(&self.desk, &sessions, lease)).await
         })
     }
 
     fn renew_all(&self, lease: Millis) -> Reply<'_, ()> {
         Box::pin(async move {
-            writing("renew all leases", || lease::renew_all(&self.desk, lease)).await
+            self.desk.writing("renew all leases", || lease::renew_all(&self.desk, lease)).await
         })
     }
 
     fn leave(&self, session: Session) -> Reply<'_, bool> {
-        Box::pin(
-            async move { writing("let a worker go", || lease::leave(&self.desk, &session)).await },
-        )
+        Box::pin(async move {
+            self.desk.writing("let a worker go", || lease::leave(&self.desk, &session)).await
+        })
     }
 
     fn expired(&self, max: usize) -> Reply<'_, Vec<Record>> {
-        Box::pin(reading("look for leases that ran out", lease::expired(&self.desk, max)))
+        Box::pin(self.desk.reading("look for leases that ran out", lease::expired(&self.desk, max)))
     }
 
     fn job(&self, id: JobId) -> Reply<'_, Option<Record>> {
-        Box::pin(async move { reading("look at a job", read::job(&self.desk, &id)).await })
+        Box::pin(
+            async move { self.desk.reading("look at a job", read::job(&self.desk, &id)).await },
+        )
     }
 
     fn jobs(&self, filter: Filter) -> Reply<'_, Vec<Record>> {
-        Box::pin(async move { reading("list jobs", list::jobs(&self.desk, &filter)).await })
+        Box::pin(
+            async move { self.desk.reading("list jobs", list::jobs(&self.desk, &filter)).await },
+        )
     }
 
     fn tally(&self) -> Reply<'_, Vec<Tally>> {
-        Box::pin(reading("count jobs", list::tally(&self.desk)))
+        Box::pin(self.desk.reading("count jobs", list::tally(&self.desk)))
     }
 
     fn attempts(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Vec<Past>>> {
-        Box::pin(async move { reading("list attempts", read::attempts(&self.desk, &jobs)).await })
+        Box::pin(async move {
+            self.desk.reading("list attempts", read::attempts(&self.desk, &jobs)).await
+        })
     }
 
     fn logs(&self, page: LogPage) -> Reply<'_, Vec<LogChunk>> {
-        Box::pin(async move { reading("read output", log::logs(&self.desk, &page)).await })
+        Box::pin(
+            async move { self.desk.reading("read output", log::logs(&self.desk, &page)).await },
+        )
     }
 
     fn set(&self, settings: Vec<Setting>) -> Reply<'_, ()> {
@@ -192,32 +173,36 @@ impl Store for Postgres {
     }
 
     fn settings(&self) -> Reply<'_, Vec<Setting>> {
-        Box::pin(reading("read settings", settings::settings(&self.desk)))
+        Box::pin(self.desk.reading("read settings", settings::settings(&self.desk)))
     }
 
     fn usage(&self, since: Timestamp) -> Reply<'_, Vec<Usage>> {
-        Box::pin(reading("sum up usage", history::usage(&self.desk, since)))
+        Box::pin(self.desk.reading("sum up usage", history::usage(&self.desk, since)))
     }
 
     fn runs(&self, since: Timestamp, max: usize) -> Reply<'_, Vec<Run>> {
-        Box::pin(reading("read history", history::runs(&self.desk, since, max)))
+        Box::pin(self.desk.reading("read history", history::runs(&self.desk, since, max)))
     }
 
     fn lead(&self, name: String, holder: String, length: Millis) -> Reply<'_, Option<Lead>> {
         Box::pin(async move {
-            writing("take a lead", || lead::lead(&self.desk, &name, &holder, length)).await
+            self.desk
+                .writing("take a lead", || lead::lead(&self.desk, &name, &holder, length))
+                .await
         })
     }
 
     fn keep(&self, name: String, token: u64, document: String) -> Reply<'_, bool> {
         Box::pin(async move {
             let keep = || lead::keep(&self.desk, &name, token, &document);
-            writing("keep what a lead keeps", keep).await
+            self.desk.writing("keep what a lead keeps", keep).await
         })
     }
 
     fn leads(&self, prefix: String) -> Reply<'_, Vec<Lead>> {
-        Box::pin(async move { reading("list leads", lead::leads(&self.desk, &prefix)).await })
+        Box::pin(
+            async move { self.desk.reading("list leads", lead::leads(&self.desk, &prefix)).await },
+        )
     }
 
     fn note(&self, notes: Vec<Note>) -> Reply<'_, ()> {
@@ -225,7 +210,9 @@ impl Store for Postgres {
     }
 
     fn notes(&self, page: NotePage) -> Reply<'_, Vec<Noted>> {
-        Box::pin(async move { reading("read notes", note::notes(&self.desk, &page)).await })
+        Box::pin(
+            async move { self.desk.reading("read notes", note::notes(&self.desk, &page)).await },
+        )
     }
 
     fn notices(&self, wait: Retry, max: usize) -> Reply<'_, Vec<Notice>> {
@@ -233,9 +220,9 @@ impl Store for Postgres {
     }
 
     fn told(&self, notices: Vec<u64>) -> Reply<'_, ()> {
-        Box::pin(
-            async move { writing("drop notices", || notice::told(&self.desk, &notices)).await },
-        )
+        Box::pin(async move {
+            self.desk.writing("drop notices", || notice::told(&self.desk, &notices)).await
+        })
     }
 
     fn forget(&self, before: Timestamp, max: usize) -> Reply<'_, usize> {
@@ -251,26 +238,26 @@ impl Shared for Postgres {
     fn meet(&self, said: String, is_news: bool) -> Reply<'_, Meeting> {
         Box::pin(async move {
             let meet = || meet::meet(&self.desk, self.id, &said);
-            let meeting = writing("say that this scheduler is here", meet).await?;
+            let meeting = self.desk.writing("say that this scheduler is here", meet).await?;
             self.desk.tell(tell::Told { peers: is_news, ..tell::Told::default() });
             Ok(meeting)
         })
     }
 
     fn window(&self, ask: Window) -> Reply<'_, Seen> {
-        Box::pin(reading("look for work", window::window(&self.desk, ask)))
+        Box::pin(self.desk.reading("look for work", window::window(&self.desk, ask)))
     }
 
     fn held(&self, worker: WorkerId) -> Reply<'_, Vec<Record>> {
         Box::pin(async move {
-            reading("look at what a worker has", meet::held(&self.desk, &worker)).await
+            self.desk.reading("look at what a worker has", meet::held(&self.desk, &worker)).await
         })
     }
 
     fn called_off(&self, workers: Vec<WorkerId>) -> Reply<'_, Vec<JobId>> {
         Box::pin(async move {
             let called_off = meet::called_off(&self.desk, &workers);
-            reading("look for jobs that were called off", called_off).await
+            self.desk.reading("look for jobs that were called off", called_off).await
         })
     }
 
@@ -284,7 +271,9 @@ impl Shared for Postgres {
     }
 
     fn these(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Record>> {
-        Box::pin(async move { reading("read jobs", read::these(&self.desk, &jobs)).await })
+        Box::pin(
+            async move { self.desk.reading("read jobs", read::these(&self.desk, &jobs)).await },
+        )
     }
 
     fn listen(&self) -> mpsc::Receiver<News> {

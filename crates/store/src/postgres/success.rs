@@ -49,6 +49,10 @@ impl Successes {
         is_taken
     }
 
+    pub(super) const fn len(&self) -> usize {
+        self.id.len()
+    }
+
     pub(super) async fn write(&self, sheet: &Sheet<'_>) -> Result<(), Fault> {
         if self.id.is_empty() {
             return Ok(());

@@ -138,7 +138,7 @@ impl NewJobs {
 }
 
 /// What its attempt was like stays for as long as it has one.
-const UPDATE: &str = "UPDATE jobs j SET state = u.state, fence = u.fence, priority = u.priority, \
+pub(super) const UPDATE: &str = "UPDATE jobs j SET state = u.state, fence = u.fence, priority = u.priority, \
     failures = u.failures, losses = u.losses, evictions = u.evictions, refusals = u.refusals, \
     revived = u.revived, ready = u.ready, backoff_until = u.backoff_until, on_hold = u.on_hold, \
     cancelling = u.cancelling, n_blockers = u.n_blockers, n_dependents = u.n_dependents, \
@@ -165,7 +165,7 @@ const UPDATE: &str = "UPDATE jobs j SET state = u.state, fence = u.fence, priori
     WHERE j.id BETWEEN u.id AND u.id AND j.fence = u.fence_before";
 
 /// They leave the finished ones, and stand in the queue again.
-const BACK: &str = "WITH back AS (DELETE FROM finished f \
+pub(super) const BACK: &str = "WITH back AS (DELETE FROM finished f \
     USING unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::integer[], \
     $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], \
     $12::bigint[], $13::boolean[], $14::boolean[], $15::boolean[], $16::bigint[], $17::bigint[], \
@@ -227,7 +227,7 @@ impl Changes {
     }
 }
 
-const FINISH: &str = "WITH gone AS (DELETE FROM jobs j \
+pub(super) const FINISH: &str = "WITH gone AS (DELETE FROM jobs j \
     USING unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], \
     $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::text[], $11::text[], \
     $12::text[], $13::integer[], $14::bigint[], $15::bytea[]) \
@@ -270,7 +270,7 @@ impl Ends {
     }
 }
 
-const INSERT_PASTS: &str = "INSERT INTO attempts (job, number, worker, claimed, started, ended, \
+pub(super) const INSERT_PASTS: &str = "INSERT INTO attempts (job, number, worker, claimed, started, ended, \
     ending, error, exit_code, ram_peak_mb, cpu_ms, disk_bytes, out_of_memory, why) \
     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], \
     $6::bigint[], $7::text[], $8::text[], $9::integer[], $10::bigint[], $11::bigint[], \

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use model::{Ending, JobId, Measured, Millis, Name, WorkerId};
+use model::{Ending, JobId, Measured, Millis, Name, State, WorkerId};
 use store::conformance::{Time, options};
 use store::{
     Claim, End, Filter, Idempotency, LogChunk, LogPage, Options, Postgres, Reach, Setting,
@@ -135,6 +135,23 @@ fn everything_is_there_as_it_was_and_goes_on() {
         let revived = store.revive(vec![JobId::number(10)]).await.unwrap();
         assert!(matches!(revived[..], [store::Revived::Done(_)]));
         assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
+    });
+}
+
+#[test]
+fn what_was_used_since_the_move_began_is_not_mixed_with_what_is_there() {
+    let (time, place) = (Time::new(), Place::quick());
+    let file = Sqlite::open(&place.file(), many(&time)).unwrap();
+    fill(&file);
+    let (database, runtime) = (postgres::database(), postgres::runtime());
+    let store = runtime.block_on(postgres::open(&database, many(&time)));
+    runtime.block_on(async {
+        interrupted(&store, &place.file(), "jobs").await;
+        let jobs = file.look(None, 99).await.unwrap();
+        let waiting = jobs.iter().find(|job| job.state == State::Queued).unwrap();
+        file.amend(vec![waiting.id.clone()], store::Amend::Priority(7)).await.unwrap();
+        let refused = store.import(&place.file(), |_, _, _| {}).await.unwrap_err().to_string();
+        assert!(refused.contains("was used after the move began"), "{refused}");
     });
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
+use super::super::fault::{Doubt, Fault};
 use super::*;
 use crate::Error;
 
@@ -82,6 +83,17 @@ async fn much_that_is_new_is_told_by_few_words() {
     // Once in 10 ms, however long all this took, and what was under way at the ends.
     let most = begun.elapsed().as_millis() / 10 + 2;
     assert!(n_told <= most, "{n_told} times, and {most} at most");
+}
+
+#[tokio::test]
+async fn where_nobody_answers_no_connection_is_used_again() {
+    let (database, time) = (database(), Time::new());
+    let store = open(&database, &time).await;
+    assert!(store.desk.n_connections() > 0);
+    let told = store.desk.failed(Fault::Silence, "ask", Doubt::IfLost);
+    assert!(matches!(told, Error::Unknown { .. }), "{told:?}");
+    assert_eq!(store.desk.n_connections(), 0);
+    submit(&store, submission("a", "kind", 1)).await;
 }
 
 #[tokio::test]

@@ -74,6 +74,18 @@ async fn what_may_not_be_submitted_by_sql_is_refused_by_its_name() {
             "'t', 'k', labels => '{\"a\": 1}'",
             "`labels` is not an object of texts such as {\"team\": \"red\"}",
         ),
+        (
+            "'t', 'k', labels => jsonb_build_object('a', repeat('x', 257))",
+            "`labels` has 257 bytes of at most 256",
+        ),
+        (
+            "'t', 'k', run_timeout => '-5 s'",
+            "`run_timeout` is -5000, which is not between 1 and 253402300799999",
+        ),
+        (
+            "'t', 'k', not_before => '1969-12-31 23:59:59Z'",
+            "`not_before` is -1000, which is not between 0 and 253402300799999",
+        ),
     ] {
         let sql = format!("SELECT maitre.submit({arguments})");
         let error = connection.query(sql.as_str(), &[]).await.unwrap_err();
@@ -84,4 +96,33 @@ async fn what_may_not_be_submitted_by_sql_is_refused_by_its_name() {
         );
     }
     assert_eq!(store.look(None, 9).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn applications_that_submit_jobs_of_one_kind_do_not_wait_for_each_other() {
+    let (database, time) = (database(), Time::new());
+    let store = open(&database, &time).await;
+    let one = store.desk.connection().await.unwrap();
+    let other = store.desk.connection().await.unwrap();
+    one.batch_execute("SELECT maitre.submit('shop', 'a'), maitre.submit('shop', 'b')")
+        .await
+        .unwrap();
+    // Whether a row is fresh or nobody made sure of it for hours.
+    for age in ["1 minute", "2 hours"] {
+        let used = format!(
+            "UPDATE queues SET used = (extract(epoch FROM now() - interval '{age}') * 1000)::bigint"
+        );
+        one.batch_execute(&used).await.unwrap();
+        for connection in [&one, &other] {
+            connection.batch_execute("BEGIN; SET LOCAL lock_timeout = '1s'").await.unwrap();
+        }
+        for (connection, kind) in [(&one, "a"), (&other, "b"), (&one, "b"), (&other, "a")] {
+            let submit = format!("SELECT maitre.submit('shop', '{kind}')");
+            connection.batch_execute(&submit).await.unwrap();
+        }
+        for connection in [&one, &other] {
+            connection.batch_execute("COMMIT").await.unwrap();
+        }
+    }
+    assert_eq!(store.look(None, 99).await.unwrap().len(), 2 + 2 * 4);
 }
