@@ -209,7 +209,7 @@ impl Desk {
         let transaction = begun.map_err(sure)?;
         let (now, outcome) = (self.now(), std::sync::Mutex::default());
         let sheet = Sheet { transaction: &transaction, desk: self, now, outcome };
-        let answer = answered(stage.run(&sheet)).await.map_err(sure)?;
+        let answer = answered(Box::pin(stage.run(&sheet))).await.map_err(sure)?;
         let outcome = sheet.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
         let committed = answered(async { Ok(transaction.commit().await?) }).await;
         committed.map_err(|fault| (fault, Doubt::IfLost))?;

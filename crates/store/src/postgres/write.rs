@@ -138,7 +138,8 @@ impl NewJobs {
 }
 
 /// What its attempt was like stays for as long as it has one.
-pub(super) const UPDATE: &str = "UPDATE jobs j SET state = u.state, fence = u.fence, priority = u.priority, \
+pub(super) const UPDATE: &str = "UPDATE jobs j \
+    SET state = u.state, fence = u.fence, priority = u.priority, \
     failures = u.failures, losses = u.losses, evictions = u.evictions, refusals = u.refusals, \
     revived = u.revived, ready = u.ready, backoff_until = u.backoff_until, on_hold = u.on_hold, \
     cancelling = u.cancelling, n_blockers = u.n_blockers, n_dependents = u.n_dependents, \
@@ -270,8 +271,9 @@ impl Ends {
     }
 }
 
-pub(super) const INSERT_PASTS: &str = "INSERT INTO attempts (job, number, worker, claimed, started, ended, \
-    ending, error, exit_code, ram_peak_mb, cpu_ms, disk_bytes, out_of_memory, why) \
+pub(super) const INSERT_PASTS: &str = "INSERT INTO attempts \
+    (job, number, worker, claimed, started, ended, ending, error, exit_code, ram_peak_mb, \
+    cpu_ms, disk_bytes, out_of_memory, why) \
     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], \
     $6::bigint[], $7::text[], $8::text[], $9::integer[], $10::bigint[], $11::bigint[], \
     $12::bigint[], $13::boolean[], $14::text[])";
