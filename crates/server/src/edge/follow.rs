@@ -25,12 +25,30 @@ use crate::watch::{Change, Tidings};
 /// How long to wait for jobs, if nobody says how long, and at most.
 const WAIT_DEFAULT: Duration = Duration::from_mins(1);
 const WAIT_MAX: Duration = Duration::from_hours(1);
-/// Output is looked for this often even if nobody says that there is some.
-pub(super) const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Output, and what another scheduler does, is looked for even if nobody says that there is some:
+/// soon at first, for most jobs are short, and then half as often each time, but this often.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+const LOOK_FIRST: Duration = Duration::from_millis(20);
 /// Pieces of output in one answer.
 const PIECES_MAX: usize = 64;
 /// Answers that a client may be behind before the server waits for it.
 const ANSWERS_MAX: usize = 64;
+
+/// How long until the next look.
+pub(super) struct Looks(Duration);
+
+impl Default for Looks {
+    fn default() -> Self {
+        Self(LOOK_FIRST)
+    }
+}
+
+impl Looks {
+    pub(super) fn next(&mut self) -> Duration {
+        let later = (self.0 * 2).min(LOOK_EVERY);
+        std::mem::replace(&mut self.0, later)
+    }
+}
 
 type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
@@ -44,7 +62,7 @@ impl Door {
     ) -> Result<v1::WaitResponse, Status> {
         let timeout = Duration::from_millis(timeout_ms).min(WAIT_MAX);
         let timeout = if timeout.is_zero() { WAIT_DEFAULT } else { timeout };
-        let deadline = Instant::now() + timeout;
+        let (deadline, mut looks) = (Instant::now() + timeout, Looks::default());
         // Listen first, then look: a job that ends in between is heard.
         let mut listener = self.hub.listen();
         let mut records = Vec::with_capacity(ids.len());
@@ -60,7 +78,10 @@ impl Door {
             if open.is_empty() {
                 break;
             }
-            let heard = tokio::time::timeout_at(self.until(deadline), ended(&mut listener, &open));
+            let heard = tokio::time::timeout_at(
+                self.until(deadline, &mut looks),
+                ended(&mut listener, &open),
+            );
             let heard = self.unless_stopped(heard).await?;
             let ended = match heard {
                 Ok(ended) => ended,
@@ -79,9 +100,9 @@ impl Door {
 
     /// What other schedulers do is not heard here: where several share a store, it is looked at
     /// now and then.
-    fn until(&self, deadline: Instant) -> Instant {
+    fn until(&self, deadline: Instant, looks: &mut Looks) -> Instant {
         match self.store.shared() {
-            Some(_) => deadline.min(Instant::now() + LOOK_EVERY),
+            Some(_) => deadline.min(Instant::now() + looks.next()),
             None => deadline,
         }
     }
@@ -161,7 +182,7 @@ impl Door {
     ) -> Result<(), Status> {
         let mut listener = self.hub.listen();
         let only: BTreeSet<JobId> = BTreeSet::from([JobId::number(request.id)]);
-        let mut after = None;
+        let (mut after, mut looks) = (None, Looks::default());
         loop {
             // Looked at before the output, so that nothing can come after the last look.
             let is_final = self.record(caller, request.id).await?.state.is_terminal();
@@ -187,7 +208,7 @@ impl Door {
                 return Ok(());
             }
             if is_last {
-                let heard = tokio::time::timeout(LOOK_EVERY, ended(&mut listener, &only));
+                let heard = tokio::time::timeout(looks.next(), ended(&mut listener, &only));
                 let _ = self.unless_stopped(heard).await?;
             }
             if sender.is_closed() {
@@ -247,5 +268,17 @@ fn piece(chunk: LogChunk) -> v1::LogPiece {
         offset: chunk.offset,
         at_ms: chunk.at.0,
         bytes: chunk.bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_come_soon_at_first_and_then_more_seldom() {
+        let mut looks = Looks::default();
+        let waits = [20, 40, 80, 160, 320, 500, 500].map(Duration::from_millis);
+        assert_eq!(waits.map(|_| looks.next()), waits);
     }
 }

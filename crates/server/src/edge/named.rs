@@ -8,7 +8,7 @@ use store::Store;
 use tokio::time::sleep;
 
 use super::Door;
-use super::follow::LOOK_EVERY;
+use super::follow::Looks;
 use crate::watch::Change;
 
 /// What was last told of each.
@@ -16,6 +16,7 @@ pub(super) struct Named {
     told: BTreeMap<JobId, Option<Told>>,
     /// Where they are looked up, if others may change them.
     store: Option<Arc<dyn Store>>,
+    looks: Looks,
 }
 
 #[derive(PartialEq, Eq)]
@@ -36,7 +37,8 @@ impl Named {
     pub(super) fn of(ids: Vec<u64>, door: &Door) -> Self {
         let told: BTreeMap<_, _> = ids.into_iter().map(|id| (JobId::number(id), None)).collect();
         let is_shared = door.store.shared().is_some() && !told.is_empty();
-        Self { told, store: is_shared.then(|| Arc::clone(&door.store)) }
+        let store = is_shared.then(|| Arc::clone(&door.store));
+        Self { told, store, looks: Looks::default() }
     }
 
     /// Whether it is about one of them and was not told before; without names, it always is.
@@ -53,9 +55,9 @@ impl Named {
     }
 
     /// How those are that are not final, after a while. Never answers if nobody else changes them.
-    pub(super) async fn look(&self) -> Vec<Change> {
+    pub(super) async fn look(&mut self) -> Vec<Change> {
         let Some(store) = &self.store else { return std::future::pending().await };
-        sleep(LOOK_EVERY).await;
+        sleep(self.looks.next()).await;
         let is_final = |told: &Option<Told>| told.as_ref().is_some_and(|it| it.state.is_terminal());
         let mut changes = Vec::new();
         for (job, _) in self.told.iter().filter(|(_, told)| !is_final(told)) {
