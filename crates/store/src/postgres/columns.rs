@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use model::{Cause, Fixed, Name, Record, Spec, State, Timestamp, WorkerId};
+use tokio_postgres::types::ToSql;
 
 use super::fault::Fault;
 use crate::{Past, document, number};
 
-/// A second of waiting is worth as much as this much of a priority's step (64 s).
+/// One step of priority counts as much as this time of waiting (64 s).
 pub(super) const STEP_MS: i64 = 64_000;
 /// Priorities beyond this count as this much.
 pub(super) const PRIORITY_CLAMP: i32 = 16;
@@ -37,8 +38,10 @@ pub(super) fn stand(record: &Record, now: Timestamp) -> (Option<i64>, Option<i64
     (Some(ready_ms.saturating_sub(STEP_MS * i64::from(priority))), None)
 }
 
-/// Which queue a job stands in: one for jobs of a tenant that only their order tells apart. The
-/// same in every process; two that are taken for one share a window, and no harm is done.
+/// Which queue a new job stands in: one for jobs of a tenant that only their order tells apart. Two
+/// that are taken for one share a window, and if another build (or the function `submit` of the
+/// schema) counts differently there are two windows for one: no harm is done. Where a job stands
+/// that is there already, only its row knows.
 pub(super) fn queue(spec: &Spec) -> i64 {
     let mut hasher = DefaultHasher::new();
     let Spec { tenant, kind, pool, needs, slots, amounts, on_demand, resource, .. } = spec;
@@ -55,26 +58,56 @@ pub(super) fn queue(spec: &Spec) -> i64 {
     hasher.finish().cast_signed()
 }
 
-/// New jobs that are unfinished.
-#[derive(Default)]
-pub(super) struct NewJobs {
-    pub(super) id: Vec<i64>,
-    pub(super) tenant: Vec<String>,
-    pub(super) kind: Vec<String>,
-    pub(super) dedupe_key: Vec<Option<String>>,
-    pub(super) group_name: Vec<Option<String>>,
-    pub(super) state: Vec<&'static str>,
-    pub(super) fence: Vec<i64>,
-    pub(super) priority: Vec<i32>,
-    pub(super) ready: Vec<Option<i64>>,
-    pub(super) on_hold: Vec<bool>,
-    pub(super) n_blockers: Vec<i64>,
-    pub(super) n_dependents: Vec<i64>,
-    pub(super) queue: Vec<i64>,
-    pub(super) place: Vec<Option<i64>>,
-    pub(super) due: Vec<Option<i64>>,
-    pub(super) document: Vec<String>,
-    pub(super) payload: Vec<Vec<u8>>,
+/// Rows as one array a column, in the order in which statements name the columns.
+pub(super) trait Columns {
+    /// All columns.
+    fn arrays(&self) -> Vec<&(dyn ToSql + Sync)>;
+
+    /// One row.
+    fn row(&self, at: usize) -> Vec<&(dyn ToSql + Sync)>;
+}
+
+macro_rules! columns {
+    ($(#[$doc:meta])* $rows:ident { $($column:ident: $type:ty),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Default)]
+        pub(super) struct $rows {
+            $(pub(super) $column: Vec<$type>,)+
+        }
+
+        impl Columns for $rows {
+            fn arrays(&self) -> Vec<&(dyn ToSql + Sync)> {
+                vec![$(&self.$column),+]
+            }
+
+            fn row(&self, at: usize) -> Vec<&(dyn ToSql + Sync)> {
+                vec![$(&self.$column[at]),+]
+            }
+        }
+    };
+}
+
+columns! {
+    /// New jobs that are unfinished.
+    NewJobs {
+        id: i64,
+        tenant: String,
+        kind: String,
+        dedupe_key: Option<String>,
+        group_name: Option<String>,
+        state: &'static str,
+        fence: i64,
+        priority: i32,
+        ready: Option<i64>,
+        on_hold: bool,
+        n_blockers: i64,
+        n_dependents: i64,
+        queue: i64,
+        place: Option<i64>,
+        due: Option<i64>,
+        document: String,
+        payload: Vec<u8>,
+    }
 }
 
 impl NewJobs {
@@ -102,58 +135,54 @@ impl NewJobs {
     }
 }
 
-impl NewJobs {
-    /// The queues and places of those that wait for a worker.
-    pub(super) fn standing(&self) -> impl Iterator<Item = (i64, i64)> {
-        self.queue.iter().zip(&self.place).filter_map(|(queue, place)| Some((*queue, (*place)?)))
+columns! {
+    /// Jobs that are unfinished from now on, and were there before.
+    Changes {
+        id: i64,
+        fence_before: i64,
+        state: &'static str,
+        fence: i64,
+        priority: i32,
+        failures: i64,
+        losses: i64,
+        evictions: i64,
+        refusals: i64,
+        revived: i64,
+        ready: Option<i64>,
+        backoff_until: Option<i64>,
+        on_hold: bool,
+        cancelling: bool,
+        is_live: bool,
+        n_blockers: i64,
+        n_dependents: i64,
+        last_worker: Option<String>,
+        error: Option<String>,
+        exit_code: Option<i32>,
+        cost: Option<i64>,
+        place: Option<i64>,
+        due: Option<i64>,
+        queue: i64,
     }
-}
-
-impl Changes {
-    /// The queues and places of those that wait for a worker.
-    pub(super) fn standing(&self) -> impl Iterator<Item = (i64, i64)> {
-        self.queue.iter().zip(&self.place).filter_map(|(queue, place)| Some((*queue, (*place)?)))
-    }
-}
-
-/// Jobs that stay unfinished, and change.
-#[derive(Default)]
-pub(super) struct Changes {
-    pub(super) queue: Vec<i64>,
-    pub(super) id: Vec<i64>,
-    pub(super) fence_before: Vec<i64>,
-    pub(super) state: Vec<&'static str>,
-    pub(super) fence: Vec<i64>,
-    pub(super) priority: Vec<i32>,
-    pub(super) counts: [Vec<i64>; 5],
-    pub(super) ready: Vec<Option<i64>>,
-    pub(super) backoff_until: Vec<Option<i64>>,
-    pub(super) flags: [Vec<bool>; 3],
-    pub(super) n_blockers: Vec<i64>,
-    pub(super) n_dependents: Vec<i64>,
-    pub(super) last_worker: Vec<Option<String>>,
-    pub(super) error: Vec<Option<String>>,
-    pub(super) exit_code: Vec<Option<i32>>,
-    pub(super) cost: Vec<Option<i64>>,
-    pub(super) place: Vec<Option<i64>>,
-    pub(super) due: Vec<Option<i64>>,
 }
 
 impl Changes {
     pub(super) fn push(&mut self, (id, fence): (i64, u64), record: &Record, now: Timestamp) {
         let (place, due) = stand(record, now);
-        self.queue.push(queue(&record.spec));
         self.id.push(id);
         self.fence_before.push(number::signed(fence));
         self.state.push(record.state.name());
         self.fence.push(number::signed(record.fence));
         self.priority.push(record.priority);
-        push_counts(&mut self.counts, record);
+        self.failures.push(i64::from(record.counts.failures));
+        self.losses.push(i64::from(record.counts.losses));
+        self.evictions.push(i64::from(record.counts.evictions));
+        self.refusals.push(i64::from(record.counts.refusals));
+        self.revived.push(i64::from(record.counts.revived));
         self.ready.push(record.ready.map(|moment| moment.0));
         self.backoff_until.push(record.backoff_until.map(|moment| moment.0));
-        self.flags[0].push(record.on_hold);
-        self.flags[1].push(record.cancelling);
-        self.flags[2].push(record.current.is_some());
+        self.on_hold.push(record.on_hold);
+        self.cancelling.push(record.cancelling);
+        self.is_live.push(record.current.is_some());
         self.n_blockers.push(i64::from(record.n_blockers));
         self.n_dependents.push(i64::from(record.n_dependents));
         self.last_worker.push(record.last_worker.as_ref().map(WorkerId::to_string));
@@ -162,23 +191,29 @@ impl Changes {
         self.cost.push(record.cost.map(Fixed::in_thousandths));
         self.place.push(place);
         self.due.push(due);
+        self.queue.push(queue(&record.spec));
     }
 }
 
-/// Jobs that come to their end.
-#[derive(Default)]
-pub(super) struct Ends {
-    pub(super) id: Vec<i64>,
-    pub(super) fence_before: Vec<i64>,
-    pub(super) state: Vec<&'static str>,
-    pub(super) fence: Vec<i64>,
-    pub(super) counts: [Vec<i64>; 5],
-    pub(super) last_worker: Vec<Option<String>>,
-    pub(super) cause: Vec<Option<&'static str>>,
-    pub(super) error: Vec<Option<String>>,
-    pub(super) exit_code: Vec<Option<i32>>,
-    pub(super) cost: Vec<Option<i64>>,
-    pub(super) result: Vec<Option<Vec<u8>>>,
+columns! {
+    /// Jobs that come to their end.
+    Ends {
+        id: i64,
+        fence_before: i64,
+        state: &'static str,
+        fence: i64,
+        failures: i64,
+        losses: i64,
+        evictions: i64,
+        refusals: i64,
+        revived: i64,
+        last_worker: Option<String>,
+        cause: Option<&'static str>,
+        error: Option<String>,
+        exit_code: Option<i32>,
+        cost: Option<i64>,
+        result: Option<Vec<u8>>,
+    }
 }
 
 impl Ends {
@@ -187,7 +222,11 @@ impl Ends {
         self.fence_before.push(number::signed(fence));
         self.state.push(record.state.name());
         self.fence.push(number::signed(record.fence));
-        push_counts(&mut self.counts, record);
+        self.failures.push(i64::from(record.counts.failures));
+        self.losses.push(i64::from(record.counts.losses));
+        self.evictions.push(i64::from(record.counts.evictions));
+        self.refusals.push(i64::from(record.counts.refusals));
+        self.revived.push(i64::from(record.counts.revived));
         self.last_worker.push(record.last_worker.as_ref().map(WorkerId::to_string));
         self.cause.push(record.cause.map(Cause::name));
         self.error.push(clean_some(record.error.as_ref()));
@@ -197,34 +236,56 @@ impl Ends {
     }
 }
 
-fn push_counts(columns: &mut [Vec<i64>; 5], record: &Record) {
-    let counts = &record.counts;
-    let values =
-        [counts.failures, counts.losses, counts.evictions, counts.refusals, counts.revived];
-    for (column, value) in columns.iter_mut().zip(values) {
-        column.push(i64::from(value));
+columns! {
+    /// Jobs that succeeded and said nothing: all that is new about them.
+    Successes {
+        id: i64,
+        fence_before: i64,
+        started: Option<i64>,
+        exit_code: Option<i32>,
+        cost: Option<i64>,
     }
 }
 
-/// Attempts that ended.
-#[derive(Default)]
-pub(super) struct Pasts {
-    pub(super) job: Vec<i64>,
-    pub(super) number: Vec<i64>,
-    pub(super) worker: Vec<String>,
-    pub(super) claimed: Vec<i64>,
-    pub(super) started: Vec<Option<i64>>,
-    pub(super) ended: Vec<i64>,
-    pub(super) ending: Vec<&'static str>,
-    pub(super) error: Vec<Option<String>>,
-    pub(super) exit_code: Vec<Option<i32>>,
-    pub(super) measured: [Vec<Option<i64>>; 3],
-    pub(super) out_of_memory: Vec<bool>,
-    pub(super) why: Vec<String>,
+impl Successes {
+    /// Takes the job, if this is how it ended. `fence` is the one before.
+    pub(super) fn take(&mut self, (id, fence): (i64, u64), record: &Record, past: &Past) -> bool {
+        let is_taken =
+            past.is_plain(record) && record.fence == fence + 1 && record.result.is_none();
+        if is_taken {
+            self.id.push(id);
+            self.fence_before.push(number::signed(fence));
+            self.started.push(past.started.map(|moment| moment.0));
+            self.exit_code.push(record.exit_code);
+            self.cost.push(record.cost.map(Fixed::in_thousandths));
+        }
+        is_taken
+    }
+}
+
+columns! {
+    /// Attempts that ended.
+    Pasts {
+        job: i64,
+        number: i64,
+        worker: String,
+        claimed: i64,
+        started: Option<i64>,
+        ended: i64,
+        ending: &'static str,
+        error: Option<String>,
+        exit_code: Option<i32>,
+        ram_peak_mb: Option<i64>,
+        cpu_ms: Option<i64>,
+        disk_bytes: Option<i64>,
+        out_of_memory: bool,
+        why: String,
+    }
 }
 
 impl Pasts {
     pub(super) fn push(&mut self, job: i64, past: &Past) {
+        let measured = &past.measured;
         self.job.push(job);
         self.number.push(i64::from(past.number));
         self.worker.push(past.worker.to_string());
@@ -234,11 +295,9 @@ impl Pasts {
         self.ending.push(past.ending.name());
         self.error.push(clean_some(past.error.as_ref()));
         self.exit_code.push(past.exit_code);
-        let measured = &past.measured;
-        let values = [measured.ram_peak_mb, measured.cpu_ms, measured.disk_bytes];
-        for (column, value) in self.measured.iter_mut().zip(values) {
-            column.push(value.map(number::signed));
-        }
+        self.ram_peak_mb.push(measured.ram_peak_mb.map(number::signed));
+        self.cpu_ms.push(measured.cpu_ms.map(number::signed));
+        self.disk_bytes.push(measured.disk_bytes.map(number::signed));
         self.out_of_memory.push(measured.out_of_memory);
         self.why.push(past.why.clone());
     }

@@ -86,6 +86,12 @@ impl Sheet<'_> {
     pub(super) fn outcome(&self) -> std::sync::MutexGuard<'_, Outcome> {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Jobs stand in these queues, at these places; who has no place does not wait for a worker.
+    pub(super) fn tell_work(&self, standing: impl IntoIterator<Item = (i64, Option<i64>)>) {
+        let standing = standing.into_iter().filter_map(|(queue, place)| Some((queue, place?)));
+        self.outcome().told.work.extend(standing);
+    }
 }
 
 impl Desk {

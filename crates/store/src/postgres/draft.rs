@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, HashSet};
 
 use model::{Name, Record, Spec, TenantId, Timestamp};
 
-use super::columns::{Changes, Ends, NewJobs, Pasts};
+use super::columns::{Changes, Ends, NewJobs, Pasts, Successes};
 use super::desk::Sheet;
 use super::fault::Fault;
 use super::limits;
 use super::notice;
 use super::row::{self, finished_columns, finished_these, jobs_columns};
-use super::success::{SUCCEED, Successes};
-use super::write::{BACK, FINISH, INSERT_PASTS, UPDATE, insert_over};
+use super::write::{BACK, FINISH, INSERT_PASTS, SUCCEED, UPDATE, insert_over};
 use crate::Past;
 
 /// Where a record was when the stage began.
@@ -158,9 +157,7 @@ impl Draft {
             record.state.is_terminal() && !matches!(from, From::Finished(_))
         });
         notice::note(sheet, ended.map(|(id, (_, record))| (*id, &**record))).await?;
-        let mut outcome = sheet.outcome();
-        outcome.balance.extend(self.balance());
-        outcome.told.work.extend(piles.standing());
+        sheet.outcome().balance.extend(self.balance());
         Ok(())
     }
 
@@ -226,7 +223,7 @@ impl Piles<'_> {
     async fn prepare(&self, sheet: &Sheet<'_>) -> Result<(), Fault> {
         let piles = [
             (self.changes.id.len(), UPDATE),
-            (self.successes.len(), SUCCEED),
+            (self.successes.id.len(), SUCCEED),
             (self.ends.id.len(), FINISH),
             (self.back.id.len(), BACK),
             (self.pasts.job.len(), INSERT_PASTS),
@@ -251,10 +248,5 @@ impl Piles<'_> {
             insert_over(sheet, *id, record).await?;
         }
         Ok(())
-    }
-
-    /// The queues and places of those that wait for a worker.
-    fn standing(&self) -> impl Iterator<Item = (i64, i64)> {
-        self.new.standing().chain(self.changes.standing()).chain(self.back.standing())
     }
 }

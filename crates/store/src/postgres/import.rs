@@ -9,6 +9,7 @@ use rusqlite::{Connection, Statement};
 use tokio_postgres::types::ToSql;
 
 use super::Postgres;
+use super::columns::{PRIORITY_CLAMP, STEP_MS, clean};
 use super::fault::{Doubt, Fault, unreachable};
 use crate::sqlite::to_read;
 use crate::{Error, checksum};
@@ -156,21 +157,26 @@ const TABLES: &[Table] = &[
 ];
 
 /// Jobs stand in queues, and numbers go on where they were.
-const FINISH: &str = "UPDATE jobs SET queue = hashtextextended(json_build_array(tenant, kind, \
-    document::json -> 'pool', document::json -> 'needs', document::json -> 'slots', \
-    document::json -> 'amounts', document::json -> 'on_demand', \
-    document::json -> 'resource')::text, 0), \
-    due = CASE WHEN state = 'queued' AND NOT on_hold THEN greatest(backoff_until, \
-    (document::json ->> 'not_before_ms')::bigint, 0) END; \
-    UPDATE jobs SET due = NULL, place = ready - 64000 * greatest(least(priority, 16), -16) \
-    WHERE due <= (extract(epoch FROM clock_timestamp()) * 1000)::bigint; \
-    INSERT INTO queues (queue, tenant, kind, pool, used) \
-    SELECT DISTINCT ON (queue) queue, tenant, kind, document::json ->> 'pool', \
-    (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM jobs ON CONFLICT DO NOTHING; \
-    SELECT setval(pg_get_serial_sequence('keys', 'id'), (SELECT max(id) FROM keys)), \
-    setval(pg_get_serial_sequence('runs', 'id'), (SELECT max(id) FROM runs)), \
-    setval(pg_get_serial_sequence('notices', 'id'), (SELECT max(id) FROM notices)), \
-    setval(pg_get_serial_sequence('notes', 'id'), (SELECT max(id) FROM notes))";
+fn finish() -> String {
+    format!(
+        "UPDATE jobs SET queue = hashtextextended(json_build_array(tenant, kind, \
+        document::json -> 'pool', document::json -> 'needs', document::json -> 'slots', \
+        document::json -> 'amounts', document::json -> 'on_demand', \
+        document::json -> 'resource')::text, 0), \
+        due = CASE WHEN state = 'queued' AND NOT on_hold THEN greatest(backoff_until, \
+        (document::json ->> 'not_before_ms')::bigint, 0) END; \
+        UPDATE jobs SET due = NULL, place = ready - {STEP_MS} \
+        * greatest(least(priority, {PRIORITY_CLAMP}), -{PRIORITY_CLAMP}) \
+        WHERE due <= (extract(epoch FROM clock_timestamp()) * 1000)::bigint; \
+        INSERT INTO queues (queue, tenant, kind, pool, used) \
+        SELECT DISTINCT ON (queue) queue, tenant, kind, document::json ->> 'pool', \
+        (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM jobs ON CONFLICT DO NOTHING; \
+        SELECT setval(pg_get_serial_sequence('keys', 'id'), (SELECT max(id) FROM keys)), \
+        setval(pg_get_serial_sequence('runs', 'id'), (SELECT max(id) FROM runs)), \
+        setval(pg_get_serial_sequence('notices', 'id'), (SELECT max(id) FROM notices)), \
+        setval(pg_get_serial_sequence('notes', 'id'), (SELECT max(id) FROM notes))"
+    )
+}
 
 /// Is there from the first row to the last: until then, what there is, is half of something. It
 /// belongs to no step of the schema, so that no other version trips over it.
@@ -224,7 +230,7 @@ impl Postgres {
             connection.query_one(sql, &[&next.max(1)]).await?;
             connection.execute("UPDATE generations SET highest = $1", &[&generations]).await?;
             connection.batch_execute("SET statement_timeout = 0").await?;
-            connection.batch_execute(&format!("{FINISH}; {END}")).await?;
+            connection.batch_execute(&format!("{}; {END}", finish())).await?;
             connection.batch_execute("RESET statement_timeout").await?;
             Ok(n_jobs)
         };
@@ -367,7 +373,7 @@ fn text(value: ValueRef<'_>) -> Option<String> {
         ValueRef::Null => None,
         ValueRef::Integer(number) => Some(number.to_string()),
         ValueRef::Real(number) => Some(number.to_string()),
-        ValueRef::Text(text) => Some(super::columns::clean(&String::from_utf8_lossy(text))),
+        ValueRef::Text(text) => Some(clean(&String::from_utf8_lossy(text))),
         ValueRef::Blob(bytes) => {
             let hex = bytes.iter().map(|byte| format!("{byte:02x}"));
             Some(format!("\\x{}", hex.collect::<String>()))

@@ -27,7 +27,6 @@ mod start;
 mod log;
 mod complete;
 mod settle;
-mod success;
 mod cancel;
 mod amend;
 mod revive;

@@ -12,24 +12,34 @@ use model::{Cause, Record};
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::{ToSql, Type};
 
-use super::columns::{self, Changes, Ends, NewJobs, Pasts};
+use super::columns::{self, Changes, Columns, Ends, NewJobs, Pasts, Successes};
 use super::desk::Sheet;
 use super::fault::Fault;
 use crate::{document, number};
 
-/// Runs a statement that must change so many rows.
+/// Runs a statement that must change so many rows, if there are any.
 pub(super) async fn exactly(
     sheet: &Sheet<'_>,
     sql: &str,
     values: &[&(dyn ToSql + Sync)],
     n_rows: usize,
 ) -> Result<(), Fault> {
+    if n_rows == 0 {
+        return Ok(());
+    }
     let statement = sheet.transaction.prepare_cached(sql).await?;
     let n_changed = sheet.transaction.execute(&statement, values).await?;
     if u64::try_from(n_rows).is_ok_and(|n_rows| n_rows == n_changed) {
         return Ok(());
     }
     Err(Fault::Conflict)
+}
+
+/// All columns, and the moment of the stage.
+fn with_now<'v>(rows: &'v impl Columns, sheet: &'v Sheet<'_>) -> Vec<&'v (dyn ToSql + Sync)> {
+    let mut values = rows.arrays();
+    values.push(&sheet.now.0);
+    values
 }
 
 macro_rules! new_columns {
@@ -75,34 +85,12 @@ const COPY_TYPES: [Type; 18] = [
 impl NewJobs {
     pub(super) async fn write(&self, sheet: &Sheet<'_>) -> Result<(), Fault> {
         match self.id.len() {
-            0 => Ok(()),
-            COPY_MIN.. => self.copy(sheet).await,
-            _ => self.insert(sheet).await,
+            COPY_MIN.. => self.copy(sheet).await?,
+            n_rows => exactly(sheet, INSERT, &with_now(self, sheet), n_rows).await?,
         }
-    }
-
-    async fn insert(&self, sheet: &Sheet<'_>) -> Result<(), Fault> {
-        let values: [&(dyn ToSql + Sync); 18] = [
-            &self.id,
-            &self.tenant,
-            &self.kind,
-            &self.dedupe_key,
-            &self.group_name,
-            &self.state,
-            &self.fence,
-            &self.priority,
-            &self.ready,
-            &self.on_hold,
-            &self.n_blockers,
-            &self.n_dependents,
-            &self.queue,
-            &self.place,
-            &self.due,
-            &self.document,
-            &self.payload,
-            &sheet.now.0,
-        ];
-        exactly(sheet, INSERT, &values, self.id.len()).await
+        let standing = self.queue.iter().zip(&self.place);
+        sheet.tell_work(standing.map(|(queue, place)| (*queue, *place)));
+        Ok(())
     }
 
     async fn copy(&self, sheet: &Sheet<'_>) -> Result<(), Fault> {
@@ -110,35 +98,32 @@ impl NewJobs {
         let writer = sheet.transaction.copy_in(&statement).await?;
         let mut writer = pin!(BinaryCopyInWriter::new(writer, &COPY_TYPES));
         for at in 0..self.id.len() {
-            let values: [&(dyn ToSql + Sync); 18] = [
-                &self.id[at],
-                &self.tenant[at],
-                &self.kind[at],
-                &self.dedupe_key[at],
-                &self.group_name[at],
-                &self.state[at],
-                &self.fence[at],
-                &self.priority[at],
-                &self.ready[at],
-                &self.on_hold[at],
-                &self.n_blockers[at],
-                &self.n_dependents[at],
-                &self.queue[at],
-                &self.place[at],
-                &self.due[at],
-                &self.document[at],
-                &self.payload[at],
-                &sheet.now.0,
-            ];
-            writer.as_mut().write(&values).await?;
+            let mut row = self.row(at);
+            row.push(&sheet.now.0);
+            writer.as_mut().write(&row).await?;
         }
         writer.finish().await?;
         Ok(())
     }
 }
 
+/// The columns of [`Changes`], as `u`.
+macro_rules! changes {
+    () => {
+        "unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::integer[], \
+         $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], \
+         $12::bigint[], $13::boolean[], $14::boolean[], $15::boolean[], $16::bigint[], $17::bigint[], \
+         $18::text[], $19::text[], $20::integer[], $21::bigint[], $22::bigint[], $23::bigint[], \
+         $24::bigint[]) \
+         AS u(id, fence_before, state, fence, priority, failures, losses, evictions, refusals, \
+         revived, ready, backoff_until, on_hold, cancelling, is_live, n_blockers, n_dependents, \
+         last_worker, error, exit_code, cost, place, due, queue)"
+    };
+}
+
 /// What its attempt was like stays for as long as it has one.
-pub(super) const UPDATE: &str = "UPDATE jobs j \
+pub(super) const UPDATE: &str = concat!(
+    "UPDATE jobs j \
     SET state = u.state, fence = u.fence, priority = u.priority, \
     failures = u.failures, losses = u.losses, evictions = u.evictions, refusals = u.refusals, \
     revived = u.revived, ready = u.ready, backoff_until = u.backoff_until, on_hold = u.on_hold, \
@@ -155,27 +140,18 @@ pub(super) const UPDATE: &str = "UPDATE jobs j \
     why = CASE WHEN u.is_live THEN j.why END, \
     pool = CASE WHEN u.is_live THEN j.pool END, \
     charges = CASE WHEN u.is_live THEN j.charges END \
-    FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::integer[], \
-    $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], \
-    $12::bigint[], $13::boolean[], $14::boolean[], $15::boolean[], $16::bigint[], $17::bigint[], \
-    $18::text[], $19::text[], $20::integer[], $21::bigint[], $22::bigint[], $23::bigint[], \
-    $24::bigint[]) \
-    AS u(id, fence_before, state, fence, priority, failures, losses, evictions, refusals, \
-    revived, ready, backoff_until, on_hold, cancelling, is_live, n_blockers, n_dependents, \
-    last_worker, error, exit_code, cost, place, due, queue) \
-    WHERE j.id BETWEEN u.id AND u.id AND j.fence = u.fence_before";
+    FROM ",
+    changes!(),
+    " WHERE j.id BETWEEN u.id AND u.id AND j.fence = u.fence_before \
+    RETURNING j.queue, j.place"
+);
 
 /// They leave the finished ones, and stand in the queue again.
-pub(super) const BACK: &str = "WITH back AS (DELETE FROM finished f \
-    USING unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::integer[], \
-    $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], \
-    $12::bigint[], $13::boolean[], $14::boolean[], $15::boolean[], $16::bigint[], $17::bigint[], \
-    $18::text[], $19::text[], $20::integer[], $21::bigint[], $22::bigint[], $23::bigint[], \
-    $24::bigint[]) \
-    AS u(id, fence_before, state, fence, priority, failures, losses, evictions, refusals, \
-    revived, ready, backoff_until, on_hold, cancelling, is_live, n_blockers, n_dependents, \
-    last_worker, error, exit_code, cost, place, due, queue) \
-    WHERE f.id BETWEEN u.id AND u.id AND f.fence = u.fence_before \
+pub(super) const BACK: &str = concat!(
+    "WITH back AS (DELETE FROM finished f \
+    USING ",
+    changes!(),
+    " WHERE f.id BETWEEN u.id AND u.id AND f.fence = u.fence_before \
     RETURNING f.id, f.tenant, f.kind, f.dedupe_key, f.group_name, f.attempts, f.created, \
     u.queue, f.document, f.payload, u.state AS new_state, u.fence AS new_fence, \
     u.priority AS new_priority, u.failures AS new_failures, u.losses AS new_losses, \
@@ -183,7 +159,8 @@ pub(super) const BACK: &str = "WITH back AS (DELETE FROM finished f \
     u.ready AS new_ready, u.last_worker AS new_last_worker, u.cost AS new_cost, u.place, u.due) \
     INSERT INTO jobs (id, tenant, kind, dedupe_key, group_name, attempts, created, queue, \
     document, payload, state, fence, priority, failures, losses, evictions, refusals, revived, \
-    ready, last_worker, cost, place, due) SELECT * FROM back";
+    ready, last_worker, cost, place, due) SELECT * FROM back RETURNING queue, place"
+);
 
 impl Changes {
     pub(super) async fn write(&self, sheet: &Sheet<'_>) -> Result<(), Fault> {
@@ -194,37 +171,20 @@ impl Changes {
         self.put(sheet, BACK).await
     }
 
+    /// Where those stand that wait for a worker, their rows say: whoever submitted them may count
+    /// queues differently.
     async fn put(&self, sheet: &Sheet<'_>, sql: &str) -> Result<(), Fault> {
         if self.id.is_empty() {
             return Ok(());
         }
-        let values: [&(dyn ToSql + Sync); 24] = [
-            &self.id,
-            &self.fence_before,
-            &self.state,
-            &self.fence,
-            &self.priority,
-            &self.counts[0],
-            &self.counts[1],
-            &self.counts[2],
-            &self.counts[3],
-            &self.counts[4],
-            &self.ready,
-            &self.backoff_until,
-            &self.flags[0],
-            &self.flags[1],
-            &self.flags[2],
-            &self.n_blockers,
-            &self.n_dependents,
-            &self.last_worker,
-            &self.error,
-            &self.exit_code,
-            &self.cost,
-            &self.place,
-            &self.due,
-            &self.queue,
-        ];
-        exactly(sheet, sql, &values, self.id.len()).await
+        let statement = sheet.transaction.prepare_cached(sql).await?;
+        let rows = sheet.transaction.query(&statement, &self.arrays()).await?;
+        if rows.len() != self.id.len() {
+            return Err(Fault::Conflict);
+        }
+        let standing = rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
+        sheet.tell_work(standing.collect::<Result<Vec<_>, Fault>>()?);
+        Ok(())
     }
 }
 
@@ -246,28 +206,29 @@ pub(super) const FINISH: &str = "WITH gone AS (DELETE FROM jobs j \
 
 impl Ends {
     pub(super) async fn write(&self, sheet: &Sheet<'_>) -> Result<(), Fault> {
-        if self.id.is_empty() {
-            return Ok(());
-        }
-        let values: [&(dyn ToSql + Sync); 16] = [
-            &self.id,
-            &self.fence_before,
-            &self.state,
-            &self.fence,
-            &self.counts[0],
-            &self.counts[1],
-            &self.counts[2],
-            &self.counts[3],
-            &self.counts[4],
-            &self.last_worker,
-            &self.cause,
-            &self.error,
-            &self.exit_code,
-            &self.cost,
-            &self.result,
-            &sheet.now.0,
-        ];
-        exactly(sheet, FINISH, &values, self.id.len()).await
+        exactly(sheet, FINISH, &with_now(self, sheet), self.id.len()).await
+    }
+}
+
+/// Most jobs end so: what does not change is not sent to the database to come back to it, and what is
+/// kept of the attempt is in the row that goes.
+pub(super) const SUCCEED: &str = "WITH gone AS (DELETE FROM jobs j \
+    USING unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::integer[], $5::bigint[]) \
+    AS u(id, fence_before, started, exit_code, cost) \
+    WHERE j.id BETWEEN u.id AND u.id AND j.fence = u.fence_before \
+    RETURNING j.id, j.tenant, j.kind, j.dedupe_key, j.group_name, j.fence, j.priority, \
+    j.attempts, j.failures, j.losses, j.evictions, j.refusals, j.revived, j.created, j.ready, \
+    j.queue, j.document, j.payload, j.worker, j.claimed, j.why, u.started, u.exit_code, u.cost) \
+    INSERT INTO finished (id, tenant, kind, dedupe_key, group_name, state, fence, priority, \
+    attempts, failures, losses, evictions, refusals, revived, created, ready, queue, document, \
+    payload, last_worker, exit_code, cost, finished, claimed, started, why) SELECT id, tenant, \
+    kind, dedupe_key, group_name, 'succeeded', fence + 1, priority, attempts, failures, losses, \
+    evictions, refusals, revived, created, ready, queue, document, payload, worker, exit_code, \
+    cost, $6, claimed, started, why FROM gone";
+
+impl Successes {
+    pub(super) async fn write(&self, sheet: &Sheet<'_>) -> Result<(), Fault> {
+        exactly(sheet, SUCCEED, &with_now(self, sheet), self.id.len()).await
     }
 }
 
@@ -280,26 +241,7 @@ pub(super) const INSERT_PASTS: &str = "INSERT INTO attempts \
 
 impl Pasts {
     pub(super) async fn write(&self, sheet: &Sheet<'_>) -> Result<(), Fault> {
-        if self.job.is_empty() {
-            return Ok(());
-        }
-        let values: [&(dyn ToSql + Sync); 14] = [
-            &self.job,
-            &self.number,
-            &self.worker,
-            &self.claimed,
-            &self.started,
-            &self.ended,
-            &self.ending,
-            &self.error,
-            &self.exit_code,
-            &self.measured[0],
-            &self.measured[1],
-            &self.measured[2],
-            &self.out_of_memory,
-            &self.why,
-        ];
-        exactly(sheet, INSERT_PASTS, &values, self.job.len()).await
+        exactly(sheet, INSERT_PASTS, &self.arrays(), self.job.len()).await
     }
 }
 

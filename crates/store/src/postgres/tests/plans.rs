@@ -66,7 +66,7 @@ async fn every_row_that_is_changed_is_found_by_its_id() {
         (claim::CLAIM_KNOWN, format!("({ids}, {ids}, {five}, 5, {texts})")),
         (start::START, format!("({ids}, {ids}, {texts}, 5)")),
         (start::PROGRESS, format!("({ids}, {ids}, {texts}, {ids}, {texts}, {texts})")),
-        (success::SUCCEED, format!("({ids}, {ids}, {ids}, {ids}, {ids}, 5)")),
+        (write::SUCCEED, format!("({ids}, {ids}, {ids}, {ids}, {ids}, 5)")),
     ];
     with_many(async |connection| {
         // At last a table that was empty when it was last looked at.

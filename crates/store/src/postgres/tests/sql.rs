@@ -2,9 +2,9 @@
 
 use model::{Millis, Name, Spec, TenantId};
 
-use super::{all, database, ids, open};
+use super::{all, database, ids, open, submission, submit};
 use crate::conformance::Time;
-use crate::{Shared as _, Store as _};
+use crate::{Amend, Reach, Shared as _, Store as _, Window};
 
 #[tokio::test]
 async fn a_job_is_submitted_in_somebody_elses_transaction() {
@@ -51,6 +51,29 @@ async fn a_job_is_submitted_in_somebody_elses_transaction() {
     let row = "SELECT id, state, type FROM maitre.completions";
     let row = connection.query_one(row, &[]).await.unwrap();
     assert_eq!((row.get::<_, i64>(0), row.get::<_, &str>(1)), (plain, "cancelled"));
+}
+
+/// The function numbers queues in its own way, and places as everybody does.
+#[tokio::test]
+async fn a_job_that_came_by_sql_is_news_once_it_waits_again() {
+    let (database, time) = (database(), Time::new());
+    let store = open(&database, &time).await;
+    let connection = store.desk.connection().await.unwrap();
+    let sql = "SELECT maitre.submit('shop', 'invoice', priority => 40)";
+    let id: i64 = connection.query_one(sql, &[]).await.unwrap().get(0);
+    let mut same = submission("shop", "invoice", 1);
+    same.jobs[0].spec.priority = 40;
+    submit(&store, same).await;
+    let rows = connection.query("SELECT ready - place FROM jobs", &[]).await.unwrap();
+    let ahead: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
+    assert_eq!(ahead, [16 * 64_000; 2]);
+    let by_sql = vec![crate::number::id(id)];
+    assert_eq!(store.window(all(0, 1)).await.unwrap().own.len(), 2);
+    let news = Window { reach: Reach::News, ..all(0, 1) };
+    store.window(news).await.unwrap();
+    store.amend(by_sql.clone(), Amend::Hold).await.unwrap();
+    store.amend(by_sql, Amend::Release).await.unwrap();
+    assert_eq!(ids(&store.window(news).await.unwrap().own), [id.unsigned_abs()]);
 }
 
 #[tokio::test]
