@@ -13,7 +13,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("decide", &["model"]),
     ("snapshot", &["model"]),
-    ("sim", &["model", "decide", "snapshot"]),
+    ("sim", &["model", "decide"]),
     ("store", &["model", "cluster"]),
     ("proto", &["model"]),
     ("detect", &["model"]),

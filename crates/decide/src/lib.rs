@@ -62,7 +62,7 @@ mod detail;
 mod status;
 mod wanted;
 mod longest;
-mod ahead;
+mod rivals;
 mod lengths;
 pub mod check;
 

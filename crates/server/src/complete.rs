@@ -173,8 +173,7 @@ impl Scheduler {
         }
     }
 
-    /// A worker says that an attempt ended. Its own word for how is taken, unless it was told to
-    /// stop and says no more than that it stopped.
+    /// A worker says that an attempt ended, and how.
     pub(crate) fn finish(&mut self, worker: &WorkerId, job: &JobId, completion: Completion) {
         let Some(live) = self.jobs.live_mut(job) else { return };
         if live.is_ending {
@@ -185,7 +184,7 @@ impl Scheduler {
         self.outgoing.ends.push(End { has_started: live.is_started, ..end });
     }
 
-    /// The same, if something is still so when that is written down.
+    /// Ends it silently, unless `provided` does not hold any more when that is written down.
     pub(crate) fn end_provided(
         &mut self,
         job: &JobId,

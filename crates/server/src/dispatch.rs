@@ -8,7 +8,7 @@ use prost::Message as _;
 use proto::v1;
 use store::{Claim, End, LogChunk, Report, Session, Start};
 
-use crate::ahead::Ahead;
+use crate::early::Ahead;
 use crate::fleet::words::StreamId;
 use crate::round::Claiming;
 use crate::scheduler::{Answer, Scheduler};

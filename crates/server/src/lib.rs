@@ -24,7 +24,7 @@ mod settings;
 mod set;
 mod revise;
 mod submit;
-mod ahead;
+mod early;
 mod whereabouts;
 mod queue;
 mod quota;

@@ -1,6 +1,6 @@
 //! What the owner of the world is told, and what the store answers it.
 
-use crate::ahead::{Outcome, Taking, Written};
+use crate::early::{Outcome, Taking, Written};
 use crate::fleet::words::{Arrival, Heard, StreamId};
 use crate::round::Claiming;
 use crate::settings::Understood;
@@ -41,7 +41,7 @@ pub(crate) enum Answer {
     Submitted(Written, Outcome),
     Claimed(Vec<Claiming>, Result<Vec<Claimed>, store::Error>),
     Started(Vec<Start>, Result<Vec<bool>, store::Error>),
-    /// Progress and output: how many were taken, and how many refused.
+    /// Whether each report of progress was taken.
     Noted(Result<Vec<bool>, store::Error>),
     Logged(Result<Vec<bool>, store::Error>),
     Completed(Vec<End>, Result<Vec<Ended>, store::Error>),

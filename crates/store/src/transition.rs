@@ -40,12 +40,18 @@ pub fn submit(id: JobId, spec: Spec, n_blockers: u32, now: Timestamp) -> Record 
     }
 }
 
+/// All steps in a job's life but a new one, which is [`revive`].
+fn go_to(record: &mut Record, state: State) {
+    debug_assert!(record.state.may_become(state), "{:?} -> {state:?}", record.state);
+    record.state = state;
+}
+
 /// Gives the job to a worker, if it waits for one and is as the claim saw it.
 pub fn claim(record: &mut Record, claim: &Claim, now: Timestamp) -> bool {
     if record.state != State::Queued || record.on_hold || record.fence != claim.fence {
         return false;
     }
-    record.state = State::Claimed;
+    go_to(record, State::Claimed);
     record.counts.attempts += 1;
     record.current = Some(Current {
         worker: claim.worker.clone(),
@@ -70,7 +76,7 @@ pub(crate) fn is_current(record: &Record, attempt: u32, worker: &WorkerId) -> bo
 pub(crate) fn start(record: &mut Record, now: Timestamp) {
     if let (State::Claimed, Some(current)) = (record.state, record.current.as_mut()) {
         current.started = Some(now);
-        record.state = State::Running;
+        go_to(record, State::Running);
         record.fence += 1;
     }
 }
@@ -124,7 +130,7 @@ pub(crate) fn end(
     match model::retry::next(ending, &record.counts, &record.spec.retry, patience, (now, end.draw))
     {
         Next::Queue { backoff_until } => {
-            record.state = State::Queued;
+            go_to(record, State::Queued);
             record.backoff_until = backoff_until;
             record.fence += 1;
         }
@@ -138,7 +144,7 @@ pub(crate) fn end(
 
 /// The job comes to a final state. Nobody waits for it any more.
 pub(crate) fn finish(record: &mut Record, state: State, cause: Option<Cause>, now: Timestamp) {
-    record.state = state;
+    go_to(record, state);
     record.cause = cause;
     record.finished = Some(now);
     record.cancelling = false;
@@ -227,7 +233,7 @@ pub(crate) fn unblock(record: &mut Record, now: Timestamp) -> bool {
     if record.n_blockers > 0 {
         return false;
     }
-    record.state = State::Queued;
+    go_to(record, State::Queued);
     record.ready = Some(now);
     true
 }

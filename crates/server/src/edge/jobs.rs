@@ -15,7 +15,7 @@ use tonic::{Request, Response, Status};
 use super::changes::Named;
 use super::guard::Caller;
 use super::{Door, answer, stopping};
-use crate::ahead::{self, Outcome, Taking};
+use crate::early::{self, Outcome, Taking};
 use crate::explain::{Explained, from_record};
 use crate::limits::exceeded;
 use crate::scheduler::Message;
@@ -197,7 +197,7 @@ impl Door {
         let types = self.types.borrow().clone();
         let submission =
             submission(request, &types).map_err(|invalid| answer::invalid(&invalid))?;
-        let is_plain = ahead::is_plain(&submission);
+        let is_plain = early::is_plain(&submission);
         let outcome = if is_plain {
             self.submit_ahead(submission).await?
         } else {

@@ -37,7 +37,7 @@ pub(super) struct Told {
     pub(super) settings: bool,
     /// A scheduler said something new of itself.
     pub(super) peers: bool,
-    /// Jobs about which something is new, and which scheduler says so.
+    /// Who says that something is new about a job: scheduler and job.
     pub(super) changed: Vec<(i64, i64)>,
     /// Schedulers that cannot say of which other jobs something is new.
     pub(super) missed: Vec<i64>,
