@@ -15,11 +15,15 @@ use crate::{Claim, Claimed, document, number, transition};
 
 /// By id and fence. Whoever was quicker changed the fence, and the rest of the guard is about what
 /// the claim saw. A worker that never came has a lease that is over: what it is given is not lost
-/// with it.
+/// with it. What becomes of `grants` is in their file.
 macro_rules! claim {
     () => {
         "WITH greeted AS (INSERT INTO sessions (worker, generation, lease_until, has_left) \
-     SELECT w.worker, 0, $8, false FROM unnest($9::text[]) AS w(worker) ON CONFLICT DO NOTHING) \
+     SELECT w.worker, 0, $8, false FROM unnest($9::text[]) AS w(worker) ON CONFLICT DO NOTHING), \
+     granted AS (INSERT INTO grants (call, worker, at, jobs) \
+     SELECT $10, w.worker, $8, array_agg(w.id) FROM unnest($1::bigint[], $3::text[]) \
+     AS w(id, worker) GROUP BY w.worker), \
+     dropped AS (DELETE FROM grants WHERE call = ANY($11)) \
      UPDATE jobs j SET state = 'claimed', fence = j.fence + 1, attempts = j.attempts + 1, \
      worker = u.worker, claimed = $8, holds = u.holds, why = u.why, pool = u.pool, \
      charges = u.charges, place = NULL, due = NULL \
@@ -104,20 +108,22 @@ async fn write(
         sorted.iter().map(|(_, claim)| limits::charges(&claim.limits)).collect::<Result<_, _>>()?;
     let greeted: BTreeSet<&str> = workers.iter().map(String::as_str).collect();
     let greeted: Vec<&str> = greeted.into_iter().collect();
-    let values: [&(dyn ToSql + Sync); 9] =
-        [&ids, &fences, &workers, &holds, &whys, &pools, &charges, &now.0, &greeted];
-    let mut won = HashMap::with_capacity(ids.len());
+    let (call, over) = (desk.grants.call(), desk.grants.take_over());
+    let values: [&(dyn ToSql + Sync); 11] =
+        [&ids, &fences, &workers, &holds, &whys, &pools, &charges, &now.0, &greeted, &call, &over];
     let rows = connection.query(&statement, &values).await?;
-    let Some(mut known) = known else {
-        for row in rows {
-            won.insert(row.try_get(0)?, Box::new(row::read(&row)?));
-        }
-        return Ok(won);
-    };
+    let mut won = HashMap::with_capacity(ids.len());
+    let mut known = known.unwrap_or_default();
     for row in rows {
         let id = row.try_get(0)?;
-        won.extend(known.remove(&id).map(|record| (id, record)));
+        let record = match known.remove(&id) {
+            Some(record) => record,
+            None => Box::new(row::read(&row)?),
+        };
+        won.insert(id, record);
     }
+    let attempts = won.iter().map(|(id, record)| (*id, record.counts.attempts));
+    desk.grants.begin(call, &attempts.collect::<Vec<_>>());
     Ok(won)
 }
 

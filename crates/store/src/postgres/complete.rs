@@ -7,6 +7,7 @@ use model::{Ending, WorkerId};
 use super::desk::{Desk, Sheet, Stage};
 use super::draft::{Draft, Hold};
 use super::fault::Fault;
+use super::grants::Attempt;
 use super::history;
 use super::lease;
 use super::row::{self, finished_these};
@@ -67,13 +68,20 @@ pub(super) const PASTS: &str = concat!(
 impl Completing {
     /// Whether other jobs may change with these. Whoever changes the same ones at the same time
     /// could wait for this in a circle.
-    pub(super) fn is_alone(&self, desk: &Desk) -> bool {
+    pub(super) fn changes_others(&self, desk: &Desk) -> bool {
         let recent = desk.recent();
         let is_free = |end: &End| {
             let record = number::of(&end.job).and_then(|id| recent.get(id));
             record.is_some_and(|record| record.n_dependents == 0)
         };
         !self.ends.iter().all(is_free)
+    }
+
+    /// The attempts that are over with these answers.
+    pub(super) fn accepted(&self, answers: &[Ended]) -> impl Iterator<Item = Attempt> {
+        let ends = self.ends.iter().zip(answers);
+        let accepted = ends.filter(|(_, answer)| matches!(answer, Ended::Accepted { .. }));
+        accepted.filter_map(|(end, _)| Some((number::of(&end.job)?, end.attempt)))
     }
 
     /// Takes into the draft what was claimed lately.

@@ -14,6 +14,7 @@ use tokio::sync::{RwLock, mpsc};
 
 use super::clock::Offset;
 use super::fault::{Doubt, Fault};
+use super::grants::Grants;
 use super::marks::Marks;
 use super::queues::Queues;
 use super::room::Room;
@@ -40,6 +41,7 @@ pub(super) struct Desk {
     pub(super) queues: Queues,
     /// What was read or claimed lately, each with what its attempt uses of limits.
     recent: std::sync::Mutex<Recent<Option<String>>>,
+    pub(super) grants: Grants,
     /// Where looking for work begins.
     pub(super) marks: Marks,
     teller: mpsc::Sender<Told>,
@@ -110,6 +112,7 @@ impl Desk {
             room: Room::default(),
             queues: Queues::default(),
             recent: std::sync::Mutex::default(),
+            grants: Grants::default(),
             marks: Marks::default(),
             teller,
             lost: std::sync::Mutex::default(),

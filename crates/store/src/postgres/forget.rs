@@ -4,6 +4,7 @@ use model::Timestamp;
 
 use super::desk::{Sheet, Stage};
 use super::fault::Fault;
+use super::grants;
 use super::queues::KEPT_FOR;
 use crate::minute;
 
@@ -92,6 +93,7 @@ impl Stage for Forgetting {
         transaction.execute(&trim, &[&runs_max]).await?;
         let sessions = transaction.prepare_cached(SESSIONS).await?;
         transaction.execute(&sessions, &[&before.0]).await?;
+        grants::sweep(sheet).await?;
         let queues = transaction.prepare_cached(QUEUES).await?;
         let notes = transaction.prepare_cached(NOTES).await?;
         transaction.execute(&notes, &[&before.0]).await?;

@@ -22,6 +22,7 @@ mod known;
 mod gather;
 mod submit;
 mod claim;
+mod grants;
 mod limits;
 mod start;
 mod log;

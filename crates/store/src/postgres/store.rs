@@ -82,9 +82,15 @@ impl Store for Postgres {
     fn complete(&self, ends: Vec<End>) -> Reply<'_, Vec<Ended>> {
         let stage = Completing { ends };
         Box::pin(async move {
-            let is_alone = stage.is_alone(&self.desk);
+            let is_wide = stage.changes_others(&self.desk);
             let ending = self.desk.run("end attempts", &stage);
-            if is_alone { self.desk.in_turn(ending).await } else { self.desk.beside(ending).await }
+            let answers = if is_wide {
+                self.desk.in_turn(ending).await?
+            } else {
+                self.desk.beside(ending).await?
+            };
+            self.desk.grants.end(stage.accepted(&answers));
+            Ok(answers)
         })
     }
 

@@ -1,5 +1,6 @@
 //! What only Postgres can be asked: how it finds work, and what several that share it do.
 
+mod grants;
 mod hurt;
 mod order;
 mod plans;

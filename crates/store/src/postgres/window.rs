@@ -32,7 +32,8 @@ macro_rules! first_jobs {
             " FROM ",
             $queues,
             " CROSS JOIN LATERAL (SELECT * FROM jobs w WHERE w.queue = q.queue \
-             AND w.place IS NOT NULL AND (w.place, w.id) > (q.place, q.id) AND w.id % $1 ",
+             AND w.place IS NOT NULL AND (w.place, w.id) > (q.place, q.id) AND w.state = 'queued' \
+             AND w.id % $1 ",
             $stripe,
             " $2 ORDER BY w.queue, w.place, w.id LIMIT $3) j"
         )

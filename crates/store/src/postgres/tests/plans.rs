@@ -63,7 +63,7 @@ async fn every_row_that_is_changed_is_found_by_its_id() {
     let (ids, texts) = ("ARRAY[1]", "ARRAY['w']");
     let five = format!("{texts}, {texts}, {texts}, {texts}, {texts}");
     let statements = [
-        (claim::CLAIM_KNOWN, format!("({ids}, {ids}, {five}, 5, {texts})")),
+        (claim::CLAIM_KNOWN, format!("({ids}, {ids}, {five}, 5, {texts}, 5, {ids})")),
         (start::START, format!("({ids}, {ids}, {texts}, 5)")),
         (start::PROGRESS, format!("({ids}, {ids}, {texts}, {ids}, {texts}, {texts})")),
         (write::SUCCEED, format!("({ids}, {ids}, {ids}, {ids}, {ids}, 5)")),

@@ -1,0 +1,173 @@
+//! Who was given which jobs: a row for each worker of a call by which jobs were claimed.
+//!
+//! **Invariant:** an attempt that goes on is named by a row of its worker, which is written with
+//! its claim. Rows may name more: jobs that were not won, and those whose attempts have ended. A
+//! row goes when none of those that it names goes on: who claimed them counts, and what nobody
+//! counts any more is swept up.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use foldhash::HashMap;
+use model::{Millis, Timestamp};
+
+use super::desk::Sheet;
+use super::fault::Fault;
+
+/// Whoever claimed jobs has told by then how their attempts ended, or they go on for longer.
+const SWEEP_AFTER: Millis = Millis::from_secs(60);
+/// Calls that one step removes.
+const CALLS_MAX: i64 = 10_000;
+
+/// A job, and the number of its attempt.
+pub(super) type Attempt = (i64, u32);
+
+/// Calls of this scheduler.
+pub(super) struct Grants(Mutex<Calls>);
+
+struct Calls {
+    next: i64,
+    /// Those of which attempts go on, and how many do.
+    open: HashMap<i64, usize>,
+    /// By which call an attempt began.
+    of: HashMap<Attempt, i64>,
+    /// Those of which none does.
+    over: Vec<i64>,
+}
+
+impl Default for Grants {
+    /// Numbers begin anywhere, so that no two schedulers use the same.
+    fn default() -> Self {
+        let next = RandomState::new().hash_one(()).cast_signed();
+        let calls =
+            Calls { next, open: HashMap::default(), of: HashMap::default(), over: Vec::new() };
+        Self(Mutex::new(calls))
+    }
+}
+
+impl Grants {
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of a new call.
+    pub(super) fn call(&self) -> i64 {
+        let mut calls = self.calls();
+        calls.next = calls.next.wrapping_add(1);
+        calls.next
+    }
+
+    /// Calls whose rows can go; whoever takes them removes them.
+    pub(super) fn take_over(&self) -> Vec<i64> {
+        std::mem::take(&mut self.calls().over)
+    }
+
+    /// A call began these.
+    pub(super) fn begin(&self, call: i64, attempts: &[Attempt]) {
+        let mut calls = self.calls();
+        if attempts.is_empty() {
+            calls.over.push(call);
+            return;
+        }
+        calls.open.insert(call, attempts.len());
+        calls.of.extend(attempts.iter().map(|attempt| (*attempt, call)));
+    }
+
+    /// These are over.
+    pub(super) fn end(&self, attempts: impl IntoIterator<Item = Attempt>) {
+        let mut calls = self.calls();
+        let Calls { open, of, over, .. } = &mut *calls;
+        for call in attempts.into_iter().filter_map(|attempt| of.remove(&attempt)) {
+            let Some(n_open) = open.get_mut(&call) else { continue };
+            *n_open -= 1;
+            if *n_open == 0 {
+                open.remove(&call);
+                over.push(call);
+            }
+        }
+    }
+
+    /// Nobody needs to count these any more.
+    fn forget(&self, gone: &[i64]) {
+        let mut calls = self.calls();
+        let Calls { open, of, .. } = &mut *calls;
+        let n_open = open.len();
+        open.retain(|call, _| !gone.contains(call));
+        if open.len() < n_open {
+            of.retain(|_, call| open.contains_key(call));
+        }
+    }
+}
+
+const DROP: &str = "DELETE FROM grants WHERE call = ANY($1)";
+
+/// Calls of which no worker has a job any more, whoever made them.
+pub(super) const SWEEP: &str = "DELETE FROM grants WHERE call = ANY(ARRAY( \
+    SELECT g.call FROM grants g WHERE g.at < $1 GROUP BY g.call \
+    HAVING NOT bool_or(EXISTS (SELECT 1 FROM unnest(g.jobs) AS u(id) CROSS JOIN LATERAL \
+    (SELECT 1 FROM jobs w WHERE w.id BETWEEN u.id AND u.id \
+    AND w.worker IS NOT DISTINCT FROM g.worker OFFSET 0) j)) LIMIT $2)) RETURNING call";
+
+/// Removes rows of which nobody has any use.
+pub(super) async fn sweep(sheet: &Sheet<'_>) -> Result<(), Fault> {
+    let grants = &sheet.desk.grants;
+    let statement = sheet.transaction.prepare_cached(DROP).await?;
+    sheet.transaction.execute(&statement, &[&grants.take_over()]).await?;
+    let Timestamp(before) = sheet.now - SWEEP_AFTER;
+    let statement = sheet.transaction.prepare_cached(SWEEP).await?;
+    let rows = sheet.transaction.query(&statement, &[&before, &CALLS_MAX]).await?;
+    let gone: Vec<i64> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    grants.forget(&gone);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_over_with_the_last_of_its_attempts() {
+        let grants = Grants::default();
+        let (one, two) = (grants.call(), grants.call());
+        assert_ne!(one, two);
+        grants.begin(one, &[(1, 1), (2, 1)]);
+        grants.begin(two, &[(3, 1)]);
+        grants.end([(1, 1), (3, 1), (3, 1), (2, 9)]);
+        assert_eq!(grants.take_over(), [two]);
+        grants.end([(2, 1)]);
+        assert_eq!((grants.take_over(), grants.take_over()), (vec![one], vec![]));
+        assert!(grants.calls().of.is_empty());
+    }
+
+    #[test]
+    fn the_end_of_an_attempt_is_not_that_of_the_next() {
+        let grants = Grants::default();
+        let (one, two) = (grants.call(), grants.call());
+        grants.begin(one, &[(1, 1)]);
+        grants.begin(two, &[(1, 2)]);
+        grants.end([(1, 1)]);
+        assert_eq!(grants.take_over(), [one]);
+    }
+
+    #[test]
+    fn a_call_that_won_nothing_is_over() {
+        let grants = Grants::default();
+        let call = grants.call();
+        grants.begin(call, &[]);
+        assert_eq!(grants.take_over(), [call]);
+    }
+
+    #[test]
+    fn what_was_swept_up_is_not_counted() {
+        let grants = Grants::default();
+        let (one, two) = (grants.call(), grants.call());
+        grants.begin(one, &[(1, 1), (2, 1)]);
+        grants.begin(two, &[(3, 1)]);
+        grants.forget(&[one, 77]);
+        grants.end([(1, 1), (2, 1)]);
+        assert!(grants.take_over().is_empty());
+        grants.end([(3, 1)]);
+        assert_eq!(grants.take_over(), [two]);
+        assert!(grants.calls().of.is_empty());
+    }
+}

@@ -1,0 +1,63 @@
+//! A worker's attempts are named by rows that go with the last of them.
+
+use model::Timestamp;
+
+use super::*;
+use crate::Ended;
+
+/// Each row that is there: the worker, and how many jobs it names.
+async fn granted(store: &Postgres) -> Vec<(String, i32)> {
+    let connection = store.desk.connection().await.unwrap();
+    let sql = "SELECT worker, cardinality(jobs) FROM grants ORDER BY worker, 2";
+    let rows = connection.query(sql, &[]).await.unwrap();
+    rows.iter().map(|row| (row.get(0), row.get(1))).collect()
+}
+
+fn row(worker: &str, n_jobs: i32) -> (String, i32) {
+    (worker.to_owned(), n_jobs)
+}
+
+fn numbers(numbers: &[u64]) -> Vec<JobId> {
+    numbers.iter().map(|number| JobId::number(*number)).collect()
+}
+
+#[tokio::test]
+async fn a_row_goes_with_the_first_claim_after_the_last_of_its_attempts() {
+    let (database, time) = (database(), Time::new());
+    let store = open(&database, &time).await;
+    submit(&store, submission("a", "kind", 5)).await;
+    let jobs = numbers(&[1, 2, 3, 4, 5]);
+    store
+        .claim(vec![claim(&jobs[0], "w"), claim(&jobs[1], "w"), claim(&jobs[2], "v")])
+        .await
+        .unwrap();
+    assert_eq!(granted(&store).await, [row("v", 1), row("w", 2)]);
+    store.complete(vec![end(&jobs[0], "w"), end(&jobs[2], "v")]).await.unwrap();
+    store.claim(vec![claim(&jobs[3], "w")]).await.unwrap();
+    assert_eq!(granted(&store).await, [row("v", 1), row("w", 1), row("w", 2)], "one goes on");
+    store.complete(vec![end(&jobs[1], "w")]).await.unwrap();
+    store.claim(vec![claim(&jobs[4], "w")]).await.unwrap();
+    assert_eq!(granted(&store).await, [row("w", 1), row("w", 1)]);
+}
+
+#[tokio::test]
+async fn what_nobody_counts_is_swept_up_and_what_goes_on_is_not() {
+    let (database, time) = (database(), Time::new());
+    let (one, two) = (open(&database, &time).await, open(&database, &time).await);
+    submit(&one, submission("a", "kind", 3)).await;
+    let jobs = numbers(&[1, 2, 3]);
+    one.claim(vec![claim(&jobs[0], "w")]).await.unwrap();
+    one.claim(vec![claim(&jobs[1], "v")]).await.unwrap();
+    // The worker moved to the other, which does not know of the call.
+    let ended = two.complete(vec![end(&jobs[0], "w")]).await.unwrap();
+    assert!(matches!(ended[..], [Ended::Accepted { .. }]), "{ended:?}");
+    two.claim(vec![claim(&jobs[0], "u")]).await.unwrap();
+    assert_eq!(granted(&two).await, [row("u", 1), row("v", 1), row("w", 1)]);
+    time.pass(Millis::from_secs(61));
+    two.forget(Timestamp(0), 1).await.unwrap();
+    assert_eq!(granted(&two).await, [row("v", 1)], "who won nothing has nothing");
+    one.claim(vec![claim(&jobs[2], "w")]).await.unwrap();
+    one.complete(vec![end(&jobs[1], "v"), end(&jobs[2], "w")]).await.unwrap();
+    one.forget(Timestamp(0), 1).await.unwrap();
+    assert_eq!(granted(&one).await, []);
+}
