@@ -23,16 +23,17 @@ pub(crate) fn charge(sums: &mut Sums, end: &End, answer: &Ended) {
 /// rest say nothing new, and its history is full again after a few of them.
 const RUNS_MAX: usize = 25;
 
-/// The runs that are worth writing down, oldest first: of each history the newest.
-pub(crate) fn newest(answers: &[Ended], runs_max: usize) -> Vec<&Run> {
+/// The runs that are worth writing down, oldest first, each with the place of its answer: of each
+/// history the newest.
+pub(crate) fn newest(answers: &[Ended], runs_max: usize) -> Vec<(usize, &Run)> {
     let mut n_newer: HashMap<(&TenantId, &Name, &str), usize> = HashMap::new();
-    let mut runs: Vec<&Run> = Vec::new();
-    for answer in answers.iter().rev() {
+    let mut runs: Vec<(usize, &Run)> = Vec::new();
+    for (at, answer) in answers.iter().enumerate().rev() {
         let Ended::Accepted { run: Some(run), .. } = answer else { continue };
         let n = n_newer.entry((&run.tenant, &run.kind, &run.history_key)).or_default();
         *n += 1;
         if *n <= runs_max.min(RUNS_MAX) {
-            runs.push(run);
+            runs.push((at, run));
         }
     }
     runs.reverse();

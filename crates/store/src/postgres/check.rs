@@ -37,6 +37,28 @@ const PROBLEMS: &[(&str, &str)] = &[
          (SELECT 1 FROM sessions s WHERE s.worker = j.worker)",
     ),
     (
+        "attempts that are not among what their workers were given",
+        "SELECT count(*) FROM jobs j WHERE j.worker IS NOT NULL AND NOT EXISTS \
+         (SELECT 1 FROM grants g WHERE g.worker = j.worker AND j.id = ANY(g.jobs))",
+    ),
+    (
+        "jobs of which one column belies another",
+        "SELECT count(*) FROM jobs WHERE state NOT IN ('blocked', 'queued', 'claimed', 'running') \
+         OR fence <= 0 OR n_blockers < 0 OR n_dependents < 0 \
+         OR (state = 'blocked') <> (n_blockers > 0) OR (state = 'blocked') <> (ready IS NULL) \
+         OR (state IN ('claimed', 'running')) <> (worker IS NOT NULL) \
+         OR (worker IS NULL) <> (claimed IS NULL) OR (worker IS NULL) <> (why IS NULL) \
+         OR (state = 'running') <> (started IS NOT NULL) OR (fraction IS NULL) <> (note IS NULL) \
+         OR (worker IS NULL AND (holds IS NOT NULL OR fraction IS NOT NULL OR cancelling \
+         OR charges IS NOT NULL)) OR (state = 'blocked' AND place IS NOT NULL) \
+         OR (state <> 'queued' AND due IS NOT NULL)",
+    ),
+    (
+        "finished jobs of which one column belies another",
+        "SELECT count(*) FROM finished WHERE state NOT IN ('succeeded', 'failed', 'cancelled') \
+         OR fence <= 0 OR (state = 'succeeded') <> (cause IS NULL)",
+    ),
+    (
         "jobs that wait for a worker and stand nowhere",
         "SELECT count(*) FROM jobs WHERE state = 'queued' AND NOT on_hold \
          AND place IS NULL AND due IS NULL",

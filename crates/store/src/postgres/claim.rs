@@ -16,6 +16,9 @@ use crate::{Claim, Claimed, document, number, transition};
 /// By id and fence. Whoever was quicker changed the fence, and the rest of the guard is about what
 /// the claim saw. A worker that never came has a lease that is over: what it is given is not lost
 /// with it. What becomes of `grants` is in their file.
+///
+/// Nothing that an index knows of changes, so no index is written: the job keeps its place in its
+/// queue until its attempt starts, and whoever looks passes it by.
 macro_rules! claim {
     () => {
         "WITH greeted AS (INSERT INTO sessions (worker, generation, lease_until, has_left) \
@@ -26,7 +29,7 @@ macro_rules! claim {
      dropped AS (DELETE FROM grants WHERE call = ANY($11)) \
      UPDATE jobs j SET state = 'claimed', fence = j.fence + 1, attempts = j.attempts + 1, \
      worker = u.worker, claimed = $8, holds = u.holds, why = u.why, pool = u.pool, \
-     charges = u.charges, place = NULL, due = NULL \
+     charges = u.charges, due = NULL \
      FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], \
      $7::text[]) AS u(id, fence, worker, holds, why, pool, charges) \
      WHERE j.id BETWEEN u.id AND u.id AND j.fence = u.fence AND j.state = 'queued' \

@@ -7,7 +7,7 @@ use model::{Cause, Fixed, Name, Record, Spec, State, Timestamp, WorkerId};
 use tokio_postgres::types::ToSql;
 
 use super::fault::Fault;
-use crate::{Past, document, number};
+use crate::{Past, Run, document, number};
 
 /// One step of priority counts as much as this time of waiting (64 s).
 pub(super) const STEP_MS: i64 = 64_000;
@@ -237,13 +237,18 @@ impl Ends {
 }
 
 columns! {
-    /// Jobs that succeeded and said nothing: all that is new about them.
+    /// Jobs that succeeded and said nothing: all that is new about them. What is charged for them, and
+    /// what their runs were like, may be written elsewhere.
     Successes {
         id: i64,
         fence_before: i64,
         started: Option<i64>,
         exit_code: Option<i32>,
         cost: Option<i64>,
+        charged: Option<i64>,
+        history_key: Option<String>,
+        fetched_paths: Option<i64>,
+        fetched_bytes: Option<i64>,
     }
 }
 
@@ -253,13 +258,29 @@ impl Successes {
         let is_taken =
             past.is_plain(record) && record.fence == fence + 1 && record.result.is_none();
         if is_taken {
-            self.id.push(id);
-            self.fence_before.push(number::signed(fence));
-            self.started.push(past.started.map(|moment| moment.0));
-            self.exit_code.push(record.exit_code);
-            self.cost.push(record.cost.map(Fixed::in_thousandths));
+            self.push((id, fence), record, past, (None, None));
         }
         is_taken
+    }
+
+    /// A job that ended so, what is charged for it, and what it was like.
+    pub(super) fn push(
+        &mut self,
+        (id, fence): (i64, u64),
+        record: &Record,
+        past: &Past,
+        (charged, run): (Option<Fixed>, Option<&Run>),
+    ) {
+        let fetched = run.and_then(|run| run.fetched);
+        self.id.push(id);
+        self.fence_before.push(number::signed(fence));
+        self.started.push(past.started.map(|moment| moment.0));
+        self.exit_code.push(record.exit_code);
+        self.cost.push(record.cost.map(Fixed::in_thousandths));
+        self.charged.push(charged.map(Fixed::in_thousandths));
+        self.history_key.push(run.map(|run| run.history_key.clone()));
+        self.fetched_paths.push(fetched.map(|(paths, _)| i64::from(paths)));
+        self.fetched_bytes.push(fetched.map(|(_, bytes)| number::signed(bytes)));
     }
 }
 

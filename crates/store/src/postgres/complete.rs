@@ -10,15 +10,40 @@ use super::fault::Fault;
 use super::grants::Attempt;
 use super::history;
 use super::lease;
+use super::plain::Plain;
 use super::row::{self, finished_these};
 use super::settle::{Edges, Settled, settle};
 use crate::sums::{Sums, charge, newest};
 use crate::transition::{self, After};
-use crate::{End, Ended, Provided, number};
+use crate::{End, Ended, Error, Provided, Run, number};
+
+const DOING: &str = "end attempts";
+
+/// Attempts end: those of which there is nothing to say at once, and then the others.
+pub(super) async fn complete(desk: &Desk, mut ends: Vec<End>) -> Result<Vec<Ended>, Error> {
+    let mut answers: Vec<Option<Ended>> = vec![None; ends.len()];
+    let plain = Plain::of(desk, &ends);
+    if !plain.is_empty() {
+        let writing = desk.writing(DOING, || plain.write(desk));
+        let ended = desk.beside(writing).await?;
+        plain.answer(desk, &ended, &mut answers);
+    }
+    let mut is_left = answers.iter().map(Option::is_none);
+    let attempts: Vec<Option<Attempt>> =
+        ends.iter().map(|end| Some((number::of(&end.job)?, end.attempt))).collect();
+    ends.retain(|_| is_left.next().unwrap_or(true));
+    let mut left = Completing { ends }.complete(desk).await?.into_iter();
+    let answers: Vec<Ended> =
+        answers.into_iter().filter_map(|answer| answer.or_else(|| left.next())).collect();
+    let over = attempts.into_iter().zip(&answers);
+    let over = over.filter(|(_, answer)| matches!(answer, Ended::Accepted { .. }));
+    desk.grants.end(over.filter_map(|(attempt, _)| attempt));
+    Ok(answers)
+}
 
 /// Ends of attempts.
-pub(super) struct Completing {
-    pub(super) ends: Vec<End>,
+struct Completing {
+    ends: Vec<End>,
 }
 
 impl Stage for Completing {
@@ -48,6 +73,7 @@ impl Stage for Completing {
         }
         lease::close(sheet, &over).await?;
         let runs = newest(&answers, sheet.desk.options.runs_max);
+        let runs: Vec<&Run> = runs.into_iter().map(|(_, run)| run).collect();
         draft.write(sheet).await?;
         // Last: whoever else charges the same tenant waits for this from here on, to the commit.
         tokio::try_join!(history::insert_runs(sheet, &runs), history::charge(sheet, &sums))?;
@@ -66,22 +92,27 @@ pub(super) const PASTS: &str = concat!(
 );
 
 impl Completing {
+    async fn complete(self, desk: &Desk) -> Result<Vec<Ended>, Error> {
+        if self.ends.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ending = desk.run(DOING, &self);
+        if self.changes_others(desk) {
+            desk.in_turn(ending).await
+        } else {
+            desk.beside(ending).await
+        }
+    }
+
     /// Whether other jobs may change with these. Whoever changes the same ones at the same time
     /// could wait for this in a circle.
-    pub(super) fn changes_others(&self, desk: &Desk) -> bool {
+    fn changes_others(&self, desk: &Desk) -> bool {
         let recent = desk.recent();
         let is_free = |end: &End| {
             let record = number::of(&end.job).and_then(|id| recent.get(id));
             record.is_some_and(|record| record.n_dependents == 0)
         };
         !self.ends.iter().all(is_free)
-    }
-
-    /// The attempts that are over with these answers.
-    pub(super) fn accepted(&self, answers: &[Ended]) -> impl Iterator<Item = Attempt> {
-        let ends = self.ends.iter().zip(answers);
-        let accepted = ends.filter(|(_, answer)| matches!(answer, Ended::Accepted { .. }));
-        accepted.filter_map(|(end, _)| Some((number::of(&end.job)?, end.attempt)))
     }
 
     /// Takes into the draft what was claimed lately.

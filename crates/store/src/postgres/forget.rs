@@ -52,7 +52,7 @@ const TRIM: &str = "WITH RECURSIVE histories AS ( \
 /// Workers that have not been seen for so long. Should one come again, its generation is still
 /// higher than any before.
 const SESSIONS: &str = "WITH old AS (DELETE FROM sessions s WHERE s.lease_until < $1 \
-    AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.worker = s.worker) RETURNING s.generation) \
+    AND NOT EXISTS (SELECT 1 FROM grants g WHERE g.worker = s.worker) RETURNING s.generation) \
     UPDATE generations SET highest = greatest(highest, (SELECT max(generation) FROM old)) \
     WHERE EXISTS (SELECT 1 FROM old)";
 

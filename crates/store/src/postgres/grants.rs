@@ -99,14 +99,24 @@ impl Grants {
     }
 }
 
+/// The job `u.id`, if `u.worker` has it: `OFFSET 0` leaves one way to find it.
+macro_rules! theirs {
+    () => {
+        "(SELECT * FROM jobs w WHERE w.id BETWEEN u.id AND u.id AND w.worker = u.worker OFFSET 0) j"
+    };
+}
+pub(super) use theirs;
+
 const DROP: &str = "DELETE FROM grants WHERE call = ANY($1)";
 
 /// Calls of which no worker has a job any more, whoever made them.
-pub(super) const SWEEP: &str = "DELETE FROM grants WHERE call = ANY(ARRAY( \
-    SELECT g.call FROM grants g WHERE g.at < $1 GROUP BY g.call \
-    HAVING NOT bool_or(EXISTS (SELECT 1 FROM unnest(g.jobs) AS u(id) CROSS JOIN LATERAL \
-    (SELECT 1 FROM jobs w WHERE w.id BETWEEN u.id AND u.id \
-    AND w.worker IS NOT DISTINCT FROM g.worker OFFSET 0) j)) LIMIT $2)) RETURNING call";
+pub(super) const SWEEP: &str = concat!(
+    "DELETE FROM grants WHERE call = ANY(ARRAY(SELECT g.call FROM grants g WHERE g.at < $1 \
+     GROUP BY g.call HAVING NOT bool_or(EXISTS (SELECT 1 FROM \
+     (SELECT g.worker, n.id FROM unnest(g.jobs) AS n(id)) u CROSS JOIN LATERAL ",
+    theirs!(),
+    ")) LIMIT $2)) RETURNING call"
+);
 
 /// Removes rows of which nobody has any use.
 pub(super) async fn sweep(sheet: &Sheet<'_>) -> Result<(), Fault> {

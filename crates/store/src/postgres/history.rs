@@ -12,28 +12,41 @@ use super::{read, row};
 use crate::sums::Sums;
 use crate::{Run, Usage, minute, number};
 
-/// Sums stop at the largest number, as everywhere.
-const CHARGE: &str = "INSERT INTO usage AS s (minute, tenant, part, cost, completed) \
-    SELECT $1, u.tenant, $2, u.cost, u.completed \
-    FROM unnest($3::text[], $4::bigint[], $5::bigint[]) AS u(tenant, cost, completed) \
-    ON CONFLICT (minute, tenant, part) DO UPDATE SET \
-    cost = greatest(least(s.cost::numeric + excluded.cost, 9223372036854775807), \
-    -9223372036854775807)::bigint, \
-    completed = s.completed + excluded.completed";
+/// Adds to a row of usage for each tenant of a list. Sums stop at the largest number, as
+/// everywhere. Rows are taken in the order of the tenants' names, so that nobody waits in a circle.
+macro_rules! add_usage {
+    ($minute:literal, $part:literal, $list:literal) => {
+        concat!(
+            "INSERT INTO usage AS s (minute, tenant, part, cost, completed) SELECT ",
+            $minute,
+            "::bigint, u.tenant, ",
+            $part,
+            "::integer, greatest(least(u.cost, 9223372036854775807), -9223372036854775807), \
+             u.completed FROM (",
+            $list,
+            ") u ORDER BY u.tenant COLLATE \"C\" \
+             ON CONFLICT (minute, tenant, part) DO UPDATE SET \
+             cost = greatest(least(s.cost::numeric + excluded.cost, 9223372036854775807), \
+             -9223372036854775807)::bigint, completed = s.completed + excluded.completed"
+        )
+    };
+}
+pub(super) use add_usage;
 
-/// Charges tenants, in the minute of now; in the order of their names.
+const CHARGE: &str = add_usage!(
+    "$1",
+    "$2",
+    "SELECT * FROM unnest($3::text[], $4::bigint[], $5::bigint[]) AS n(tenant, cost, completed)"
+);
+
+/// Charges tenants, in the minute of now.
 pub(super) async fn charge(sheet: &Sheet<'_>, sums: &Sums) -> Result<(), Fault> {
     if sums.is_empty() {
         return Ok(());
     }
-    let mut sums: Vec<(String, i64, i64)> = sums
-        .iter()
-        .map(|(tenant, (cost, n))| (tenant.to_string(), cost.in_thousandths(), *n))
-        .collect();
-    sums.sort_unstable();
-    let tenants: Vec<&str> = sums.iter().map(|(tenant, ..)| tenant.as_str()).collect();
-    let costs: Vec<i64> = sums.iter().map(|(_, cost, _)| *cost).collect();
-    let completed: Vec<i64> = sums.iter().map(|(.., n)| *n).collect();
+    let tenants: Vec<String> = sums.keys().map(TenantId::to_string).collect();
+    let costs: Vec<i64> = sums.values().map(|(cost, _)| cost.in_thousandths()).collect();
+    let completed: Vec<i64> = sums.values().map(|(_, n)| *n).collect();
     let statement = sheet.transaction.prepare_cached(CHARGE).await?;
     let minute = minute::of(sheet.now);
     let values: [&(dyn ToSql + Sync); 5] =

@@ -10,6 +10,7 @@ use tokio_postgres::types::ToSql;
 
 use super::desk::{Desk, Sheet};
 use super::fault::Fault;
+use super::grants::theirs;
 use super::row::{self, jobs_columns};
 use crate::{Session, number};
 
@@ -78,7 +79,7 @@ pub(super) async fn renew(
 pub(super) const RENEW_ALL: &str = concat!(
     "UPDATE sessions s SET lease_until = $1 + ",
     now!("$2"),
-    " WHERE NOT s.has_left AND EXISTS (SELECT 1 FROM jobs j WHERE j.worker = s.worker)"
+    " WHERE NOT s.has_left AND EXISTS (SELECT 1 FROM grants g WHERE g.worker = s.worker)"
 );
 
 pub(super) async fn renew_all(desk: &Desk, lease: Millis) -> Result<(), Fault> {
@@ -139,15 +140,16 @@ pub(super) async fn close(sheet: &Sheet<'_>, workers: &BTreeSet<String>) -> Resu
     Ok(())
 }
 
-/// Few leases have run out, and each worker has few jobs: sessions first, and then the jobs of
-/// each. What is asked for in the order of ids is otherwise looked for among all jobs, in that
-/// order (`OFFSET 0` keeps the planner from it).
+/// Few leases have run out, and each worker has few jobs: sessions first, and then what each was
+/// given.
 pub(super) const EXPIRED: &str = concat!(
     "SELECT ",
     jobs_columns!(),
-    " FROM sessions s CROSS JOIN LATERAL (SELECT * FROM jobs w WHERE w.worker = s.worker \
-     OFFSET 0) j WHERE s.lease_until <= ",
+    " FROM (SELECT DISTINCT s.worker, u.id FROM sessions s JOIN grants g ON g.worker = s.worker \
+     CROSS JOIN LATERAL unnest(g.jobs) AS u(id) WHERE s.lease_until <= ",
     now!("$1"),
+    ") u CROSS JOIN LATERAL ",
+    theirs!(),
     " ORDER BY j.id LIMIT $2"
 );
 

@@ -5,6 +5,7 @@ use tokio_postgres::types::ToSql;
 
 use super::desk::Desk;
 use super::fault::Fault;
+use super::grants::theirs;
 use super::row::{self, jobs_columns};
 use crate::{Meeting, Peer, number};
 
@@ -36,8 +37,14 @@ pub(super) async fn meet(desk: &Desk, id: i64, said: &str) -> Result<Meeting, Fa
     Ok(meeting)
 }
 
-const HELD: &str =
-    concat!("SELECT ", jobs_columns!(), " FROM jobs j WHERE j.worker = $1 ORDER BY j.id");
+pub(super) const HELD: &str = concat!(
+    "SELECT ",
+    jobs_columns!(),
+    " FROM (SELECT DISTINCT g.worker, n.id FROM grants g CROSS JOIN LATERAL unnest(g.jobs) AS n(id) \
+     WHERE g.worker = $1) u CROSS JOIN LATERAL ",
+    theirs!(),
+    " ORDER BY j.id"
+);
 
 pub(super) async fn held(desk: &Desk, worker: &WorkerId) -> Result<Vec<Record>, Fault> {
     let connection = desk.connection().await?;
@@ -45,7 +52,7 @@ pub(super) async fn held(desk: &Desk, worker: &WorkerId) -> Result<Vec<Record>, 
     row::read_all(&connection.query(&statement, &[&worker.to_string()]).await?)
 }
 
-const CALLED_OFF: &str = "SELECT id FROM jobs WHERE cancelling AND worker = ANY($1)";
+pub(super) const CALLED_OFF: &str = "SELECT id FROM jobs WHERE cancelling AND worker = ANY($1)";
 
 pub(super) async fn called_off(desk: &Desk, workers: &[WorkerId]) -> Result<Vec<JobId>, Fault> {
     let workers: Vec<String> = workers.iter().map(WorkerId::to_string).collect();

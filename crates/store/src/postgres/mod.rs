@@ -27,6 +27,7 @@ mod limits;
 mod start;
 mod log;
 mod complete;
+mod plain;
 mod settle;
 mod cancel;
 mod amend;

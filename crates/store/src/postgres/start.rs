@@ -11,14 +11,13 @@ use super::desk::Desk;
 use super::fault::Fault;
 use crate::{Report, Start, number, transition};
 
-/// Said again, it changes nothing. A worker is compared so that no index can help: by the index of
-/// workers, each row could be looked for among all jobs of its worker.
+/// Said again, it changes nothing. Who has started leaves its place in the queue.
 pub(super) const START: &str = "UPDATE jobs j SET state = 'running', \
-    started = coalesce(j.started, $4), \
+    started = coalesce(j.started, $4), place = NULL, \
     fence = j.fence + CASE j.state WHEN 'claimed' THEN 1 ELSE 0 END \
     FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS u(id, attempt, worker) \
     WHERE j.id BETWEEN u.id AND u.id AND j.attempts = u.attempt \
-    AND j.worker IS NOT DISTINCT FROM u.worker RETURNING j.id, j.fence";
+    AND j.worker = u.worker RETURNING j.id, j.fence";
 
 pub(super) async fn start(desk: &Desk, starts: &[Start]) -> Result<Vec<bool>, Fault> {
     let connection = desk.connection().await?;
@@ -55,7 +54,7 @@ pub(super) const PROGRESS: &str = "UPDATE jobs j SET fraction = u.fraction, note
     FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::text[], \
     $6::text[]) AS u(id, attempt, worker, fraction, note, stage) \
     WHERE j.id BETWEEN u.id AND u.id AND j.attempts = u.attempt \
-    AND j.worker IS NOT DISTINCT FROM u.worker RETURNING j.id";
+    AND j.worker = u.worker RETURNING j.id";
 
 pub(super) async fn progress(desk: &Desk, reports: &[Report]) -> Result<Vec<bool>, Fault> {
     let connection = desk.connection().await?;

@@ -6,7 +6,6 @@ use model::{JobId, Millis, Record, Retry, TenantId, Timestamp, WorkerId};
 
 use super::amend::Amending;
 use super::cancel::{Cancelling, Reason};
-use super::complete::Completing;
 use super::forget::Forgetting;
 use super::limits::Claiming;
 use super::log::Logging;
@@ -15,8 +14,8 @@ use super::notice::Telling;
 use super::revive::Reviving;
 use super::settings::{Changing, Replacing};
 use super::{
-    Postgres, claim, history, lead, lease, list, log, meet, note, notice, read, settings, start,
-    tell, window,
+    Postgres, claim, complete, history, lead, lease, list, log, meet, note, notice, read, settings,
+    start, tell, window,
 };
 use crate::{
     Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, Lead, LogChunk, LogPage,
@@ -80,18 +79,7 @@ impl Store for Postgres {
     }
 
     fn complete(&self, ends: Vec<End>) -> Reply<'_, Vec<Ended>> {
-        let stage = Completing { ends };
-        Box::pin(async move {
-            let is_wide = stage.changes_others(&self.desk);
-            let ending = self.desk.run("end attempts", &stage);
-            let answers = if is_wide {
-                self.desk.in_turn(ending).await?
-            } else {
-                self.desk.beside(ending).await?
-            };
-            self.desk.grants.end(stage.accepted(&answers));
-            Ok(answers)
-        })
+        Box::pin(complete::complete(&self.desk, ends))
     }
 
     fn cancel(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Cancelled>> {

@@ -1,8 +1,9 @@
 //! What only Postgres can be asked: how it finds work, and what several that share it do.
 
-mod grants;
+mod given;
 mod hurt;
 mod order;
+mod ends;
 mod plans;
 mod recent;
 mod sql;

@@ -8,13 +8,14 @@
 
 use std::pin::pin;
 
-use model::{Cause, Record};
+use model::{Cause, Record, Timestamp};
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::columns::{self, Changes, Columns, Ends, NewJobs, Pasts, Successes};
 use super::desk::Sheet;
 use super::fault::Fault;
+use super::history::add_usage;
 use crate::{document, number};
 
 /// Runs a statement that must change so many rows, if there are any.
@@ -211,24 +212,55 @@ impl Ends {
 }
 
 /// Most jobs end so: what does not change is not sent to the database to come back to it, and what is
-/// kept of the attempt is in the row that goes.
-pub(super) const SUCCEED: &str = "WITH gone AS (DELETE FROM jobs j \
-    USING unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::integer[], $5::bigint[]) \
-    AS u(id, fence_before, started, exit_code, cost) \
+/// kept of the attempt is in the row that goes. Answers which jobs have ended.
+pub(super) const SUCCEED: &str = concat!(
+    "WITH gone AS (DELETE FROM jobs j \
+    USING unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::integer[], $5::bigint[], \
+    $6::bigint[], $7::text[], $8::bigint[], $9::bigint[]) \
+    AS u(id, fence_before, started, exit_code, cost, charged, history_key, fetched_paths, \
+    fetched_bytes) \
     WHERE j.id BETWEEN u.id AND u.id AND j.fence = u.fence_before \
     RETURNING j.id, j.tenant, j.kind, j.dedupe_key, j.group_name, j.fence, j.priority, \
     j.attempts, j.failures, j.losses, j.evictions, j.refusals, j.revived, j.created, j.ready, \
-    j.queue, j.document, j.payload, j.worker, j.claimed, j.why, u.started, u.exit_code, u.cost) \
-    INSERT INTO finished (id, tenant, kind, dedupe_key, group_name, state, fence, priority, \
-    attempts, failures, losses, evictions, refusals, revived, created, ready, queue, document, \
-    payload, last_worker, exit_code, cost, finished, claimed, started, why) SELECT id, tenant, \
-    kind, dedupe_key, group_name, 'succeeded', fence + 1, priority, attempts, failures, losses, \
-    evictions, refusals, revived, created, ready, queue, document, payload, worker, exit_code, \
-    cost, $6, claimed, started, why FROM gone";
+    j.queue, j.document, j.payload, j.worker, j.claimed, j.why, u.started, u.exit_code, u.cost, \
+    u.charged, u.history_key, u.fetched_paths, u.fetched_bytes), \
+    over AS (INSERT INTO finished (id, tenant, kind, dedupe_key, group_name, state, fence, \
+    priority, attempts, failures, losses, evictions, refusals, revived, created, ready, queue, \
+    document, payload, last_worker, exit_code, cost, finished, claimed, started, why) \
+    SELECT id, tenant, kind, dedupe_key, group_name, 'succeeded', fence + 1, priority, attempts, \
+    failures, losses, evictions, refusals, revived, created, ready, queue, document, payload, \
+    worker, exit_code, cost, $10, claimed, started, why FROM gone), \
+    ran AS (INSERT INTO runs (tenant, kind, history_key, at, wait, duration, ending, \
+    out_of_memory, fetched_paths, fetched_bytes, n_dependents) \
+    SELECT tenant, kind, history_key, $10, claimed - coalesce(ready, created), $10 - claimed, \
+    'succeeded', false, fetched_paths, fetched_bytes, 0 FROM gone WHERE history_key IS NOT NULL), \
+    charged AS (",
+    add_usage!(
+        "$11",
+        "$12",
+        "SELECT tenant, sum(charged) AS cost, count(*) AS completed FROM gone \
+         WHERE charged IS NOT NULL GROUP BY tenant"
+    ),
+    ") SELECT id FROM gone"
+);
 
 impl Successes {
+    /// Writes what is written of them in a transaction of more.
     pub(super) async fn write(&self, sheet: &Sheet<'_>) -> Result<(), Fault> {
-        exactly(sheet, SUCCEED, &with_now(self, sheet), self.id.len()).await
+        let values = self.values(&sheet.now, &0, &0);
+        exactly(sheet, SUCCEED, &values, self.id.len()).await
+    }
+
+    /// The values of the statement: the moment, its minute, and which row of usage to add to.
+    pub(super) fn values<'v>(
+        &'v self,
+        now: &'v Timestamp,
+        minute: &'v i64,
+        part: &'v i32,
+    ) -> Vec<&'v (dyn ToSql + Sync)> {
+        let mut values = self.arrays();
+        values.extend([&now.0 as &(dyn ToSql + Sync), minute, part]);
+        values
     }
 }
 

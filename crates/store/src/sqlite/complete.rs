@@ -35,7 +35,7 @@ pub(super) fn complete(desk: &mut Desk, ends: &[End]) -> Result<Vec<Ended>> {
     for (tenant, sum) in sums {
         history::charge(&desk.connection, &tenant, sum, now)?;
     }
-    for run in newest(&answers, desk.options.runs_max) {
+    for (_, run) in newest(&answers, desk.options.runs_max) {
         history::insert_run(&desk.connection, run)?;
     }
     for tenant in &finished {

@@ -61,3 +61,30 @@ async fn what_nobody_counts_is_swept_up_and_what_goes_on_is_not() {
     one.forget(Timestamp(0), 1).await.unwrap();
     assert_eq!(granted(&one).await, []);
 }
+
+/// On which page each job is, and whether it has a place in its queue.
+async fn pages(store: &Postgres) -> Vec<(i64, String, bool)> {
+    let connection = store.desk.connection().await.unwrap();
+    let sql = "SELECT id, split_part(ctid::text, ',', 1), place IS NOT NULL FROM jobs ORDER BY id";
+    let rows = connection.query(sql, &[]).await.unwrap();
+    rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect()
+}
+
+#[tokio::test]
+async fn a_claim_leaves_a_job_where_it_is_until_it_starts() {
+    let (database, time) = (database(), Time::new());
+    let store = open(&database, &time).await;
+    submit(&store, submission("a", "kind", 1_000)).await;
+    let jobs: Vec<JobId> = (1..=1_000).map(JobId::number).collect();
+    let before = pages(&store).await;
+    for some in jobs.chunks(250) {
+        let claimed = store.claim(some.iter().map(|job| claim(job, "w")).collect()).await.unwrap();
+        assert!(claimed.iter().all(|claimed| matches!(claimed, Claimed::Won(_))));
+    }
+    assert_eq!(pages(&store).await, before);
+    assert!(store.window(all(0, 1)).await.unwrap().own.is_empty(), "nobody waits");
+    let start =
+        |job: &JobId| crate::Start { job: job.clone(), attempt: 1, worker: WorkerId::new("w") };
+    store.start(jobs.iter().map(start).collect()).await.unwrap();
+    assert!(pages(&store).await.iter().all(|(.., has_place)| !has_place));
+}

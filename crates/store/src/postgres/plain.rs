@@ -1,0 +1,109 @@
+//! Most attempts end so: their job has succeeded, has nothing to say, and nobody waits for it. What
+//! is to be written then is one statement, with no transaction around it and nothing to wait for in
+//! between.
+
+use std::collections::HashSet;
+
+use model::{Ending, Measured, Record, Timestamp};
+
+use super::columns::Successes;
+use super::desk::Desk;
+use super::fault::Fault;
+use super::write::SUCCEED;
+use crate::sums::newest;
+use crate::transition::{self, After};
+use crate::{End, Ended, Past, Provided, minute, number};
+
+/// Those of the ends of a call that are plain, if their jobs are as they were lately.
+pub(super) struct Plain {
+    /// In the order of the call, as the answers are.
+    ends: Vec<Foreseen>,
+    answers: Vec<Ended>,
+    now: Timestamp,
+}
+
+/// One end: its place in the call, and what it comes to.
+struct Foreseen {
+    at: usize,
+    id: i64,
+    /// What the job had before.
+    fence: u64,
+    past: Past,
+}
+
+impl Plain {
+    pub(super) fn of(desk: &Desk, ends: &[End]) -> Self {
+        let mut plain = Self { ends: Vec::new(), answers: Vec::new(), now: desk.now() };
+        let mut recent = desk.recent();
+        for (at, end) in ends.iter().enumerate() {
+            let Some(id) = number::of(&end.job) else { continue };
+            let Some((record, charges)) = recent.take(id) else { continue };
+            let is_current = transition::is_current(&record, end.attempt, &end.worker);
+            if is_current && charges.is_none() && is_plain(&record, end) {
+                plain.foresee(desk, (at, id, end), record);
+            } else {
+                recent.keep(id, record.into(), charges);
+            }
+        }
+        plain
+    }
+
+    fn foresee(&mut self, desk: &Desk, (at, id, end): (usize, i64, &End), mut record: Box<Record>) {
+        let fence = record.fence;
+        let after = transition::end(&mut record, end, &desk.options.patience, self.now);
+        let Some(After { past, charged, run }) = after else { return };
+        self.ends.push(Foreseen { at, id, fence, past });
+        let (released, cancelled, changed) = (Vec::new(), Vec::new(), Vec::new());
+        self.answers.push(Ended::Accepted { record, charged, run, released, cancelled, changed });
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Answers which jobs have ended. Those that are not as they were are left alone.
+    pub(super) async fn write(&self, desk: &Desk) -> Result<HashSet<i64>, Fault> {
+        let newest: HashSet<usize> =
+            newest(&self.answers, desk.options.runs_max).into_iter().map(|(at, _)| at).collect();
+        let mut sorted: Vec<usize> = (0..self.ends.len()).collect();
+        sorted.sort_unstable_by_key(|at| self.ends[*at].id);
+        let mut successes = Successes::default();
+        for at in sorted {
+            let (Foreseen { id, fence, past, .. }, answer) = (&self.ends[at], &self.answers[at]);
+            let Ended::Accepted { record, charged, run, .. } = answer else { continue };
+            let run = run.as_deref().filter(|_| newest.contains(&at));
+            successes.push((*id, *fence), record, past, (Some(*charged), run));
+        }
+        let connection = desk.connection().await?;
+        let statement = connection.prepare_cached(SUCCEED).await?;
+        let (minute, part) = (minute::of(self.now), desk.part());
+        let values = successes.values(&self.now, &minute, &part);
+        let rows = connection.query(&statement, &values).await?;
+        rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    }
+
+    /// These have ended: gives each its answer.
+    pub(super) fn answer(self, desk: &Desk, ended: &HashSet<i64>, answers: &mut [Option<Ended>]) {
+        for (end, answer) in self.ends.into_iter().zip(self.answers) {
+            if !ended.contains(&end.id) {
+                continue;
+            }
+            if let Ended::Accepted { record, .. } = &answer {
+                desk.room.change(&record.spec.tenant, -1);
+            }
+            answers[end.at] = Some(answer);
+        }
+    }
+}
+
+/// Whether nothing more comes of an end than that its job is over.
+fn is_plain(record: &Record, end: &End) -> bool {
+    end.ending == Ending::Succeeded
+        && end.provided == Provided::Nothing
+        && end.error.is_none()
+        && end.result.is_none()
+        && end.measured == Measured::default()
+        && !record.cancelling
+        && record.n_dependents == 0
+        && record.spec.webhook.is_none()
+}

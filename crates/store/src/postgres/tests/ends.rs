@@ -1,0 +1,105 @@
+//! Ends that are written in one statement leave the same behind as those that take a transaction.
+
+use model::{Ending, Fixed};
+
+use super::*;
+use crate::Ended;
+
+/// What is left of the jobs of a tenant: they, their runs, and what was charged for them.
+async fn left(store: &Postgres, tenant: &str) -> Vec<String> {
+    let connection = store.desk.connection().await.unwrap();
+    let sql = "SELECT (to_jsonb(f) - 'id' - 'tenant' - 'queue')::text FROM finished f \
+        WHERE tenant = $1 UNION ALL \
+        SELECT (to_jsonb(r) - 'id' - 'tenant')::text FROM runs r WHERE tenant = $1 UNION ALL \
+        SELECT to_jsonb(p)::text FROM (SELECT worker, claimed, started, ended, ending, why \
+        FROM pasts WHERE job IN (SELECT id FROM finished WHERE tenant = $1)) p UNION ALL \
+        SELECT concat(sum(cost), ' ', sum(completed)) FROM usage WHERE tenant = $1 ORDER BY 1";
+    let rows = connection.query(sql, &[&tenant]).await.unwrap();
+    rows.iter().map(|row| row.get(0)).collect()
+}
+
+/// Jobs of a tenant that were claimed, and how they end.
+async fn claimed(store: &Postgres, tenant: &str, n_jobs: usize) -> Vec<crate::End> {
+    let mut jobs = submission(tenant, "kind", n_jobs);
+    for job in &mut jobs.jobs {
+        job.spec.history_key = "k".to_owned();
+    }
+    let jobs = store.submit(jobs).await.unwrap().unwrap().jobs;
+    let claims = jobs.iter().map(|record| claim(&record.id, "w")).collect();
+    store.window(all(0, 1)).await.unwrap();
+    store.claim(claims).await.unwrap();
+    let mut ends: Vec<crate::End> = jobs.iter().map(|record| end(&record.id, "w")).collect();
+    for (place, end) in ends.iter_mut().enumerate() {
+        end.has_started = place % 2 == 0;
+        end.exit_code = (place % 3 == 0).then_some(0);
+        end.cost = (place % 5 == 0).then(|| Fixed::whole(7));
+        end.fetched = (place % 7 == 0).then_some((3, 4_000));
+    }
+    ends
+}
+
+#[tokio::test]
+async fn plain_ends_leave_behind_what_others_do() {
+    let (database, time) = (database(), Time::new());
+    let (one, two) = (open(&database, &time).await, open(&database, &time).await);
+    let (plain, other) = (claimed(&one, "a", 40).await, claimed(&one, "b", 40).await);
+    time.pass(Millis(1_234));
+    let ended = one.complete(plain).await.unwrap();
+    // Who did not claim them does not know them: that takes a transaction.
+    let others = two.complete(other).await.unwrap();
+    assert!(ended.iter().chain(&others).all(|end| matches!(end, Ended::Accepted { .. })));
+    let (a, b) = (left(&one, "a").await, left(&one, "b").await);
+    // Jobs, runs, attempts, and the sums.
+    assert_eq!(a.len(), 40 + one.desk.options.runs_max + 40 + 1);
+    for (a, b) in a.iter().zip(&b) {
+        assert_eq!(a, b);
+    }
+    for answer in &ended {
+        let Ended::Accepted { record, .. } = answer else { unreachable!() };
+        assert_eq!(two.job(record.id.clone()).await.unwrap().as_ref(), Some(&**record));
+    }
+}
+
+#[tokio::test]
+async fn an_end_whose_job_was_changed_elsewhere_is_not_lost_among_plain_ones() {
+    let (database, time) = (database(), Time::new());
+    let (one, two) = (open(&database, &time).await, open(&database, &time).await);
+    let mut ends = claimed(&one, "a", 4).await;
+    let job = |place: usize| ends[place].job.clone();
+    two.cancel(vec![job(0)]).await.unwrap();
+    let start = crate::Start { job: job(1), attempt: 1, worker: WorkerId::new("w") };
+    two.start(vec![start]).await.unwrap();
+    two.complete(vec![end(&job(2), "w")]).await.unwrap();
+    ends.push(ends[3].clone());
+    let ended = one.complete(ends.clone()).await.unwrap();
+    let states: Vec<Option<&str>> = ended
+        .iter()
+        .map(|end| match end {
+            Ended::Accepted { record, .. } => Some(record.state.name()),
+            Ended::Repeated | Ended::Stale => None,
+        })
+        .collect();
+    let expected = [Some("cancelled"), Some("succeeded"), None, Some("succeeded"), None];
+    assert_eq!(states, expected);
+    assert_eq!((&ended[2], &ended[4]), (&Ended::Repeated, &Ended::Repeated));
+    assert_eq!(one.check().await.unwrap().problems, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn ends_that_have_more_to_say_are_not_plain() {
+    let (database, time) = (database(), Time::new());
+    let store = open(&database, &time).await;
+    let ends = claimed(&store, "a", 5).await;
+    let plain = |ends: &[crate::End]| plain::Plain::of(&store.desk, ends).is_empty();
+    let mut failed = ends[0].clone();
+    failed.ending = Ending::Transient;
+    let mut said = ends[1].clone();
+    said.result = Some(vec![1]);
+    let mut measured = ends[2].clone();
+    measured.measured.cpu_ms = Some(1);
+    let mut older = ends[3].clone();
+    older.attempt = 9;
+    assert!(plain(&[failed, said, measured, older]));
+    assert!(!plain(&ends[4..]) && plain(&ends[4..]), "it is taken once");
+    assert!(!plain(&ends[..1]), "what was not taken is still known");
+}
