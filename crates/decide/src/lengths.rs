@@ -5,6 +5,7 @@
 //! of the last few where that was nearer lately: some things change, and some only vary.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 use model::{Millis, Name, TenantId};
 
@@ -28,9 +29,9 @@ pub struct Like<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Lengths {
     /// What was learnt about lately …
-    young: BTreeMap<String, Runs>,
+    young: BTreeMap<Way, Runs>,
     /// … and before that. What is in neither is forgotten.
-    old: BTreeMap<String, Runs>,
+    old: BTreeMap<Way, Runs>,
 }
 
 /// So many likenesses are young; as many again are remembered.
@@ -56,11 +57,10 @@ struct Runs {
 impl Lengths {
     /// A job like this ran for so long.
     pub fn learn(&mut self, like: Like<'_>, ran: Millis) {
-        for key in like.keys() {
-            let known = self.young.remove(&key).or_else(|| self.old.remove(&key));
-            let mut runs = known.unwrap_or_default();
+        for way in like.ways() {
+            let runs = self.young.entry(way);
+            let runs = runs.or_insert_with(|| self.old.remove(&way).unwrap_or_default());
             runs.add(ran.clamp(Millis::ZERO, RAN_MAX));
-            self.young.insert(key, runs);
         }
         if self.young.len() >= YOUNG_MAX {
             self.old = std::mem::take(&mut self.young);
@@ -69,8 +69,8 @@ impl Lengths {
 
     /// How long a job like this will run; `None` if nothing like it ever did.
     pub fn predict(&self, like: Like<'_>) -> Option<Millis> {
-        let known = |key: String| self.young.get(&key).or_else(|| self.old.get(&key));
-        let guess = like.keys().into_iter().find_map(known).and_then(Runs::guess)?;
+        let known = |way: Way| self.young.get(&way).or_else(|| self.old.get(&way));
+        let guess = like.ways().find_map(known).and_then(Runs::guess)?;
         Some(like.claim.map_or(guess, |claim| nearer(guess, claim)))
     }
 }
@@ -86,24 +86,28 @@ fn nearer(Millis(guess): Millis, Millis(claim): Millis) -> Millis {
 
 impl Like<'_> {
     /// The ways in which it is like others, the narrowest first.
-    fn keys(&self) -> Vec<String> {
+    fn ways(&self) -> impl Iterator<Item = Way> {
         let Self { kind, tenant, key, inputs, claim } = self;
-        let kind = kind.map(Name::to_string).unwrap_or_default();
-        let claimed = claim.map_or(String::new(), |Millis(ms)| format!("\0claim\0{ms}"));
-        // What each part is stands before it, so no two ways are mistaken for each other.
-        let mut keys = Vec::with_capacity(4);
-        if let Some(inputs) = inputs {
-            if !key.is_empty() {
-                keys.push(format!("{kind}\0inputs\0{inputs}\0key\0{key}"));
-            }
-            keys.push(format!("{kind}\0inputs\0{inputs}"));
-        }
-        keys.push(format!("{kind}\0tenant\0{tenant}\0key\0{key}{claimed}"));
+        let narrow = inputs.filter(|_| !key.is_empty());
+        let narrow = narrow.map(|inputs| Way::of(&(kind, "inputs and key", inputs, key)));
+        let fed = inputs.map(|inputs| Way::of(&(kind, "inputs", inputs)));
+        let own = Way::of(&(kind, "tenant and key", tenant, key, claim));
         // A claim tells more than what all others of its type did.
-        if claim.is_none() {
-            keys.push(kind);
-        }
-        keys
+        let wide = claim.is_none().then(|| Way::of(&(kind, "type")));
+        [narrow, fed, Some(own), wide].into_iter().flatten()
+    }
+}
+
+/// A way in which jobs are alike: a hash of what they have in common. That two ways have the same is
+/// not to be expected, and would cost no more than a bad guess.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Way(u64);
+
+impl Way {
+    fn of(common: &impl Hash) -> Self {
+        let mut hasher = DefaultHasher::new();
+        common.hash(&mut hasher);
+        Self(hasher.finish())
     }
 }
 

@@ -65,15 +65,59 @@ impl Fixed {
 }
 
 impl fmt::Display for Fixed {
+    /// Made for every point of every job that is placed, so without any allocation.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (sign, size) = (if self.0 < 0 { "-" } else { "" }, self.0.unsigned_abs());
-        let (whole, rest) = (size / 1_000, size % 1_000);
-        let text = if rest == 0 {
-            format!("{sign}{whole}")
-        } else {
-            format!("{sign}{whole}.{rest:03}").trim_end_matches('0').to_owned()
-        };
-        f.pad(&text)
+        let size = self.0.unsigned_abs();
+        let mut digits = Digits::default();
+        let mut rest = size % 1_000;
+        let mut n_decimals = if rest == 0 { 0 } else { 3 };
+        while n_decimals > 0 && rest % 10 == 0 {
+            rest /= 10;
+            n_decimals -= 1;
+        }
+        for _ in 0..n_decimals {
+            digits.put_before(digit(rest));
+            rest /= 10;
+        }
+        if n_decimals > 0 {
+            digits.put_before(b'.');
+        }
+        let mut whole = size / 1_000;
+        loop {
+            digits.put_before(digit(whole));
+            whole /= 10;
+            if whole == 0 {
+                break;
+            }
+        }
+        if self.0 < 0 {
+            digits.put_before(b'-');
+        }
+        f.pad(digits.text())
+    }
+}
+
+/// The last digit of a number.
+fn digit(number: u64) -> u8 {
+    b'0' + u8::try_from(number % 10).unwrap_or(0)
+}
+
+/// A number as it is written, from its end to its beginning.
+#[derive(Default)]
+struct Digits {
+    bytes: [u8; 24],
+    n: usize,
+}
+
+impl Digits {
+    fn put_before(&mut self, byte: u8) {
+        self.n += 1;
+        let at = self.bytes.len() - self.n;
+        self.bytes[at] = byte;
+    }
+
+    fn text(&self) -> &str {
+        std::str::from_utf8(&self.bytes[self.bytes.len() - self.n..]).unwrap_or_default()
     }
 }
 

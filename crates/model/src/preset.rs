@@ -41,6 +41,23 @@ const BALANCED: &[Rule] = &[
 /// The rules of samples of workers.
 const SAMPLED: &[Rule] = &[Rule::Rank, Rule::Free, Rule::Hint];
 
+/// Nobody waits for so long: about 30 years.
+const FOR_EVER: Millis = Millis(1_000_000_000_000);
+
+impl Policy {
+    /// The same, but nobody goes first for another reason than that the mean wait is shorter so:
+    /// not by shares, patience or priority, and not for being asked for by a person or rare.
+    #[must_use]
+    pub fn unfair(mut self) -> Self {
+        self.turn = Turn::FirstCome;
+        self.shortest.patience_min = FOR_EVER;
+        self.shortest.on_demand = 1;
+        self.rules.remove(&Rule::Priority);
+        self.guard = None;
+        self
+    }
+}
+
 impl Preset {
     /// The policy of this preset.
     pub fn policy(self) -> Policy {

@@ -74,3 +74,16 @@ pub(crate) enum Answer {
     CalledOff(Result<Vec<JobId>, store::Error>),
     Settings(Result<Vec<Setting>, store::Error>),
 }
+
+impl Answer {
+    /// About how many jobs it is, where it may be about many.
+    pub(crate) fn n_jobs(&self) -> usize {
+        match self {
+            Self::Claimed(claims, _) => claims.len(),
+            Self::Completed(ends, _) => ends.len(),
+            Self::Window(_, Ok(seen)) => seen.own.len(),
+            Self::Submitted(_, Ok(Ok(submitted))) => submitted.jobs.len(),
+            _ => 1,
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! The owner of the world: takes messages, decides, asks the store, tells the workers.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use decide::World;
@@ -36,6 +36,8 @@ pub(crate) use crate::message::{Answer, Message};
 
 /// Messages that are taken in before the next round at the latest.
 const TURN_MAX: usize = 4_096;
+/// Jobs that are answered about in one turn, or a few more.
+const ANSWERS_MAX: usize = 256;
 /// After the store failed, nothing is asked of it for so long.
 const PAUSE: Millis = Millis(250);
 
@@ -60,6 +62,8 @@ pub(crate) struct Scheduler {
     /// What goes to the store and to workers at the end of this turn.
     pub(crate) outgoing: Outgoing,
     pub(crate) calls: FuturesUnordered<BoxFuture<'static, Answer>>,
+    /// What the store has answered, and nobody has heard yet.
+    answers: VecDeque<Answer>,
     /// Jobs whose record has to be read again, because what became of a request is not known.
     pub(crate) refetch: BTreeSet<JobId>,
     /// What is known of others that share the store; `None`: nobody does.
@@ -127,6 +131,7 @@ impl Scheduler {
             timers,
             outgoing: Outgoing::default(),
             calls: FuturesUnordered::new(),
+            answers: VecDeque::new(),
             refetch: BTreeSet::new(),
             sharing,
             types: watch::Sender::new(Arc::default()),
@@ -159,22 +164,24 @@ impl Scheduler {
         stop: CancellationToken,
     ) -> Result<(), store::Error> {
         let mut messages = Vec::new();
-        while self.fatal.is_none() && !(stop.is_cancelled() && self.calls.is_empty()) {
+        while self.fatal.is_none() && !(stop.is_cancelled() && self.is_answered()) {
             let wake = self.wake_in();
             tokio::select! {
-                Some(answer) = self.calls.next(), if !self.calls.is_empty() => {
-                    self.answered(answer);
-                }
+                biased;
                 n = inbox.recv_many(&mut messages, TURN_MAX) => {
                     if n == 0 {
                         break;
                     }
                     messages.drain(..).for_each(|envelope: Envelope| self.take(envelope.message));
                 }
-                () = tokio::time::sleep(wake) => {}
+                Some(answer) = self.calls.next(), if !self.calls.is_empty() => {
+                    self.answers.push_back(answer);
+                }
                 () = stop.cancelled(), if !stop.is_cancelled() => {}
+                () = std::future::ready(()), if !self.answers.is_empty() => {}
+                () = tokio::time::sleep(wake) => {}
             }
-            self.hear_answers();
+            self.hear_some();
             if stop.is_cancelled() {
                 self.let_leads_go();
                 self.flush_submissions();
@@ -182,17 +189,40 @@ impl Scheduler {
                 self.flush_workers();
             } else {
                 self.turn();
-                if std::mem::take(&mut self.outgoing.is_ahead) {
-                    // The workers' streams come before the store, which has the disk to wait for.
-                    tokio::task::yield_now().await;
-                }
+            }
+            self.ask();
+            // The workers' streams and what is asked of the store come before the next turn.
+            if std::mem::take(&mut self.outgoing.is_ahead) || !self.answers.is_empty() {
+                tokio::task::yield_now().await;
             }
         }
         self.fatal.map_or(Ok(()), Err)
     }
 
-    /// Whatever the store has answered already belongs to the same turn. What was not asked of it
-    /// yet is asked.
+    /// Whether nothing is asked of the store, and all that it answered was heard.
+    fn is_answered(&self) -> bool {
+        self.calls.is_empty() && self.answers.is_empty()
+    }
+
+    /// Lets the store have what it was not asked yet. What it has answered is heard in the next turn.
+    fn ask(&mut self) {
+        while let Some(Some(answer)) = self.calls.next().now_or_never() {
+            self.answers.push_back(answer);
+        }
+    }
+
+    /// Hears some of what the store has answered, and not more than a call is about: what comes of
+    /// it goes out before the next is heard, so that neither store nor workers wait for all of it.
+    fn hear_some(&mut self) {
+        let mut n_jobs = 0;
+        while n_jobs < ANSWERS_MAX {
+            let Some(answer) = self.answers.pop_front() else { return };
+            n_jobs += answer.n_jobs();
+            self.answered(answer);
+        }
+    }
+
+    /// Hears all that the store has answered. What was not asked of it yet is asked.
     pub(crate) fn hear_answers(&mut self) {
         while let Some(Some(answer)) = self.calls.next().now_or_never() {
             self.answered(answer);

@@ -90,9 +90,13 @@ impl Jobs {
 
     /// The job waits no longer.
     pub(crate) fn unwait(&mut self, job: &JobId) -> Option<Seen> {
-        let seen = self.seen(job)?.clone();
-        self.all.remove(job);
-        Some(seen)
+        match self.all.remove(job)? {
+            Whereabouts::Waiting(seen) => Some(seen),
+            elsewhere @ (Whereabouts::Claiming { .. } | Whereabouts::Live(_)) => {
+                self.all.insert(job.clone(), elsewhere);
+                None
+            }
+        }
     }
 
     /// The job is being claimed.
@@ -127,8 +131,13 @@ impl Jobs {
 
     /// No worker has the job any longer.
     pub(crate) fn take(&mut self, job: &JobId) -> Option<Live> {
-        let live = self.live(job)?.clone();
-        self.all.remove(job);
+        let live = match self.all.remove(job)? {
+            Whereabouts::Live(live) => *live,
+            elsewhere @ (Whereabouts::Waiting(_) | Whereabouts::Claiming { .. }) => {
+                self.all.insert(job.clone(), elsewhere);
+                return None;
+            }
+        };
         if let Some(jobs) = self.of_worker.get_mut(&live.worker) {
             jobs.remove(job);
             if jobs.is_empty() {

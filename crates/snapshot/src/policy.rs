@@ -81,6 +81,9 @@ fn changed(object: PolicyObject) -> Result<Policy, Problem> {
     };
     refuse_unused(preset, &object)?;
     let mut policy = preset.policy();
+    if object.fair == Some(false) {
+        policy = policy.unfair();
+    }
     if let Some(Object(sampling)) = object.sampling {
         policy.seat = Seat::FirstMatch(Some(sampling.read()));
     }
@@ -93,8 +96,10 @@ fn changed(object: PolicyObject) -> Result<Policy, Problem> {
     if let Some(Object(shortest)) = object.shortest {
         policy.shortest = shortest.read(policy.shortest);
     }
-    if object.share == Some(false) {
-        policy.turn = Turn::FirstCome;
+    match object.share {
+        Some(true) => policy.turn = preset.policy().turn,
+        Some(false) => policy.turn = Turn::FirstCome,
+        None => {}
     }
     if let Some(rules) = object.rules {
         weigh(&mut policy, rules).at("rules")?;
@@ -129,6 +134,7 @@ fn refuse_unused(preset: Preset, object: &PolicyObject) -> Result<(), Problem> {
         ("rules", object.rules.is_some(), WEIGHING),
         ("shortest", object.shortest.is_some(), BALANCED),
         ("share", object.share.is_some(), BALANCED),
+        ("fair", object.fair.is_some(), BALANCED),
         ("guard", has_guard, BALANCED),
         ("reserve", object.reserve.is_some(), BALANCED),
         ("reserve_wait_max_ms", object.reserve_wait_max_ms.is_some(), BALANCED),
@@ -217,6 +223,8 @@ pub(crate) fn write(policy: &Policy) -> PolicyChoice {
             .map(|shortest| Object(Shortest::write(shortest))),
         share: (policy.preset == Preset::Balanced && policy.turn == Turn::FirstCome)
             .then_some(false),
+        // Whatever it changes is written out.
+        fair: None,
         rules: write_rules(policy, &own),
         guard: unless(policy.guard, &own.guard)
             .map(|guard| guard.map(|guard| Object(Guard::write(guard)))),

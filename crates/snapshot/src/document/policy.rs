@@ -59,6 +59,10 @@ record! {
         shortest: Option<Object<Shortest>>,
         /// Whether turns go by the shares of tenants that compete (`balanced`). True if left out.
         share: Option<bool>,
+        /// Whether anybody goes first for another reason than that the mean wait is shorter so: by
+        /// shares, patience, priority, being asked for by a person, or being rare (`balanced`). True
+        /// if left out; what else is said of these holds all the same.
+        fair: Option<bool>,
         /// Weights of rules by name; 0 switches one off (`simple`, `resource-aware`, `aging`,
         /// `balanced`).
         rules: Option<Table<Label, Factor, { maxima::KEYS_MAX }>>,

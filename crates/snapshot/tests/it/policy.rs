@@ -91,3 +91,17 @@ fn rules_are_weighed_switched_off_and_switched_on() {
     assert_eq!(rules.get(&Rule::OrgShare), Some(&Fixed::ONE));
     assert_eq!(rules.len(), Preset::Simple.rules().len());
 }
+
+#[test]
+fn without_fairness_only_lengths_and_relief_count() {
+    let unfair = policy(r#"{ "fair": false }"#);
+    assert_eq!(unfair, Preset::Balanced.policy().unfair());
+    let spelt_out = r#"{ "share": false, "guard": null, "rules": { "priority": 0 },
+        "shortest": { "on_demand": 1, "patience_min_ms": 1000000000000 } }"#;
+    assert_eq!(policy(spelt_out), unfair);
+    assert_eq!(policy(r#"{ "fair": true }"#), Preset::Balanced.policy());
+    let with_shares = policy(r#"{ "fair": false, "share": true }"#);
+    assert_eq!(with_shares.turn, Preset::Balanced.policy().turn);
+    let refused = said(&snapshot::policy(r#"{ "preset": "aging", "fair": false }"#).unwrap_err());
+    assert!(refused.contains("fair") && refused.contains("only by `balanced`"), "{refused}");
+}

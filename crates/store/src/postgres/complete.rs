@@ -1,6 +1,7 @@
 //! Attempts end: the attempt goes to the past, and its job waits again or is done with.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use model::{Ending, WorkerId};
 
@@ -17,28 +18,41 @@ use crate::sums::{Sums, charge, newest};
 use crate::transition::{self, After};
 use crate::{End, Ended, Error, Provided, Run, number};
 
-const DOING: &str = "end attempts";
+pub(super) const DOING: &str = "end attempts";
 
 /// Attempts end: those of which there is nothing to say at once, and then the others.
-pub(super) async fn complete(desk: &Desk, mut ends: Vec<End>) -> Result<Vec<Ended>, Error> {
+pub(super) async fn complete(desk: Arc<Desk>, mut ends: Vec<End>) -> Result<Vec<Ended>, Error> {
+    let desk = &*desk;
     let mut answers: Vec<Option<Ended>> = vec![None; ends.len()];
     let plain = Plain::of(desk, &ends);
     if !plain.is_empty() {
-        let writing = desk.writing(DOING, || plain.write(desk));
-        let ended = desk.beside(writing).await?;
+        let ended = desk.writing(DOING, || plain.write(desk)).await?;
         plain.answer(desk, &ended, &mut answers);
     }
     let mut is_left = answers.iter().map(Option::is_none);
     let attempts: Vec<Option<Attempt>> =
         ends.iter().map(|end| Some((number::of(&end.job)?, end.attempt))).collect();
     ends.retain(|_| is_left.next().unwrap_or(true));
-    let mut left = Completing { ends }.complete(desk).await?.into_iter();
+    let left =
+        if ends.is_empty() { Vec::new() } else { desk.run(DOING, &Completing { ends }).await? };
+    let mut left = left.into_iter();
     let answers: Vec<Ended> =
         answers.into_iter().filter_map(|answer| answer.or_else(|| left.next())).collect();
     let over = attempts.into_iter().zip(&answers);
     let over = over.filter(|(_, answer)| matches!(answer, Ended::Accepted { .. }));
     desk.grants.end(over.filter_map(|(attempt, _)| attempt));
     Ok(answers)
+}
+
+/// Whether other jobs may change with these. Whoever changes the same ones at the same time could
+/// wait for this in a circle.
+pub(super) fn changes_others(desk: &Desk, ends: &[End]) -> bool {
+    let recent = desk.recent();
+    let is_free = |end: &End| {
+        let record = number::of(&end.job).and_then(|id| recent.get(id));
+        record.is_some_and(|record| record.n_dependents == 0)
+    };
+    !ends.iter().all(is_free)
 }
 
 /// Ends of attempts.
@@ -92,29 +106,6 @@ pub(super) const PASTS: &str = concat!(
 );
 
 impl Completing {
-    async fn complete(self, desk: &Desk) -> Result<Vec<Ended>, Error> {
-        if self.ends.is_empty() {
-            return Ok(Vec::new());
-        }
-        let ending = desk.run(DOING, &self);
-        if self.changes_others(desk) {
-            desk.in_turn(ending).await
-        } else {
-            desk.beside(ending).await
-        }
-    }
-
-    /// Whether other jobs may change with these. Whoever changes the same ones at the same time
-    /// could wait for this in a circle.
-    fn changes_others(&self, desk: &Desk) -> bool {
-        let recent = desk.recent();
-        let is_free = |end: &End| {
-            let record = number::of(&end.job).and_then(|id| recent.get(id));
-            record.is_some_and(|record| record.n_dependents == 0)
-        };
-        !self.ends.iter().all(is_free)
-    }
-
     /// Takes into the draft what was claimed lately.
     fn recall(&self, sheet: &Sheet<'_>, draft: &mut Draft) {
         let mut recent = sheet.desk.recent();

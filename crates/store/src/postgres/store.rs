@@ -1,6 +1,10 @@
 //! The trait, stage by stage: in which file it is, and what keeps it from being done twice.
 
+use std::future::Future;
+use std::sync::Arc;
+
 use tokio::sync::mpsc;
+use tokio::task::JoinError;
 
 use model::{JobId, Millis, Record, Retry, TenantId, Timestamp, WorkerId};
 
@@ -18,10 +22,25 @@ use super::{
     start, tell, window,
 };
 use crate::{
-    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, Lead, LogChunk, LogPage,
+    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Error, Filter, Lead, LogChunk, LogPage,
     Meeting, News, Note, NotePage, Noted, Notice, Past, Refusal, Reply, Report, Revived, Run, Seen,
     Session, Setting, Shared, Start, Store, Submission, Submitted, Tally, Usage, Window, number,
 };
+
+/// Lets it be done beside whoever asks: what there is to compute for many rows keeps nobody else
+/// waiting. It is done even if nobody waits for the answer any more.
+async fn apart<T: Send + 'static>(
+    doing: &'static str,
+    work: impl Future<Output = Result<T, Error>> + Send + 'static,
+) -> Result<T, Error> {
+    match tokio::spawn(work).await.map_err(JoinError::try_into_panic) {
+        Ok(answer) => answer,
+        Err(Ok(panic)) => std::panic::resume_unwind(panic),
+        Err(Err(_)) => {
+            Err(Error::Unavailable { doing, cause: "the scheduler is being stopped".to_owned() })
+        }
+    }
+}
 
 impl Store for Postgres {
     fn now(&self) -> Timestamp {
@@ -44,17 +63,17 @@ impl Store for Postgres {
     }
 
     fn claim(&self, claims: Vec<Claim>) -> Reply<'_, Vec<Claimed>> {
-        let doing = "claim jobs";
-        Box::pin(async move {
+        let (doing, desk) = ("claim jobs", Arc::clone(&self.desk));
+        Box::pin(apart(doing, async move {
             let stage = Claiming { claims };
             let answers = if stage.claims.iter().any(|claim| !claim.limits.is_empty()) {
-                self.desk.run(doing, &stage).await?
+                desk.run(doing, &stage).await?
             } else {
-                self.desk.writing(doing, || claim::claim(&self.desk, &stage.claims)).await?
+                desk.writing(doing, || claim::claim(&desk, &stage.claims)).await?
             };
-            claim::keep(&self.desk, &stage.claims, &answers);
+            claim::keep(&desk, &stage.claims, &answers);
             Ok(answers)
-        })
+        }))
     }
 
     fn start(&self, starts: Vec<Start>) -> Reply<'_, Vec<bool>> {
@@ -79,7 +98,16 @@ impl Store for Postgres {
     }
 
     fn complete(&self, ends: Vec<End>) -> Reply<'_, Vec<Ended>> {
-        Box::pin(complete::complete(&self.desk, ends))
+        let desk = Arc::clone(&self.desk);
+        Box::pin(async move {
+            let changes_others = complete::changes_others(&desk, &ends);
+            let ending = apart(complete::DOING, complete::complete(desk, ends));
+            if changes_others {
+                self.desk.in_turn(ending).await
+            } else {
+                self.desk.beside(ending).await
+            }
+        })
     }
 
     fn cancel(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Cancelled>> {
@@ -239,7 +267,8 @@ impl Shared for Postgres {
     }
 
     fn window(&self, ask: Window) -> Reply<'_, Seen> {
-        Box::pin(self.desk.reading("look for work", window::window(&self.desk, ask)))
+        let (doing, desk) = ("look for work", Arc::clone(&self.desk));
+        Box::pin(apart(doing, async move { desk.reading(doing, window::window(&desk, ask)).await }))
     }
 
     fn held(&self, worker: WorkerId) -> Reply<'_, Vec<Record>> {
