@@ -4,12 +4,12 @@
 
 use std::collections::HashSet;
 
-use model::{Ending, Measured, Record, Timestamp};
+use model::{Counts, Ending, Measured, Record, Spec, Timestamp};
 
 use super::columns::Successes;
 use super::desk::Desk;
 use super::fault::Fault;
-use super::write::SUCCEED;
+use super::write::{SUCCEED, SUCCEED_AT_ONCE};
 use crate::sums::newest;
 use crate::transition::{self, After};
 use crate::{End, Ended, Past, Provided, minute, number};
@@ -19,6 +19,8 @@ pub(super) struct Plain {
     /// In the order of the call, as the answers are.
     ends: Vec<Foreseen>,
     answers: Vec<Ended>,
+    /// All by their first attempts, and of jobs without a key or a group.
+    is_at_once: bool,
     now: Timestamp,
 }
 
@@ -33,7 +35,8 @@ struct Foreseen {
 
 impl Plain {
     pub(super) fn of(desk: &Desk, ends: &[End]) -> Self {
-        let mut plain = Self { ends: Vec::new(), answers: Vec::new(), now: desk.now() };
+        let (now, is_at_once) = (desk.now(), true);
+        let mut plain = Self { ends: Vec::new(), answers: Vec::new(), is_at_once, now };
         let mut recent = desk.recent();
         for (at, end) in ends.iter().enumerate() {
             let Some(id) = number::of(&end.job) else { continue };
@@ -52,6 +55,9 @@ impl Plain {
         let fence = record.fence;
         let after = transition::end(&mut record, end, &desk.options.patience, self.now);
         let Some(After { past, charged, run }) = after else { return };
+        let Spec { dedupe_key, group, .. } = &*record.spec;
+        let is_first = record.counts == Counts { attempts: 1, ..Counts::default() };
+        self.is_at_once &= is_first && dedupe_key.is_none() && group.is_none();
         self.ends.push(Foreseen { at, id, fence, past });
         let (released, cancelled, changed) = (Vec::new(), Vec::new(), Vec::new());
         self.answers.push(Ended::Accepted { record, charged, run, released, cancelled, changed });
@@ -75,7 +81,8 @@ impl Plain {
             successes.push((*id, *fence), record, past, (Some(*charged), run));
         }
         let connection = desk.connection().await?;
-        let statement = connection.prepare_cached(SUCCEED).await?;
+        let sql = if self.is_at_once { SUCCEED_AT_ONCE } else { SUCCEED };
+        let statement = connection.prepare_cached(sql).await?;
         let (minute, part) = (minute::of(self.now), desk.part());
         let values = successes.values(&self.now, &minute, &part);
         let rows = connection.query(&statement, &values).await?;

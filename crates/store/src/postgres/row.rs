@@ -35,13 +35,13 @@ macro_rules! finished_columns {
 }
 
 /// The columns of a job that stands in its queue, in the order in which [`read_queued`] wants them:
-/// those that every such job has alike are not asked for.
+/// those that every such job has alike are not asked for, nor what nothing has happened to.
 macro_rules! queued_columns {
     () => {
-        "j.id, j.tenant, j.kind, j.fence, j.priority, j.attempts, j.failures, j.losses, \
-         j.evictions, j.refusals, j.revived, j.created, j.ready, j.last_worker, j.error, \
-         j.exit_code, j.cost, j.document, j.payload, j.backoff_until, j.n_dependents, j.queue, \
-         j.place"
+        "j.id, j.tenant, j.kind, j.fence, j.priority, j.created, j.ready, j.document, j.payload, \
+         j.n_dependents, j.queue, j.place, CASE WHEN j.fence > 1 THEN json_build_array( \
+         json_build_array(j.attempts, j.failures, j.losses, j.evictions, j.refusals, j.revived), \
+         j.last_worker, j.error, j.exit_code, j.cost, j.backoff_until)::text END"
     };
 }
 
@@ -96,21 +96,42 @@ pub(super) fn read(row: &Row) -> Result<Record, Fault> {
 
 /// Reads the columns of [`queued_columns`].
 pub(super) fn read_queued(row: &Row) -> Result<Queued, Fault> {
-    let (id, created) = (number::id(row.try_get(0)?), Timestamp(row.try_get(11)?));
-    let record = Record {
+    let (id, created) = (number::id(row.try_get(0)?), Timestamp(row.try_get(5)?));
+    let mut record = Record {
         fence: number::size(row.try_get(3)?),
         priority: row.try_get(4)?,
-        counts: counts(row, 5)?,
-        ready: moment(row, 12)?,
-        last_worker: worker(row, 13)?,
-        error: row.try_get(14)?,
-        exit_code: row.try_get(15)?,
-        cost: row.try_get::<_, Option<i64>>(16)?.map(Fixed::thousandths),
-        backoff_until: moment(row, 19)?,
-        n_dependents: small(row, 20)?,
-        ..transition::submit(id, spec(row, 17)?, 0, created)
+        ready: moment(row, 6)?,
+        n_dependents: small(row, 9)?,
+        ..transition::submit(id, spec(row, 7)?, 0, created)
     };
-    Ok(Queued { queue: row.try_get(21)?, place: row.try_get(22)?, record: Arc::new(record) })
+    if let Some(text) = row.try_get::<_, Option<&str>>(12)? {
+        serde_json::from_str::<Happened>(text)?.to(&mut record);
+    }
+    Ok(Queued { queue: row.try_get(10)?, place: row.try_get(11)?, record: Arc::new(record) })
+}
+
+/// What happened to a job before it came to stand in its queue again.
+#[derive(serde::Deserialize)]
+struct Happened {
+    counts: [i64; 6],
+    last_worker: Option<String>,
+    error: Option<String>,
+    exit_code: Option<i32>,
+    cost: Option<i64>,
+    backoff_until: Option<i64>,
+}
+
+impl Happened {
+    fn to(self, record: &mut Record) {
+        let [attempts, failures, losses, evictions, refusals, revived] =
+            self.counts.map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+        record.counts = Counts { attempts, failures, losses, evictions, refusals, revived };
+        record.last_worker = self.last_worker.as_deref().map(WorkerId::new);
+        record.error = self.error;
+        record.exit_code = self.exit_code;
+        record.cost = self.cost.map(Fixed::thousandths);
+        record.backoff_until = self.backoff_until.map(Timestamp);
+    }
 }
 
 /// Tenant and type, and from `column` on the document and the payload.

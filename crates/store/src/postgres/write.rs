@@ -212,37 +212,54 @@ impl Ends {
 }
 
 /// Most jobs end so: what does not change is not sent to the database to come back to it, and what is
-/// kept of the attempt is in the row that goes. Answers which jobs have ended.
-pub(super) const SUCCEED: &str = concat!(
-    "WITH gone AS (DELETE FROM jobs j \
-    USING unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::integer[], $5::bigint[], \
-    $6::bigint[], $7::text[], $8::bigint[], $9::bigint[]) \
-    AS u(id, fence_before, started, exit_code, cost, charged, history_key, fetched_paths, \
-    fetched_bytes) \
-    WHERE j.id BETWEEN u.id AND u.id AND j.fence = u.fence_before \
-    RETURNING j.id, j.tenant, j.kind, j.dedupe_key, j.group_name, j.fence, j.priority, \
-    j.attempts, j.failures, j.losses, j.evictions, j.refusals, j.revived, j.created, j.ready, \
-    j.queue, j.document, j.payload, j.worker, j.claimed, j.why, u.started, u.exit_code, u.cost, \
-    u.charged, u.history_key, u.fetched_paths, u.fetched_bytes), \
-    over AS (INSERT INTO finished (id, tenant, kind, dedupe_key, group_name, state, fence, \
-    priority, attempts, failures, losses, evictions, refusals, revived, created, ready, queue, \
-    document, payload, last_worker, exit_code, cost, finished, claimed, started, why) \
-    SELECT id, tenant, kind, dedupe_key, group_name, 'succeeded', fence + 1, priority, attempts, \
-    failures, losses, evictions, refusals, revived, created, ready, queue, document, payload, \
-    worker, exit_code, cost, $10, claimed, started, why FROM gone), \
-    ran AS (INSERT INTO runs (tenant, kind, history_key, at, wait, duration, ending, \
-    out_of_memory, fetched_paths, fetched_bytes, n_dependents) \
-    SELECT tenant, kind, history_key, $10, claimed - coalesce(ready, created), $10 - claimed, \
-    'succeeded', false, fetched_paths, fetched_bytes, 0 FROM gone WHERE history_key IS NOT NULL), \
-    charged AS (",
-    add_usage!(
-        "$11",
-        "$12",
-        "SELECT tenant, sum(charged) AS cost, count(*) AS completed FROM gone \
-         WHERE charged IS NOT NULL GROUP BY tenant"
-    ),
-    ") SELECT id FROM gone"
+/// kept of the attempt is in the row that goes. Answers which jobs have ended. `returned` is what else
+/// is kept of the rows, and `kept` how.
+macro_rules! succeed {
+    ($returned:literal, $kept:literal) => {
+        concat!(
+            "WITH gone AS (DELETE FROM jobs j \
+            USING unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::integer[], $5::bigint[], \
+            $6::bigint[], $7::text[], $8::bigint[], $9::bigint[]) \
+            AS u(id, fence_before, started, exit_code, cost, charged, history_key, \
+            fetched_paths, fetched_bytes) \
+            WHERE j.id BETWEEN u.id AND u.id AND j.fence = u.fence_before \
+            RETURNING j.id, j.tenant, u.charged, u.history_key, j.kind, j.fence, j.priority, \
+            j.created, j.ready, j.document, j.payload, j.worker, j.claimed, j.why, u.started, \
+            u.exit_code, u.cost, u.fetched_paths, u.fetched_bytes",
+            $returned,
+            "), over AS (INSERT INTO finished (id, tenant, kind, state, fence, priority, created, \
+            ready, queue, document, payload, last_worker, exit_code, cost, finished, claimed, \
+            started, why, dedupe_key, group_name, attempts, failures, losses, evictions, \
+            refusals, revived) SELECT id, tenant, kind, 'succeeded', fence + 1, priority, \
+            created, ready, 0, document, payload, worker, exit_code, cost, $10, claimed, \
+            started, why, ",
+            $kept,
+            " FROM gone), \
+            ran AS (INSERT INTO runs (tenant, kind, history_key, at, wait, duration, ending, \
+            out_of_memory, fetched_paths, fetched_bytes, n_dependents) \
+            SELECT tenant, kind, history_key, $10, claimed - coalesce(ready, created), \
+            $10 - claimed, 'succeeded', false, fetched_paths, fetched_bytes, 0 FROM gone \
+            WHERE history_key IS NOT NULL), \
+            charged AS (",
+            add_usage!(
+                "$11",
+                "$12",
+                "SELECT tenant, sum(charged) AS cost, count(*) AS completed FROM gone \
+                 WHERE charged IS NOT NULL GROUP BY tenant"
+            ),
+            ") SELECT id FROM gone"
+        )
+    };
+}
+
+pub(super) const SUCCEED: &str = succeed!(
+    ", j.dedupe_key, j.group_name, j.attempts, j.failures, j.losses, j.evictions, j.refusals, \
+     j.revived",
+    "dedupe_key, group_name, attempts, failures, losses, evictions, refusals, revived"
 );
+
+/// For jobs without a key or a group, by their first attempt.
+pub(super) const SUCCEED_AT_ONCE: &str = succeed!("", "NULL, NULL, 1, 0, 0, 0, 0, 0");
 
 impl Successes {
     /// Writes what is written of them in a transaction of more.

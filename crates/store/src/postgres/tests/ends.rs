@@ -20,9 +20,20 @@ async fn left(store: &Postgres, tenant: &str) -> Vec<String> {
 
 /// Jobs of a tenant that were claimed, and how they end.
 async fn claimed(store: &Postgres, tenant: &str, n_jobs: usize) -> Vec<crate::End> {
+    claimed_of(store, tenant, n_jobs, None).await
+}
+
+/// The same, of a group or of none.
+async fn claimed_of(
+    store: &Postgres,
+    tenant: &str,
+    n_jobs: usize,
+    group: Option<&str>,
+) -> Vec<crate::End> {
     let mut jobs = submission(tenant, "kind", n_jobs);
     for job in &mut jobs.jobs {
         job.spec.history_key = "k".to_owned();
+        job.spec.group = group.map(str::to_owned);
     }
     let jobs = store.submit(jobs).await.unwrap().unwrap().jobs;
     let claims = jobs.iter().map(|record| claim(&record.id, "w")).collect();
@@ -40,9 +51,16 @@ async fn claimed(store: &Postgres, tenant: &str, n_jobs: usize) -> Vec<crate::En
 
 #[tokio::test]
 async fn plain_ends_leave_behind_what_others_do() {
+    for group in [None, Some("g")] {
+        leave_the_same(group).await;
+    }
+}
+
+async fn leave_the_same(group: Option<&str>) {
     let (database, time) = (database(), Time::new());
     let (one, two) = (open(&database, &time).await, open(&database, &time).await);
-    let (plain, other) = (claimed(&one, "a", 40).await, claimed(&one, "b", 40).await);
+    let plain = claimed_of(&one, "a", 40, group).await;
+    let other = claimed_of(&one, "b", 40, group).await;
     time.pass(Millis(1_234));
     let ended = one.complete(plain).await.unwrap();
     // Who did not claim them does not know them: that takes a transaction.

@@ -66,14 +66,14 @@ async fn what_silent_workers_had_is_found_without_a_walk_over_all_jobs() {
 async fn every_row_that_is_changed_is_found_by_its_id() {
     let (ids, texts) = ("ARRAY[1]", "ARRAY['w']");
     let five = format!("{texts}, {texts}, {texts}, {texts}, {texts}");
+    let ends =
+        format!("({ids}, {ids}, {ids}, {ids}, {ids}, {ids}, {texts}, {ids}, {ids}, 5, 5, 5)");
     let statements = [
         (claim::CLAIM_KNOWN, format!("({ids}, {ids}, {five}, 5, {texts}, 5, {ids})")),
         (start::START, format!("({ids}, {ids}, {texts}, 5)")),
         (start::PROGRESS, format!("({ids}, {ids}, {texts}, {ids}, {texts}, {texts})")),
-        (
-            write::SUCCEED,
-            format!("({ids}, {ids}, {ids}, {ids}, {ids}, {ids}, {texts}, {ids}, {ids}, 5, 5, 5)"),
-        ),
+        (write::SUCCEED, ends.clone()),
+        (write::SUCCEED_AT_ONCE, ends),
     ];
     with_many(async |connection| {
         // At last a table that was empty when it was last looked at.
