@@ -159,7 +159,7 @@ mod tests {
             "64c4ee1bf97b03ca",
             "5c94c897d13da596",
             "c07f2e2dd3db7ed3",
-            "36784c0cf00be684",
+            "c68039fe866be933",
         ];
         assert_eq!(checksums, released);
     }
