@@ -98,8 +98,8 @@ impl Like<'_> {
     }
 }
 
-/// A way in which jobs are alike: a hash of what they have in common. That two ways have the same is
-/// not to be expected, and would cost no more than a bad guess.
+/// A way in which jobs are alike: a hash of what they have in common. That two ways have the same
+/// is not to be expected, and would cost no more than a bad guess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Way(u64);
 

@@ -71,7 +71,7 @@ impl fmt::Display for Fixed {
         let mut digits = Digits::default();
         let mut rest = size % 1_000;
         let mut n_decimals = if rest == 0 { 0 } else { 3 };
-        while n_decimals > 0 && rest % 10 == 0 {
+        while n_decimals > 0 && rest.is_multiple_of(10) {
             rest /= 10;
             n_decimals -= 1;
         }

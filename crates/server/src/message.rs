@@ -78,12 +78,16 @@ pub(crate) enum Answer {
 impl Answer {
     /// About how many jobs it is, where it may be about many.
     pub(crate) fn n_jobs(&self) -> usize {
-        match self {
-            Self::Claimed(claims, _) => claims.len(),
-            Self::Completed(ends, _) => ends.len(),
-            Self::Window(_, Ok(seen)) => seen.own.len(),
-            Self::Submitted(_, Ok(Ok(submitted))) => submitted.jobs.len(),
-            _ => 1,
+        if let Self::Claimed(claims, _) = self {
+            claims.len()
+        } else if let Self::Completed(ends, _) = self {
+            ends.len()
+        } else if let Self::Window(_, Ok(seen)) = self {
+            seen.own.len()
+        } else if let Self::Submitted(_, Ok(Ok(submitted))) = self {
+            submitted.jobs.len()
+        } else {
+            1
         }
     }
 }

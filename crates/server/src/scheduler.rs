@@ -204,7 +204,8 @@ impl Scheduler {
         self.calls.is_empty() && self.answers.is_empty()
     }
 
-    /// Lets the store have what it was not asked yet. What it has answered is heard in the next turn.
+    /// Lets the store have what it was not asked yet. What it has answered is heard in the next
+    /// turn.
     fn ask(&mut self) {
         while let Some(Some(answer)) = self.calls.next().now_or_never() {
             self.answers.push_back(answer);

@@ -60,8 +60,8 @@ record! {
         /// Whether turns go by the shares of tenants that compete (`balanced`). True if left out.
         share: Option<bool>,
         /// Whether anybody goes first for another reason than that the mean wait is shorter so: by
-        /// shares, patience, priority, being asked for by a person, or being rare (`balanced`). True
-        /// if left out; what else is said of these holds all the same.
+        /// shares, patience, priority, being asked for by a person, or being rare (`balanced`).
+        /// True if left out; what else is said of these holds all the same.
         fair: Option<bool>,
         /// Weights of rules by name; 0 switches one off (`simple`, `resource-aware`, `aging`,
         /// `balanced`).

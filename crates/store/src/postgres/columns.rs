@@ -1,9 +1,8 @@
 //! Lists of records as one array a column, for statements that write many rows.
 
-use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use model::{Cause, Fixed, Name, Record, Spec, State, Timestamp, WorkerId};
+use model::{Cause, Fixed, Record, Spec, State, Timestamp, WorkerId};
 use tokio_postgres::types::ToSql;
 
 use super::fault::Fault;
@@ -45,15 +44,6 @@ pub(super) fn stand(record: &Record, now: Timestamp) -> (Option<i64>, Option<i64
 pub(super) fn queue(spec: &Spec) -> i64 {
     let mut hasher = DefaultHasher::new();
     let Spec { tenant, kind, pool, needs, slots, amounts, on_demand, resource, .. } = spec;
-    let needs: BTreeMap<String, Vec<String>> = needs
-        .iter()
-        .map(|(key, any)| (key.to_string(), any.iter().map(Name::to_string).collect()))
-        .collect();
-    let amounts: Vec<(String, u64)> =
-        amounts.iter().map(|(name, n)| (name.to_string(), *n)).collect();
-    let (tenant, kind) = (tenant.to_string(), kind.to_string());
-    let pool = pool.as_ref().map(Name::to_string);
-    let resource = resource.as_ref().map(|ask| format!("{ask:?}"));
     (tenant, kind, pool, needs, slots, amounts, on_demand, resource).hash(&mut hasher);
     hasher.finish().cast_signed()
 }
@@ -237,8 +227,8 @@ impl Ends {
 }
 
 columns! {
-    /// Jobs that succeeded and said nothing: all that is new about them. What is charged for them, and
-    /// what their runs were like, may be written elsewhere.
+    /// Jobs that succeeded and said nothing: all that is new about them. What is charged for them,
+    /// and what their runs were like, may be written elsewhere.
     Successes {
         id: i64,
         fence_before: i64,

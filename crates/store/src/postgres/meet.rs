@@ -40,8 +40,8 @@ pub(super) async fn meet(desk: &Desk, id: i64, said: &str) -> Result<Meeting, Fa
 pub(super) const HELD: &str = concat!(
     "SELECT ",
     jobs_columns!(),
-    " FROM (SELECT DISTINCT g.worker, n.id FROM grants g CROSS JOIN LATERAL unnest(g.jobs) AS n(id) \
-     WHERE g.worker = $1) u CROSS JOIN LATERAL ",
+    " FROM (SELECT DISTINCT g.worker, n.id FROM grants g \
+     CROSS JOIN LATERAL unnest(g.jobs) AS n(id) WHERE g.worker = $1) u CROSS JOIN LATERAL ",
     theirs!(),
     " ORDER BY j.id"
 );

@@ -113,9 +113,9 @@ macro_rules! changes {
     () => {
         "unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::integer[], \
          $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], \
-         $12::bigint[], $13::boolean[], $14::boolean[], $15::boolean[], $16::bigint[], $17::bigint[], \
-         $18::text[], $19::text[], $20::integer[], $21::bigint[], $22::bigint[], $23::bigint[], \
-         $24::bigint[]) \
+         $12::bigint[], $13::boolean[], $14::boolean[], $15::boolean[], $16::bigint[], \
+         $17::bigint[], $18::text[], $19::text[], $20::integer[], $21::bigint[], $22::bigint[], \
+         $23::bigint[], $24::bigint[]) \
          AS u(id, fence_before, state, fence, priority, failures, losses, evictions, refusals, \
          revived, ready, backoff_until, on_hold, cancelling, is_live, n_blockers, n_dependents, \
          last_worker, error, exit_code, cost, place, due, queue)"
@@ -211,9 +211,9 @@ impl Ends {
     }
 }
 
-/// Most jobs end so: what does not change is not sent to the database to come back to it, and what is
-/// kept of the attempt is in the row that goes. Answers which jobs have ended. `returned` is what else
-/// is kept of the rows, and `kept` how.
+/// Most jobs end so: what does not change is not sent to the database to come back to it, and what
+/// is kept of the attempt is in the row that goes. Answers which jobs have ended. `returned` is
+/// what else is kept of the rows, and `kept` how.
 macro_rules! succeed {
     ($returned:literal, $kept:literal) => {
         concat!(
@@ -275,8 +275,9 @@ impl Successes {
         minute: &'v i64,
         part: &'v i32,
     ) -> Vec<&'v (dyn ToSql + Sync)> {
+        let more: [&(dyn ToSql + Sync); 3] = [&now.0, minute, part];
         let mut values = self.arrays();
-        values.extend([&now.0 as &(dyn ToSql + Sync), minute, part]);
+        values.extend(more);
         values
     }
 }
