@@ -1,7 +1,8 @@
 -- A claim leaves the row of its job on its page and at its place: it changes nothing that an index knows of.
 -- Who starts leaves its place. So no index is about workers: what they have, `grants` know.
 INSERT INTO grants (call, worker, at, jobs)
-SELECT 0, worker, max(claimed), array_agg(id) FROM jobs WHERE worker IS NOT NULL GROUP BY worker
+SELECT row_number() OVER (), worker, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, array_agg(id)
+FROM jobs WHERE worker IS NOT NULL GROUP BY worker
 ON CONFLICT DO NOTHING;
 
 DROP INDEX jobs_worker;

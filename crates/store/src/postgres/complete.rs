@@ -20,28 +20,49 @@ use crate::{End, Ended, Error, Provided, Run, number};
 
 pub(super) const DOING: &str = "end attempts";
 
-/// Attempts end: those of which there is nothing to say at once, and then the others.
-pub(super) async fn complete(desk: Arc<Desk>, mut ends: Vec<End>) -> Result<Vec<Ended>, Error> {
+/// Attempts end: those of which there is something to say, and then the others. What cannot be
+/// written fails before anything is.
+pub(super) async fn complete(desk: Arc<Desk>, ends: Vec<End>) -> Result<Vec<Ended>, Error> {
     let desk = &*desk;
     let mut answers: Vec<Option<Ended>> = vec![None; ends.len()];
     let plain = Plain::of(desk, &ends);
+    let others = (0..ends.len()).filter(|at| !plain.has(*at)).collect();
+    fully(desk, &ends, others, &mut answers).await?;
     if !plain.is_empty() {
         let ended = desk.writing(DOING, || plain.write(desk)).await?;
         plain.answer(desk, &ended, &mut answers);
+        desk.grants.end(over(&ends, &answers));
+        let left = (0..ends.len()).filter(|at| answers[*at].is_none()).collect();
+        fully(desk, &ends, left, &mut answers).await?;
     }
-    let mut is_left = answers.iter().map(Option::is_none);
-    let attempts: Vec<Option<Attempt>> =
-        ends.iter().map(|end| Some((number::of(&end.job)?, end.attempt))).collect();
-    ends.retain(|_| is_left.next().unwrap_or(true));
-    let left =
-        if ends.is_empty() { Vec::new() } else { desk.run(DOING, &Completing { ends }).await? };
-    let mut left = left.into_iter();
-    let answers: Vec<Ended> =
-        answers.into_iter().filter_map(|answer| answer.or_else(|| left.next())).collect();
-    let over = attempts.into_iter().zip(&answers);
-    let over = over.filter(|(_, answer)| matches!(answer, Ended::Accepted { .. }));
-    desk.grants.end(over.filter_map(|(attempt, _)| attempt));
-    Ok(answers)
+    Ok(answers.into_iter().flatten().collect())
+}
+
+/// Ends these in a transaction.
+async fn fully(
+    desk: &Desk,
+    ends: &[End],
+    places: Vec<usize>,
+    answers: &mut [Option<Ended>],
+) -> Result<(), Error> {
+    if places.is_empty() {
+        return Ok(());
+    }
+    let stage = Completing { ends: places.iter().map(|at| ends[*at].clone()).collect() };
+    for (at, answer) in places.into_iter().zip(desk.run(DOING, &stage).await?) {
+        answers[at] = Some(answer);
+    }
+    desk.grants.end(over(ends, answers));
+    Ok(())
+}
+
+/// The attempts that are over with these answers.
+fn over(ends: &[End], answers: &[Option<Ended>]) -> impl Iterator<Item = Attempt> {
+    let accepted = ends
+        .iter()
+        .zip(answers)
+        .filter(|(_, answer)| matches!(answer, Some(Ended::Accepted { .. })));
+    accepted.filter_map(|(end, _)| Some((number::of(&end.job)?, end.attempt)))
 }
 
 /// Whether other jobs may change with these. Whoever changes the same ones at the same time could

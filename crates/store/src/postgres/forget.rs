@@ -93,7 +93,6 @@ impl Stage for Forgetting {
         transaction.execute(&trim, &[&runs_max]).await?;
         let sessions = transaction.prepare_cached(SESSIONS).await?;
         transaction.execute(&sessions, &[&before.0]).await?;
-        grants::sweep(sheet).await?;
         let queues = transaction.prepare_cached(QUEUES).await?;
         let notes = transaction.prepare_cached(NOTES).await?;
         transaction.execute(&notes, &[&before.0]).await?;
@@ -103,6 +102,8 @@ impl Stage for Forgetting {
         transaction.execute(&holdings, &[&ROWS_MAX]).await?;
         let unused = sheet.now - KEPT_FOR;
         transaction.execute(&queues, &[&unused.0, &sheet.now.0]).await?;
+        // Last: whoever claims drops rows too, and waits for this from here on, to the commit.
+        grants::sweep(sheet).await?;
         Ok(usize::try_from(n_jobs).unwrap_or(usize::MAX))
     }
 }

@@ -87,12 +87,18 @@ impl Grants {
         }
     }
 
+    fn open(&self) -> Vec<i64> {
+        self.calls().open.keys().copied().collect()
+    }
+
     /// Nobody needs to count these any more.
     fn forget(&self, gone: &[i64]) {
         let mut calls = self.calls();
         let Calls { open, of, .. } = &mut *calls;
         let n_open = open.len();
-        open.retain(|call, _| !gone.contains(call));
+        for call in gone {
+            open.remove(call);
+        }
         if open.len() < n_open {
             of.retain(|_, call| open.contains_key(call));
         }
@@ -111,12 +117,15 @@ const DROP: &str = "DELETE FROM grants WHERE call = ANY($1)";
 
 /// Calls of which no worker has a job any more, whoever made them.
 pub(super) const SWEEP: &str = concat!(
-    "DELETE FROM grants WHERE call = ANY(ARRAY(SELECT g.call FROM grants g WHERE g.at < $1 \
-     GROUP BY g.call HAVING NOT bool_or(EXISTS (SELECT 1 FROM \
+    "DELETE FROM grants WHERE call = ANY(ARRAY(SELECT g.call FROM grants g \
+     GROUP BY g.call HAVING max(g.at) < $1 AND NOT bool_or(EXISTS (SELECT 1 FROM \
      (SELECT g.worker, n.id FROM unnest(g.jobs) AS n(id)) u CROSS JOIN LATERAL ",
     theirs!(),
-    ")) LIMIT $2)) RETURNING call"
+    ")) LIMIT $2))"
 );
+
+const GONE: &str = "SELECT u.call FROM unnest($1::bigint[]) AS u(call) \
+    WHERE NOT EXISTS (SELECT 1 FROM grants g WHERE g.call = u.call)";
 
 /// Removes rows of which nobody has any use.
 pub(super) async fn sweep(sheet: &Sheet<'_>) -> Result<(), Fault> {
@@ -125,7 +134,10 @@ pub(super) async fn sweep(sheet: &Sheet<'_>) -> Result<(), Fault> {
     sheet.transaction.execute(&statement, &[&grants.take_over()]).await?;
     let Timestamp(before) = sheet.now - SWEEP_AFTER;
     let statement = sheet.transaction.prepare_cached(SWEEP).await?;
-    let rows = sheet.transaction.query(&statement, &[&before, &CALLS_MAX]).await?;
+    sheet.transaction.execute(&statement, &[&before, &CALLS_MAX]).await?;
+    // Others sweep too, and what was undone was never there.
+    let statement = sheet.transaction.prepare_cached(GONE).await?;
+    let rows = sheet.transaction.query(&statement, &[&grants.open()]).await?;
     let gone: Vec<i64> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
     grants.forget(&gone);
     Ok(())

@@ -171,7 +171,8 @@ fn finish() -> String {
         INSERT INTO queues (queue, tenant, kind, pool, used) \
         SELECT DISTINCT ON (queue) queue, tenant, kind, document::json ->> 'pool', \
         (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM jobs ON CONFLICT DO NOTHING; \
-        INSERT INTO grants (call, worker, at, jobs) SELECT 0, worker, max(claimed), array_agg(id) \
+        INSERT INTO grants (call, worker, at, jobs) SELECT row_number() OVER (), worker, \
+        (extract(epoch FROM clock_timestamp()) * 1000)::bigint, array_agg(id) \
         FROM jobs WHERE worker IS NOT NULL GROUP BY worker; \
         SELECT setval(pg_get_serial_sequence('keys', 'id'), (SELECT max(id) FROM keys)), \
         setval(pg_get_serial_sequence('runs', 'id'), (SELECT max(id) FROM runs)), \

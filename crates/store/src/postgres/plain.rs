@@ -37,9 +37,14 @@ impl Plain {
     pub(super) fn of(desk: &Desk, ends: &[End]) -> Self {
         let (now, is_at_once) = (desk.now(), true);
         let mut plain = Self { ends: Vec::new(), answers: Vec::new(), is_at_once, now };
+        // Those that are about the same job go in their order.
+        let mut ids: HashSet<i64> = HashSet::with_capacity(ends.len());
+        let all = ends.iter().filter_map(|end| number::of(&end.job));
+        let again: HashSet<i64> = all.filter(|id| !ids.insert(*id)).collect();
         let mut recent = desk.recent();
         for (at, end) in ends.iter().enumerate() {
-            let Some(id) = number::of(&end.job) else { continue };
+            let id = number::of(&end.job).filter(|id| !again.contains(id));
+            let Some(id) = id else { continue };
             let Some((record, charges)) = recent.take(id) else { continue };
             let is_current = transition::is_current(&record, end.attempt, &end.worker);
             if is_current && charges.is_none() && is_plain(&record, end) {
@@ -61,6 +66,11 @@ impl Plain {
         self.ends.push(Foreseen { at, id, fence, past });
         let (released, cancelled, changed) = (Vec::new(), Vec::new(), Vec::new());
         self.answers.push(Ended::Accepted { record, charged, run, released, cancelled, changed });
+    }
+
+    /// Whether the end at this place of the call is among them.
+    pub(super) fn has(&self, at: usize) -> bool {
+        self.ends.binary_search_by_key(&at, |end| end.at).is_ok()
     }
 
     pub(super) const fn is_empty(&self) -> bool {

@@ -98,7 +98,7 @@ async fn an_end_whose_job_was_changed_elsewhere_is_not_lost_among_plain_ones() {
         })
         .collect();
     let expected = [Some("cancelled"), Some("succeeded"), None, Some("succeeded"), None];
-    assert_eq!(states, expected);
+    assert_eq!(states, expected, "the same end twice counts once");
     assert_eq!((&ended[2], &ended[4]), (&Ended::Repeated, &Ended::Repeated));
     assert_eq!(one.check().await.unwrap().problems, Vec::<String>::new());
 }

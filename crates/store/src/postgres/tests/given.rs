@@ -88,3 +88,20 @@ async fn a_claim_leaves_a_job_where_it_is_until_it_starts() {
     store.start(jobs.iter().map(start).collect()).await.unwrap();
     assert!(pages(&store).await.iter().all(|(.., has_place)| !has_place));
 }
+
+/// Rows that did not come with one call are not judged by the oldest of them.
+#[tokio::test]
+async fn a_call_is_swept_up_when_all_of_its_rows_are_old_and_over() {
+    let (database, time) = (database(), Time::new());
+    let store = open(&database, &time).await;
+    submit(&store, submission("a", "kind", 1)).await;
+    store.claim(vec![claim(&JobId::number(1), "w")]).await.unwrap();
+    let old = "UPDATE maitre.grants SET call = 7; \
+        INSERT INTO maitre.grants (call, worker, at, jobs) VALUES (7, 'gone', 0, '{99}')";
+    database.say(old).unwrap();
+    store.forget(Timestamp(0), 1).await.unwrap();
+    assert_eq!(granted(&store).await, [row("gone", 1), row("w", 1)]);
+    time.pass(Millis::from_secs(61));
+    store.forget(Timestamp(0), 1).await.unwrap();
+    assert_eq!(granted(&store).await, [row("gone", 1), row("w", 1)], "one goes on");
+}

@@ -172,3 +172,29 @@ async fn each_step_of_the_schema_leaves_room_for_the_version_before_it() {
     }
     assert!(!before.0.is_empty() && !before.1.is_empty());
 }
+
+/// Who works with a schema that is two steps older would go on as if nothing had happened.
+#[tokio::test]
+async fn a_schema_does_not_go_two_steps_under_those_who_work_with_it() {
+    let database = database();
+    let pool = connect::pool(database.url()).unwrap();
+    let connection = pool.get().await.unwrap();
+    connection.batch_execute("CREATE SCHEMA maitre").await.unwrap();
+    connection.batch_execute(migrate::PREPARE).await.unwrap();
+    let n_applied = migrate::STEPS.len() - 2;
+    for (place, step) in migrate::STEPS[..n_applied].iter().enumerate() {
+        connection.batch_execute(step.sql).await.unwrap();
+        let (number, sum) = (i64::try_from(place + 1).unwrap(), crate::checksum::of(step.sql));
+        let sql = "INSERT INTO migrations (number, name, checksum) VALUES ($1, $2, $3)";
+        connection.execute(sql, &[&number, &step.name, &sum]).await.unwrap();
+    }
+    let here = "INSERT INTO schedulers (id, said, at) \
+        VALUES (1, '', (extract(epoch FROM clock_timestamp()) * 1000)::bigint)";
+    connection.batch_execute(here).await.unwrap();
+    let refused = migrate::migrate(&pool).await.unwrap_err().to_string();
+    assert!(refused.contains("stop all of them first"), "{refused}");
+    connection.batch_execute("UPDATE schedulers SET at = at - 20000").await.unwrap();
+    migrate::migrate(&pool).await.unwrap();
+    let n: i64 = connection.query_one("SELECT count(*) FROM migrations", &[]).await.unwrap().get(0);
+    assert_eq!(usize::try_from(n).unwrap(), migrate::STEPS.len());
+}
