@@ -115,6 +115,7 @@ fn attempt(row: &Row) -> Result<Attempt, tokio_postgres::Error> {
         worker: row.try_get(2)?,
         claimed_ms: row.try_get(3)?,
         ended_ms: row.try_get(4)?,
+        heard_ms: row.try_get(4)?,
         ending: row.try_get(5)?,
         error: row.try_get::<_, Option<String>>(6)?.unwrap_or_default(),
     })
@@ -145,7 +146,8 @@ fn small(row: &Row, column: usize) -> Result<u32, tokio_postgres::Error> {
     Ok(u32::try_from(row.try_get::<_, i64>(column)?).unwrap_or(u32::MAX))
 }
 
-/// Moments by one clock: what the journal says in place of what each scheduler thought.
+/// Moments by one clock: what the journal says in place of what each scheduler thought. Between
+/// hearing of an end and writing it down is a way that may be slow, so when it was heard stays.
 fn keep_time(history: &mut History) {
     let mut claimed: BTreeMap<(u64, u32), i64> = BTreeMap::new();
     let mut ended: BTreeMap<(u64, u32), i64> = BTreeMap::new();

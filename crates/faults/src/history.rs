@@ -115,6 +115,8 @@ pub struct Attempt {
     pub claimed_ms: i64,
     /// When it ended; `None` if it has not.
     pub ended_ms: Option<i64>,
+    /// When whoever wrote that down had heard of it: the wait for the next attempt begins there.
+    pub heard_ms: Option<i64>,
     /// How it ended.
     pub ending: String,
     /// What was said about it.

@@ -116,6 +116,7 @@ fn attempt(row: &Row<'_>) -> SqlResult<Attempt> {
         worker: row.get(2)?,
         claimed_ms: row.get(3)?,
         ended_ms: row.get(4)?,
+        heard_ms: row.get(4)?,
         ending: row.get(5)?,
         error: row.get::<_, Option<String>>(6)?.unwrap_or_default(),
     })

@@ -64,7 +64,7 @@ pub(crate) fn unguarded(claims: &[Claim], answers: Vec<Claimed>) -> Vec<Claimed>
                 if let Some(current) = record.current.as_mut() {
                     current.worker = claim.worker.clone();
                 }
-                Claimed::Won(record)
+                Claimed::Won(record.into())
             }
             Claimed::Won(_) | Claimed::Lost(_) | Claimed::Refused(_) => answer,
         });

@@ -38,6 +38,7 @@ pub(crate) fn left(site: &Site, keys: Vec<(String, Vec<u64>)>) -> Left {
             worker: past.worker.to_string(),
             claimed_ms: past.claimed.0,
             ended_ms: Some(past.ended.0),
+            heard_ms: Some(past.ended.0),
             ending: past.ending.name().to_owned(),
             error: past.error.unwrap_or_default(),
         }));
@@ -123,6 +124,7 @@ fn current(record: &Record) -> Option<Attempt> {
         worker: current.worker.to_string(),
         claimed_ms: current.claimed.0,
         ended_ms: None,
+        heard_ms: None,
         ending: String::new(),
         error: String::new(),
     })

@@ -1,5 +1,7 @@
 //! Ends of attempts, and what becomes of them.
 
+use std::sync::Arc;
+
 use model::{Ending, Fixed, JobId, Measured, Record, WorkerId};
 
 use crate::Run;
@@ -77,7 +79,7 @@ pub enum Ended {
     /// It counts.
     Accepted {
         /// The job as it is now: queued again, or final.
-        record: Box<Record>,
+        record: Arc<Record>,
         /// What was charged to its tenant.
         charged: Fixed,
         /// What the attempt was like, if that says anything about its kind.

@@ -39,11 +39,10 @@ impl<T> Recent<T> {
     }
 
     /// The record, which is not kept any longer.
-    pub(crate) fn take(&mut self, id: i64) -> Option<(Box<Record>, T)> {
+    pub(crate) fn take(&mut self, id: i64) -> Option<(Arc<Record>, T)> {
         // Both: what is young is newer than what is old.
         let old = self.old.remove(&id);
-        let (record, more) = self.young.remove(&id).or(old)?;
-        Some((Box::new(Arc::unwrap_or_clone(record)), more))
+        self.young.remove(&id).or(old)
     }
 
     pub(crate) fn get(&self, id: i64) -> Option<&Record> {

@@ -1,5 +1,7 @@
 //! What a store is asked, and what it answers.
 
+use std::sync::Arc;
+
 use model::{Ask, JobId, Name, Progress, Record, Spec, State, TenantId, Timestamp, WorkerId};
 
 use crate::Refusal;
@@ -117,7 +119,7 @@ pub struct Spent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claimed {
     /// The job is the worker's.
-    Won(Box<Record>),
+    Won(Arc<Record>),
     /// It was changed in between: here is what it is now, or `None` if it is finished or gone.
     Lost(Option<Box<Record>>),
     /// It would exceed this limit; nothing is changed.

@@ -1,7 +1,8 @@
 //! What the ends of one call add up to: written once a call, not once an end.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
+use foldhash::HashMap;
 use model::{Ending, Fixed, Name, TenantId};
 
 use crate::{End, Ended, Run};
@@ -26,7 +27,7 @@ const RUNS_MAX: usize = 25;
 /// The runs that are worth writing down, oldest first, each with the place of its answer: of each
 /// history the newest.
 pub(crate) fn newest(answers: &[Ended], runs_max: usize) -> Vec<(usize, &Run)> {
-    let mut n_newer: HashMap<(&TenantId, &Name, &str), usize> = HashMap::new();
+    let mut n_newer: HashMap<(&TenantId, &Name, &str), usize> = HashMap::default();
     let mut runs: Vec<(usize, &Run)> = Vec::new();
     for (at, answer) in answers.iter().enumerate().rev() {
         let Ended::Accepted { run: Some(run), .. } = answer else { continue };

@@ -55,20 +55,22 @@ fn numbers(job: &Job, attempts: &[&Attempt], found: &mut Found) {
     }
 }
 
-/// One attempt at a time, and not before its backoff is over.
+/// One attempt at a time, and not before its backoff is over: counted from when somebody heard of
+/// the failure, which is before it was written down.
 fn follow(job: &Job, attempts: &[&Attempt], clocks_ms: i64, found: &mut Found) {
     let backoff_ms = job.backoff_ms / 2 - clocks_ms;
     for pair in attempts.windows(2) {
         let (before, after) = (pair[0], pair[1]);
         let ended_ms = before.ended_ms.unwrap_or(i64::MAX);
+        let heard_ms = before.heard_ms.unwrap_or(ended_ms);
         let (id, one, other) = (job.id, before.number, after.number);
         if after.claimed_ms < ended_ms {
             let what = format!("attempt {other} of job {id} began before attempt {one} ended");
             found.add("overlap", what);
         } else if matches!(before.ending.as_str(), "transient" | "timeout")
-            && after.claimed_ms < ended_ms + backoff_ms
+            && after.claimed_ms < heard_ms + backoff_ms
         {
-            let early_ms = ended_ms + backoff_ms - after.claimed_ms;
+            let early_ms = heard_ms + backoff_ms - after.claimed_ms;
             let what = format!("attempt {other} of job {id} began {early_ms} ms too early");
             found.add("backoff", what);
         }

@@ -18,6 +18,7 @@ pub(super) struct Run<'a> {
     pub(super) first_ms: i64,
     pub(super) last_ms: i64,
     has_ended: bool,
+    failed_ms: Option<i64>,
 }
 
 pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
@@ -42,6 +43,7 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
         }
     }
     succeeded(facts, &runs, found);
+    heard(facts, &runs, found);
     side_by_side(facts, &runs, found);
 }
 
@@ -54,11 +56,13 @@ pub(super) fn runs(marks: &[Mark]) -> BTreeMap<(u64, u32), Run<'_>> {
             first_ms: mark.at_ms,
             last_ms: mark.at_ms,
             has_ended: false,
+            failed_ms: None,
         });
         run.n_starts += usize::from(mark.what == "start");
         run.first_ms = run.first_ms.min(mark.at_ms);
         run.last_ms = run.last_ms.max(mark.at_ms);
         run.has_ended |= mark.what == "end";
+        run.failed_ms = run.failed_ms.or((mark.what == "fail").then_some(mark.at_ms));
     }
     runs
 }
@@ -70,6 +74,23 @@ fn succeeded(facts: &Facts<'_>, runs: &BTreeMap<(u64, u32), Run<'_>>, found: &mu
         if !runs.get(&(job, number)).is_some_and(|run| run.has_ended) {
             let what = format!("attempt {number} of job {job} succeeded, and never ran to its end");
             found.add("no-run", what);
+        }
+    }
+}
+
+/// Nobody hears of a failure before it happens, or after it was written down.
+fn heard(facts: &Facts<'_>, runs: &BTreeMap<(u64, u32), Run<'_>>, found: &mut Found) {
+    let slack_ms = SLACK_MS.max(facts.history.clocks_ms);
+    for attempt in facts.history.attempts.iter().filter(|one| one.ending == "transient") {
+        let (job, number) = (attempt.job, attempt.number);
+        let failed_ms = runs.get(&(job, number)).and_then(|run| run.failed_ms);
+        let failed_ms = failed_ms.unwrap_or(attempt.claimed_ms);
+        let written_ms = attempt.ended_ms.unwrap_or(i64::MAX);
+        let can_be = failed_ms - slack_ms..=written_ms.saturating_add(slack_ms);
+        if let Some(heard_ms) = attempt.heard_ms.filter(|heard_ms| !can_be.contains(heard_ms)) {
+            let what = format!("attempt {number} of job {job} failed at {failed_ms}, was written ")
+                + &format!("down at {written_ms}, and was heard of at {heard_ms}");
+            found.add("heard", what);
         }
     }
 }

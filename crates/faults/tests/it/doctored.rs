@@ -87,6 +87,17 @@ fn a_retry_that_does_not_wait_is_found() {
 }
 
 #[test]
+fn a_wait_counts_from_when_the_failure_was_heard_of() {
+    let slow = |history: &mut History| {
+        (history.attempts[1].ended_ms, history.attempts[2].claimed_ms) = (Some(1_220), 1_231);
+    };
+    assert_eq!(broken(slow), [""; 0]);
+    assert_eq!(broken(|history| history.attempts[1].heard_ms = Some(1_232)), ["backoff"]);
+    assert_eq!(broken(|history| history.attempts[1].heard_ms = Some(600)), ["heard"]);
+    assert_eq!(broken(|history| history.attempts[5].heard_ms = Some(2_301)), ["heard"]);
+}
+
+#[test]
 fn an_attempt_that_outlives_its_job_is_found() {
     assert_eq!(broken(|history| history.jobs[0].finished_ms = Some(1_199)), ["after-the-end"]);
 }

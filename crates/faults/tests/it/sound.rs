@@ -32,6 +32,7 @@ pub(crate) fn attempt(
         worker: "w1".to_owned(),
         claimed_ms,
         ended_ms: Some(ended_ms),
+        heard_ms: Some(ended_ms),
         ending: ending.to_owned(),
         error: String::new(),
     }

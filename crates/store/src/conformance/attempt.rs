@@ -321,7 +321,7 @@ pub(super) async fn requests_in_one_list_take_effect_in_order(site: Site) {
     let claims = vec![claim("a", record.fence), claim("b", record.fence), claim("c", 99)];
     let claimed = site.store.claim(claims).await.expect("the store answers");
     let Claimed::Won(won) = &claimed[0] else { panic!("the first claim was lost") };
-    assert_eq!(claimed[1..], vec![Claimed::Lost(Some(won.clone())); 2]);
+    assert_eq!(claimed[1..], vec![Claimed::Lost(Some(Box::new(Record::clone(won)))); 2]);
     let end = end_of(won, Ending::Succeeded);
     let ends = vec![end.clone(), end.clone(), End { ending: Ending::Lost, ..end }];
     let ended = site.store.complete(ends).await.expect("the store answers");

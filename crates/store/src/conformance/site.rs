@@ -129,7 +129,7 @@ pub(super) fn accepted(ended: Ended) -> Accepted {
     let Ended::Accepted { record, charged, run, released, cancelled, changed } = ended else {
         panic!("the end was not accepted: {ended:?}");
     };
-    Accepted { record: *record, charged, run, released, cancelled, changed }
+    Accepted { record: Arc::unwrap_or_clone(record), charged, run, released, cancelled, changed }
 }
 
 /// What a cancel that is done came to: the record, and the three lists.
@@ -189,7 +189,7 @@ impl Site {
     pub(super) async fn claim(&self, record: &Record, name: &str) -> Record {
         let record = self.get(record).await;
         match self.try_claim(&record, name).await {
-            Claimed::Won(record) => *record,
+            Claimed::Won(record) => Arc::unwrap_or_clone(record),
             lost @ (Claimed::Lost(_) | Claimed::Refused(_)) => {
                 panic!("the claim was not won: {lost:?}")
             }

@@ -1,6 +1,7 @@
 //! Attempts end, jobs are called off, and those that waited for them go on or follow.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use model::{Cause, Ending, IfFailed, JobId, Record, State, Timestamp};
 
@@ -49,7 +50,7 @@ impl World {
         usage.1 += u64::from(end.ending == Ending::Succeeded);
         self.note(number);
         let Settled { released, cancelled, changed } = self.settle(number, now);
-        let record = Box::new(record);
+        let record = Arc::new(record);
         let After { charged, run, .. } = after;
         Ended::Accepted { record, charged, run, released, cancelled, changed }
     }

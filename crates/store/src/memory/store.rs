@@ -1,6 +1,7 @@
 //! The trait, stage by stage.
 
 use std::future::ready;
+use std::sync::Arc;
 
 use model::{JobId, Millis, Record, Retry, State, TenantId, Timestamp, WorkerId};
 
@@ -229,7 +230,7 @@ impl World {
         if !transition::claim(record, &claim, now) {
             return Claimed::Lost(Some(Box::new(record.clone())));
         }
-        let won = Claimed::Won(Box::new(record.clone()));
+        let won = Claimed::Won(Arc::new(record.clone()));
         // A worker that never came has a lease that is over.
         let over = Lease { generation: 0, until: now, has_left: false };
         self.sessions.entry(claim.worker).or_insert(over);

@@ -1,16 +1,18 @@
 //! Jobs are taken out of the queue, each for one worker: one guarded statement for all of them.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use deadpool_postgres::GenericClient;
+use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use model::{Record, Timestamp};
 use tokio_postgres::types::ToSql;
 
+use super::columns::Column;
 use super::desk::Desk;
 use super::fault::Fault;
 use super::limits;
-use super::row::{self, jobs_columns};
+use super::row::{self, all_or_some, jobs_columns, read_some};
 use crate::{Claim, Claimed, document, number, transition};
 
 /// By id and fence. Whoever was quicker changed the fence, and the rest of the guard is about what
@@ -20,26 +22,32 @@ use crate::{Claim, Claimed, document, number, transition};
 /// Nothing that an index knows of changes, so no index is written: the job keeps its place in its
 /// queue until its attempt starts, and whoever looks passes it by.
 macro_rules! claim {
-    () => {
-        "WITH greeted AS (INSERT INTO sessions (worker, generation, lease_until, has_left) \
-     SELECT w.worker, 0, $8, false FROM unnest($9::text[]) AS w(worker) ON CONFLICT DO NOTHING), \
-     granted AS (INSERT INTO grants (call, worker, at, jobs) \
-     SELECT $10, w.worker, $8, array_agg(w.id) FROM unnest($1::bigint[], $3::text[]) \
-     AS w(id, worker) GROUP BY w.worker), \
-     dropped AS (DELETE FROM grants WHERE call = ANY($11)) \
-     UPDATE jobs j SET state = 'claimed', fence = j.fence + 1, attempts = j.attempts + 1, \
-     worker = u.worker, claimed = $8, holds = u.holds, why = u.why, pool = u.pool, \
-     charges = u.charges, due = NULL \
-     FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], \
-     $7::text[]) AS u(id, fence, worker, holds, why, pool, charges) \
-     WHERE j.id BETWEEN u.id AND u.id AND j.fence = u.fence AND j.state = 'queued' \
-     AND NOT j.on_hold RETURNING "
+    ($won:literal, $answer:expr) => {
+        concat!(
+            "WITH greeted AS (INSERT INTO sessions (worker, generation, lease_until, has_left) \
+            SELECT w.worker, 0, $8, false FROM unnest($9::text[]) AS w(worker) \
+            ON CONFLICT DO NOTHING), \
+            granted AS (INSERT INTO grants (call, worker, at, jobs) \
+            SELECT $10, w.worker, $8, array_agg(w.id) FROM unnest($1::bigint[], $3::text[]) \
+            AS w(id, worker) GROUP BY w.worker), \
+            dropped AS (DELETE FROM grants WHERE call = ANY($11))",
+            $won,
+            "UPDATE jobs j SET state = 'claimed', fence = j.fence + 1, attempts = j.attempts + 1, \
+            worker = u.worker, claimed = $8, holds = u.holds, why = u.why, pool = u.pool, \
+            charges = u.charges, due = NULL \
+            FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], \
+            $6::text[], $7::text[]) AS u(id, fence, worker, holds, why, pool, charges) \
+            WHERE j.id BETWEEN u.id AND u.id AND j.fence = u.fence AND j.state = 'queued' \
+            AND NOT j.on_hold RETURNING ",
+            $answer
+        )
     };
 }
 
-const CLAIM: &str = concat!(claim!(), jobs_columns!());
+const CLAIM: &str = claim!(" ", jobs_columns!());
 /// For those of which everything is known already.
-pub(super) const CLAIM_KNOWN: &str = concat!(claim!(), "j.id");
+pub(super) const CLAIM_KNOWN: &str =
+    claim!(", won AS (", concat!("j.id) SELECT ", all_or_some!("won")));
 
 const LOST: &str = concat!("SELECT ", jobs_columns!(), " FROM jobs j WHERE j.id = ANY($1)");
 
@@ -73,7 +81,7 @@ async fn once(
     let mut won = write((desk, now), connection, claims).await?;
     let ids: Vec<i64> = claims.iter().filter_map(|claim| number::of(&claim.job)).collect();
     let lost: Vec<i64> = ids.iter().copied().filter(|id| !won.contains_key(id)).collect();
-    let mut others: HashMap<i64, Record> = HashMap::new();
+    let mut others: HashMap<i64, Record> = HashMap::default();
     if !lost.is_empty() {
         let statement = connection.prepare_cached(LOST).await?;
         for row in connection.query(&statement, &[&lost]).await? {
@@ -91,7 +99,7 @@ async fn write(
     (desk, now): (&Desk, Timestamp),
     connection: &impl GenericClient,
     claims: &[&Claim],
-) -> Result<HashMap<i64, Box<Record>>, Fault> {
+) -> Result<HashMap<i64, Arc<Record>>, Fault> {
     // In the order of ids, so that no two schedulers wait for each other.
     let mut sorted: Vec<(i64, &Claim)> =
         claims.iter().filter_map(|claim| Some((number::of(&claim.job)?, *claim))).collect();
@@ -101,13 +109,13 @@ async fn write(
     let workers: Vec<String> = sorted.iter().map(|(_, claim)| claim.worker.to_string()).collect();
     let ask =
         |(_, claim): &(i64, &Claim)| claim.holds.as_ref().map(document::write_ask).transpose();
-    let holds: Vec<Option<String>> = sorted.iter().map(ask).collect::<Result<_, _>>()?;
+    let holds: Column<Option<String>> = sorted.iter().map(ask).collect::<Result<_, _>>()?;
     let whys: Vec<&str> = sorted.iter().map(|(_, claim)| claim.why.as_str()).collect();
     let pools: Vec<String> = sorted.iter().map(|(_, claim)| claim.pool.to_string()).collect();
     let known = known(desk, &sorted, now);
     let sql = if known.is_some() { CLAIM_KNOWN } else { CLAIM };
     let statement = connection.prepare_cached(sql).await?;
-    let charges: Vec<Option<String>> =
+    let charges: Column<Option<String>> =
         sorted.iter().map(|(_, claim)| limits::charges(&claim.limits)).collect::<Result<_, _>>()?;
     let greeted: BTreeSet<&str> = workers.iter().map(String::as_str).collect();
     let greeted: Vec<&str> = greeted.into_iter().collect();
@@ -115,15 +123,15 @@ async fn write(
     let values: [&(dyn ToSql + Sync); 11] =
         [&ids, &fences, &workers, &holds, &whys, &pools, &charges, &now.0, &greeted, &call, &over];
     let rows = connection.query(&statement, &values).await?;
-    let mut won = HashMap::with_capacity(ids.len());
-    let mut known = known.unwrap_or_default();
-    for row in rows {
-        let id = row.try_get(0)?;
-        let record = match known.remove(&id) {
-            Some(record) => record,
-            None => Box::new(row::read(&row)?),
-        };
-        won.insert(id, record);
+    let mut won: HashMap<i64, Arc<Record>> = HashMap::with_capacity(ids.len());
+    if let Some(known) = known {
+        let some = read_some(&rows)?;
+        let is_won = |id: &i64| some.as_ref().is_none_or(|some| some.contains(id));
+        won.extend(known.into_iter().filter(|(id, _)| is_won(id)));
+    } else {
+        for row in rows {
+            won.insert(row.try_get(0)?, Arc::new(row::read(&row)?));
+        }
     }
     let attempts = won.iter().map(|(id, record)| (*id, record.counts.attempts));
     desk.grants.begin(call, &attempts.collect::<Vec<_>>());
@@ -131,15 +139,11 @@ async fn write(
 }
 
 /// What they will be once they are claimed, if all of them were seen lately.
-fn known(
-    desk: &Desk,
-    claims: &[(i64, &Claim)],
-    now: Timestamp,
-) -> Option<HashMap<i64, Box<Record>>> {
+fn known(desk: &Desk, claims: &[(i64, &Claim)], now: Timestamp) -> Option<Vec<(i64, Arc<Record>)>> {
     let mut recent = desk.recent();
     let known = claims.iter().map(|(id, claim)| {
         let (mut record, _) = recent.take(*id)?;
-        transition::claim(&mut record, claim, now).then_some((*id, record))
+        transition::claim(Arc::make_mut(&mut record), claim, now).then_some((*id, record))
     });
     known.collect()
 }
@@ -151,7 +155,7 @@ pub(super) fn keep(desk: &Desk, claims: &[Claim], answers: &[Claimed]) {
         if let (Some(id), Claimed::Won(record)) = (number::of(&claim.job), answer)
             && let Ok(charges) = limits::charges(&claim.limits)
         {
-            recent.keep(id, Arc::new(Record::clone(record)), charges);
+            recent.keep(id, Arc::clone(record), charges);
         }
     }
 }
@@ -164,7 +168,7 @@ pub(super) fn rounds<T>(list: &[T], id: impl Fn(&T) -> Option<i64>) -> Vec<Vec<u
     for (at, entry) in list.iter().enumerate() {
         let Some(id) = id(entry) else { continue };
         if rounds.is_empty() || !seen.insert(id) {
-            seen = HashSet::from([id]);
+            seen = HashSet::from_iter([id]);
             rounds.push(Vec::new());
         }
         if let Some(round) = rounds.last_mut() {

@@ -1,12 +1,18 @@
 //! Lists of records as one array a column, for statements that write many rows.
 
+use std::error::Error;
+use std::fmt::Debug;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::ops::Deref;
 
+use bytes::BytesMut;
 use model::{Cause, Fixed, Record, Spec, State, Timestamp, WorkerId};
-use tokio_postgres::types::ToSql;
+use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
 use super::fault::Fault;
 use crate::{Past, Run, document, number};
+
+type BoxedError = Box<dyn Error + Sync + Send>;
 
 /// One step of priority counts as much as this time of waiting (64 s).
 pub(super) const STEP_MS: i64 = 64_000;
@@ -48,6 +54,73 @@ pub(super) fn queue(spec: &Spec) -> i64 {
     hasher.finish().cast_signed()
 }
 
+/// One column of many rows.
+#[derive(Debug)]
+pub(super) struct Column<T>(Vec<T>);
+
+/// What a row has in a column.
+pub(super) trait Cell: ToSql + Debug {
+    fn is_nothing(&self) -> bool {
+        false
+    }
+}
+
+impl Cell for bool {}
+impl Cell for i32 {}
+impl Cell for i64 {}
+impl Cell for &str {}
+impl Cell for String {}
+impl Cell for Vec<u8> {}
+
+impl<T: Cell> Cell for Option<T> {
+    fn is_nothing(&self) -> bool {
+        self.is_none()
+    }
+}
+
+impl<T> Column<T> {
+    fn push(&mut self, cell: T) {
+        self.0.push(cell);
+    }
+}
+
+impl<T> Default for Column<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> FromIterator<T> for Column<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(cells: I) -> Self {
+        Self(cells.into_iter().collect())
+    }
+}
+
+impl<T> Deref for Column<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+/// Where no row has anything, the database gets no array to take apart: `unnest` gives each row
+/// nothing anyway.
+impl<T: Cell> ToSql for Column<T> {
+    fn to_sql(&self, list: &Type, out: &mut BytesMut) -> Result<IsNull, BoxedError> {
+        if self.0.iter().all(Cell::is_nothing) {
+            return Ok(IsNull::Yes);
+        }
+        self.0.to_sql(list, out)
+    }
+
+    fn accepts(list: &Type) -> bool {
+        Vec::<T>::accepts(list)
+    }
+
+    to_sql_checked!();
+}
+
 /// Rows as one array a column, in the order in which statements name the columns.
 pub(super) trait Columns {
     /// All columns.
@@ -62,7 +135,7 @@ macro_rules! columns {
         $(#[$doc])*
         #[derive(Default)]
         pub(super) struct $rows {
-            $(pub(super) $column: Vec<$type>,)+
+            $(pub(super) $column: Column<$type>,)+
         }
 
         impl Columns for $rows {

@@ -29,8 +29,8 @@ pub(super) async fn complete(desk: Arc<Desk>, ends: Vec<End>) -> Result<Vec<Ende
     let others = (0..ends.len()).filter(|at| !plain.has(*at)).collect();
     fully(desk, &ends, others, &mut answers).await?;
     if !plain.is_empty() {
-        let ended = desk.writing(DOING, || plain.write(desk)).await?;
-        plain.answer(desk, &ended, &mut answers);
+        let some = desk.writing(DOING, || plain.write(desk)).await?;
+        plain.answer(desk, some.as_ref(), &mut answers);
         desk.grants.end(over(&ends, &answers));
         let left = (0..ends.len()).filter(|at| answers[*at].is_none()).collect();
         fully(desk, &ends, left, &mut answers).await?;
@@ -185,7 +185,7 @@ async fn one(
     else {
         return Ok(Ended::Stale);
     };
-    let record = Box::new(record.clone());
+    let record = Arc::new(record.clone());
     draft.pasts.push((id, past));
     let settled = if record.state.is_terminal() {
         settle(sheet, draft, (id, edges)).await?

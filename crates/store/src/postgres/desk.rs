@@ -1,13 +1,13 @@
 //! What a stage works with: a connection, in a transaction if it takes more than one statement, and
 //! what is kept beside it.
 
-use std::collections::HashMap;
 use std::future::Future;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use deadpool_postgres::{Object, Pool, Transaction};
+use foldhash::HashMap;
 use model::{TenantId, Timestamp};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{RwLock, mpsc};
@@ -237,9 +237,7 @@ impl Desk {
 
     /// It is committed.
     fn take_note(&self, outcome: Outcome, now: Timestamp) {
-        for (tenant, by) in outcome.balance {
-            self.room.change(&tenant, by);
-        }
+        self.room.change(outcome.balance.iter().map(|(tenant, by)| (tenant, *by)));
         self.queues.are_sure(outcome.queues, now);
         self.tell(outcome.told);
     }
@@ -275,7 +273,7 @@ impl Desk {
         transaction.batch_execute(READ_ALL).await?;
         let rows = transaction.query(COUNT, &[]).await?;
         transaction.commit().await?;
-        let mut counts: HashMap<TenantId, u64> = HashMap::with_capacity(rows.len());
+        let mut counts: HashMap<TenantId, u64> = HashMap::default();
         for row in rows {
             let n_jobs: i64 = row.try_get(1)?;
             counts.insert(TenantId::new(row.try_get(0)?), number::size(n_jobs));

@@ -1,6 +1,7 @@
 //! The records that a stage reads and changes, written down together at its end.
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 use model::{Name, Record, Spec, TenantId, Timestamp};
 
@@ -83,8 +84,9 @@ impl Draft {
     }
 
     /// An unfinished job as it was lately. If it is not so any more, writing it down fails.
-    pub(super) fn recall(&mut self, id: i64, record: Box<Record>, charges: Option<String>) {
+    pub(super) fn recall(&mut self, id: i64, record: Arc<Record>, charges: Option<String>) {
         self.charges.extend(charges.map(|charges| (id, charges)));
+        let record = Box::new(Arc::unwrap_or_clone(record));
         self.entries.insert(id, (From::Unfinished(record.fence), record));
     }
 

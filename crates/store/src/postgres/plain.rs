@@ -2,13 +2,15 @@
 //! is to be written then is one statement, with no transaction around it and nothing to wait for in
 //! between.
 
-use std::collections::HashSet;
+use std::sync::Arc;
 
+use foldhash::{HashSet, HashSetExt as _};
 use model::{Counts, Ending, Measured, Record, Spec, Timestamp};
 
 use super::columns::Successes;
 use super::desk::Desk;
 use super::fault::Fault;
+use super::row::read_some;
 use super::write::{SUCCEED, SUCCEED_AT_ONCE};
 use crate::sums::newest;
 use crate::transition::{self, After};
@@ -50,15 +52,16 @@ impl Plain {
             if is_current && charges.is_none() && is_plain(&record, end) {
                 plain.foresee(desk, (at, id, end), record);
             } else {
-                recent.keep(id, record.into(), charges);
+                recent.keep(id, record, charges);
             }
         }
         plain
     }
 
-    fn foresee(&mut self, desk: &Desk, (at, id, end): (usize, i64, &End), mut record: Box<Record>) {
+    fn foresee(&mut self, desk: &Desk, (at, id, end): (usize, i64, &End), mut record: Arc<Record>) {
         let fence = record.fence;
-        let after = transition::end(&mut record, end, &desk.options.patience, self.now);
+        let patience = &desk.options.patience;
+        let after = transition::end(Arc::make_mut(&mut record), end, patience, self.now);
         let Some(After { past, charged, run }) = after else { return };
         let Spec { dedupe_key, group, .. } = &*record.spec;
         let is_first = record.counts == Counts { attempts: 1, ..Counts::default() };
@@ -77,17 +80,18 @@ impl Plain {
         self.ends.is_empty()
     }
 
-    /// Answers which jobs have ended. Those that are not as they were are left alone.
-    pub(super) async fn write(&self, desk: &Desk) -> Result<HashSet<i64>, Fault> {
-        let newest: HashSet<usize> =
-            newest(&self.answers, desk.options.runs_max).into_iter().map(|(at, _)| at).collect();
+    /// Answers which jobs have ended, if not all have. Those that are not as they were are left
+    /// alone.
+    pub(super) async fn write(&self, desk: &Desk) -> Result<Option<HashSet<i64>>, Fault> {
+        let newest = newest(&self.answers, desk.options.runs_max);
+        let is_newest = |at: usize| newest.binary_search_by_key(&at, |(at, _)| *at).is_ok();
         let mut sorted: Vec<usize> = (0..self.ends.len()).collect();
         sorted.sort_unstable_by_key(|at| self.ends[*at].id);
         let mut successes = Successes::default();
         for at in sorted {
             let (Foreseen { id, fence, past, .. }, answer) = (&self.ends[at], &self.answers[at]);
             let Ended::Accepted { record, charged, run, .. } = answer else { continue };
-            let run = run.as_deref().filter(|_| newest.contains(&at));
+            let run = run.as_deref().filter(|_| is_newest(at));
             successes.push((*id, *fence), record, past, (Some(*charged), run));
         }
         let connection = desk.connection().await?;
@@ -95,20 +99,24 @@ impl Plain {
         let statement = connection.prepare_cached(sql).await?;
         let (minute, part) = (minute::of(self.now), desk.part());
         let values = successes.values(&self.now, &minute, &part);
-        let rows = connection.query(&statement, &values).await?;
-        rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+        read_some(&connection.query(&statement, &values).await?)
     }
 
-    /// These have ended: gives each its answer.
-    pub(super) fn answer(self, desk: &Desk, ended: &HashSet<i64>, answers: &mut [Option<Ended>]) {
+    /// All have ended, or `some`: gives each its answer.
+    pub(super) fn answer(
+        self,
+        desk: &Desk,
+        some: Option<&HashSet<i64>>,
+        answers: &mut [Option<Ended>],
+    ) {
+        let has_ended = |id: &i64| some.is_none_or(|some| some.contains(id));
+        let ended = self.ends.iter().zip(&self.answers).filter(|(end, _)| has_ended(&end.id));
+        desk.room.change(ended.filter_map(|(_, answer)| match answer {
+            Ended::Accepted { record, .. } => Some((&record.spec.tenant, -1)),
+            Ended::Repeated | Ended::Stale => None,
+        }));
         for (end, answer) in self.ends.into_iter().zip(self.answers) {
-            if !ended.contains(&end.id) {
-                continue;
-            }
-            if let Ended::Accepted { record, .. } = &answer {
-                desk.room.change(&record.spec.tenant, -1);
-            }
-            answers[end.at] = Some(answer);
+            answers[end.at] = has_ended(&end.id).then_some(answer);
         }
     }
 }

@@ -4,9 +4,9 @@
 //! anew. A limit may be passed by what others take in between: it is there to push back, not to be
 //! exact.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use foldhash::HashMap;
 use model::TenantId;
 
 use crate::{Options, Refusal};
@@ -18,6 +18,20 @@ pub(super) struct Room(Mutex<Counts>);
 struct Counts {
     of_tenant: HashMap<TenantId, u64>,
     total: u64,
+}
+
+impl Counts {
+    fn change(&mut self, tenant: &TenantId, by: i64) {
+        self.total = self.total.saturating_add_signed(by);
+        if let Some(n_jobs) = self.of_tenant.get_mut(tenant) {
+            *n_jobs = n_jobs.saturating_add_signed(by);
+            if *n_jobs == 0 {
+                self.of_tenant.remove(tenant);
+            }
+        } else if by > 0 {
+            self.of_tenant.insert(tenant.clone(), by.unsigned_abs());
+        }
+    }
 }
 
 impl Room {
@@ -45,14 +59,11 @@ impl Room {
         (n_new > 0 && jobs.saturating_add(n_new) > max).then_some(Refusal::StoreFull { jobs, max })
     }
 
-    /// Jobs came in, or left.
-    pub(super) fn change(&self, tenant: &TenantId, by: i64) {
+    /// Jobs came in, or left: so many of whom.
+    pub(super) fn change<'t>(&self, changes: impl IntoIterator<Item = (&'t TenantId, i64)>) {
         let mut counts = self.counts();
-        counts.total = counts.total.saturating_add_signed(by);
-        let n_jobs = counts.of_tenant.entry(tenant.clone()).or_default();
-        *n_jobs = n_jobs.saturating_add_signed(by);
-        if *n_jobs == 0 {
-            counts.of_tenant.remove(tenant);
+        for (tenant, by) in changes {
+            counts.change(tenant, by);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use foldhash::HashSet;
 use model::worker::POOL_DEFAULT;
 use model::{
     Cause, Counts, Current, Fixed, Name, Progress, Record, Spec, State, TenantId, Timestamp,
@@ -55,7 +56,25 @@ macro_rules! finished_these {
     };
 }
 
-pub(super) use {finished_columns, finished_these, jobs_columns, queued_columns};
+/// Which of the ids of `$1` a part of the statement has, unless it has all: most statements need not
+/// say one id then. Read by [`read_some`].
+macro_rules! all_or_some {
+    ($part:literal) => {
+        concat!(
+            "CASE WHEN count(*) < cardinality($1) THEN coalesce(array_agg(id), '{}') END FROM ",
+            $part
+        )
+    };
+}
+
+pub(super) use {all_or_some, finished_columns, finished_these, jobs_columns, queued_columns};
+
+/// Some of the ids that a statement was given; `None`: all of them.
+pub(super) fn read_some(rows: &[Row]) -> Result<Option<HashSet<i64>>, Fault> {
+    let row = rows.first().ok_or_else(|| unreadable("an answer"))?;
+    let some: Option<Vec<i64>> = row.try_get(0)?;
+    Ok(some.map(HashSet::from_iter))
+}
 
 /// A job that stands in its queue: which, and where in it.
 pub(super) struct Queued {

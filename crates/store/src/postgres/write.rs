@@ -16,6 +16,7 @@ use super::columns::{self, Changes, Columns, Ends, NewJobs, Pasts, Successes};
 use super::desk::Sheet;
 use super::fault::Fault;
 use super::history::add_usage;
+use super::row::{all_or_some, read_some};
 use crate::{document, number};
 
 /// Runs a statement that must change so many rows, if there are any.
@@ -89,7 +90,7 @@ impl NewJobs {
             COPY_MIN.. => self.copy(sheet).await?,
             n_rows => exactly(sheet, INSERT, &with_now(self, sheet), n_rows).await?,
         }
-        let standing = self.queue.iter().zip(&self.place);
+        let standing = self.queue.iter().zip(self.place.iter());
         sheet.tell_work(standing.map(|(queue, place)| (*queue, *place)));
         Ok(())
     }
@@ -212,8 +213,8 @@ impl Ends {
 }
 
 /// Most jobs end so: what does not change is not sent to the database to come back to it, and what
-/// is kept of the attempt is in the row that goes. Answers which jobs have ended. `returned` is
-/// what else is kept of the rows, and `kept` how.
+/// is kept of the attempt is in the row that goes. Answers which jobs have ended, if not all have.
+/// `returned` is what else is kept of the rows, and `kept` how.
 macro_rules! succeed {
     ($returned:literal, $kept:literal) => {
         concat!(
@@ -247,7 +248,8 @@ macro_rules! succeed {
                 "SELECT tenant, sum(charged) AS cost, count(*) AS completed FROM gone \
                  WHERE charged IS NOT NULL GROUP BY tenant"
             ),
-            ") SELECT id FROM gone"
+            ") SELECT ",
+            all_or_some!("gone")
         )
     };
 }
@@ -264,8 +266,13 @@ pub(super) const SUCCEED_AT_ONCE: &str = succeed!("", "NULL, NULL, 1, 0, 0, 0, 0
 impl Successes {
     /// Writes what is written of them in a transaction of more.
     pub(super) async fn write(&self, sheet: &Sheet<'_>) -> Result<(), Fault> {
+        if self.id.is_empty() {
+            return Ok(());
+        }
+        let statement = sheet.transaction.prepare_cached(SUCCEED).await?;
         let values = self.values(&sheet.now, &0, &0);
-        exactly(sheet, SUCCEED, &values, self.id.len()).await
+        let rows = sheet.transaction.query(&statement, &values).await?;
+        read_some(&rows)?.map_or(Ok(()), |_| Err(Fault::Conflict))
     }
 
     /// The values of the statement: the moment, its minute, and which row of usage to add to.

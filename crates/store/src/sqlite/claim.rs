@@ -42,19 +42,19 @@ impl Stage<'_> {
             return Ok(Claimed::Lost(None));
         };
         if let Some((mut record, ())) = self.recent.take(id)
-            && transition::claim(&mut record, claim, self.now)
+            && transition::claim(Arc::make_mut(&mut record), claim, self.now)
             && self.write((id, &record), claim)?
         {
             return self.won((id, record), claim);
         }
-        let Some(mut record) = row::found(&mut self.finder, id)?.map(Box::new) else {
+        let Some(mut record) = row::found(&mut self.finder, id)? else {
             return Ok(Claimed::Lost(None));
         };
         if !transition::claim(&mut record, claim, self.now) {
-            return Ok(Claimed::Lost(Some(record)));
+            return Ok(Claimed::Lost(Some(Box::new(record))));
         }
         row::one(usize::from(self.write((id, &record), claim)?))?;
-        self.won((id, record), claim)
+        self.won((id, Arc::new(record)), claim)
     }
 
     /// `false`: the row is not as the record was before.
@@ -67,12 +67,12 @@ impl Stage<'_> {
         Ok(self.update.execute(values)? == 1)
     }
 
-    fn won(&mut self, (id, record): (i64, Box<Record>), claim: &Claim) -> Result<Claimed> {
+    fn won(&mut self, (id, record): (i64, Arc<Record>), claim: &Claim) -> Result<Claimed> {
         if !self.greeted.contains(&claim.worker) {
             self.greet.execute(params![claim.worker.to_string(), self.now.0])?;
             self.greeted.insert(claim.worker.clone());
         }
-        self.recent.keep(id, Arc::new(Record::clone(&record)), ());
+        self.recent.keep(id, Arc::clone(&record), ());
         Ok(Claimed::Won(record))
     }
 }

@@ -1,5 +1,7 @@
 //! Attempts end: the attempt goes to the past, and its job waits again or is done with.
 
+use std::sync::Arc;
+
 use model::{Ending, Fixed, Patience, Record, TenantId, Timestamp, WorkerId};
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Result, params};
 
@@ -69,7 +71,7 @@ impl Stage<'_> {
         }
         match row::found(&mut self.finder, id)?.filter(is_current) {
             Some(record) => {
-                let answer = self.accept((id, Box::new(record)), end, finished)?;
+                let answer = self.accept((id, Arc::new(record)), end, finished)?;
                 answer.ok_or(rusqlite::Error::StatementChangedRows(0))
             }
             None => ended_before(self.connection, id, end),
@@ -79,7 +81,7 @@ impl Stage<'_> {
     /// `None`: the row is not as the record says, and nothing was done.
     fn accept(
         &mut self,
-        (id, mut record): (i64, Box<Record>),
+        (id, mut record): (i64, Arc<Record>),
         end: &End,
         all_finished: &mut Vec<TenantId>,
     ) -> Result<Option<Ended>> {
@@ -89,7 +91,9 @@ impl Stage<'_> {
             return Ok(Some(Ended::Stale));
         }
         let before = Before::of(&record);
-        let Some(after) = transition::end(&mut record, end, &self.patience, self.now) else {
+        let Some(after) =
+            transition::end(Arc::make_mut(&mut record), end, &self.patience, self.now)
+        else {
             return Ok(Some(Ended::Stale));
         };
         let plain = Some(&after.past).filter(|past| past.is_plain(&record));
