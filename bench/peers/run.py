@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -35,23 +36,42 @@ def main():
     place.mkdir(parents=True, exist_ok=True)
     try:
         chosen = [peer for peer in PEERS if peer[0] in (options.only or [peer[0]])]
-        figures = {"maitre": attempt(ours, options, "sqlite")}
+        works = {"maitre": (ours, options, "sqlite")}
         if any(server == "postgres" for *_, server in chosen):
-            figures["maitre, postgres"] = attempt(ours, options, "postgres")
+            works["maitre, postgres"] = (ours, options, "postgres")
         for name, script, packages, server in chosen:
-            note(f"{name} ...")
-            one = lambda: peer(place, script, packages, server, options.jobs)
-            figures[name] = attempt(one)
+            works[name] = (peer, place, script, packages, server, options.jobs)
+        figures = in_turns(works, options.rounds)
         print(json.dumps(figures, indent=2) if options.json else table(figures))
     finally:
         if not options.keep:
             shutil.rmtree(place, ignore_errors=True)
 
 
+def in_turns(works, n_rounds):
+    """The median of what each came to, one after the other and all of it again: a machine that is
+    slower for a while is so for all of them."""
+    seen = {name: [] for name in works}
+    for n in range(n_rounds):
+        for name, work in works.items():
+            note(f"{name} ..." if n_rounds == 1 else f"{n + 1}/{n_rounds} {name} ...")
+            seen[name].append(attempt(*work))
+    return {name: median(rounds) for name, rounds in seen.items()}
+
+
+def median(rounds):
+    problems = [figures for figures in rounds if "problem" in figures]
+    if problems:
+        return problems[0]
+    of = lambda key: [figures[key] for figures in rounds if figures.get(key)]
+    return {key: statistics.median(of(key)) if of(key) else None for key in rounds[0]}
+
+
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("maitre", type=Path, help="the binary, as built with --release")
     parser.add_argument("--jobs", type=int, default=20_000, help="jobs in each queue")
+    parser.add_argument("--rounds", type=int, default=1, help="by turns; medians are shown")
     parser.add_argument("--only", nargs="*", help="only these peers")
     parser.add_argument("--keep", type=Path, help="install here, and leave it for the next run")
     parser.add_argument("--json", action="store_true", help="for machines")
@@ -71,12 +91,18 @@ def attempt(work, *values):
 
 def ours(options, store):
     words = ["bench", "run", "--json", "--store", store, "--jobs", str(options.jobs)]
+    settle()
     seen = json.loads(run([options.maitre.resolve(), *words]))
     return {
         "drained_per_s": seen["loads"][0]["drained_per_s"],
         "together_per_s": seen["together_per_s"],
         "start_p50_us": seen["start_idle"]["p50_us"],
     }
+
+
+def settle():
+    """What the one before left to be written is not for the next to wait for."""
+    os.sync()
 
 
 def peer(place, script, packages, server, n_jobs):
@@ -99,6 +125,7 @@ def peer(place, script, packages, server, n_jobs):
         environment["PYTHONPATH"] = str(HERE)
         command = [python / "python", HERE / script]
     command.append(str(n_jobs))
+    settle()
     if server is None:
         return figures_of(run(command, environment))
     with SERVERS[server](place) as url:
@@ -196,7 +223,9 @@ def table(figures):
 
 
 def ratio(better, worse):
-    return f"{better / worse:.1f} ×" if better and worse else "–"
+    if not better or not worse:
+        return "–"
+    return f"{better / worse:.2f} ×" if better < 2 * worse else f"{better / worse:.1f} ×"
 
 
 def note(text):

@@ -130,6 +130,14 @@ impl Ending {
         }
     }
 
+    /// Whether the attempt came to it by itself: it was begun, and nobody stopped it from outside.
+    pub const fn is_own(self) -> bool {
+        match self {
+            Self::Succeeded | Self::Transient | Self::Permanent | Self::Timeout => true,
+            Self::Lost | Self::Refused | Self::Stale | Self::Preempted | Self::Cancelled => false,
+        }
+    }
+
     /// The ending of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|ending| ending.name() == name)

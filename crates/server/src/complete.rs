@@ -122,7 +122,7 @@ impl Scheduler {
             self.timers.set(at, Timer::Silence(job.clone()));
         }
         let start = Start { job, attempt: live.number, worker: worker.clone() };
-        self.start(start);
+        self.start(start, now);
     }
 
     /// The store knows that they run.
@@ -180,6 +180,8 @@ impl Scheduler {
             return;
         }
         live.is_ending = true;
+        // What came to its own end has begun, even if nobody said so before.
+        live.is_started |= !completion.is_silent && completion.ending.is_own();
         let end = end_of((job, live.number), worker, completion);
         self.outgoing.ends.push(End { has_started: live.is_started, ..end });
     }
@@ -225,6 +227,7 @@ impl Scheduler {
             self.outgoing.ends_alone.extend(ends);
             return;
         };
+        let at = self.store.now();
         for (end, answer) in ends.into_iter().zip(answers) {
             let is_stale = matches!(answer, Ended::Stale);
             let is_accepted = matches!(answer, Ended::Accepted { .. });
@@ -234,7 +237,7 @@ impl Scheduler {
                         self.learn(&run);
                         self.pairs.ended(&run);
                     }
-                    self.settle(&end, &record, charged);
+                    self.settle(&end, &record, (charged, at));
                     for record in released.iter().chain(&changed) {
                         self.enqueue(record);
                     }
@@ -270,19 +273,17 @@ impl Scheduler {
         }
     }
 
-    fn settle(&mut self, end: &End, record: &Record, charged: Fixed) {
+    fn settle(&mut self, end: &End, record: &Record, (charged, at): (Fixed, Timestamp)) {
         if let Some(live) = self.remove_live(&end.job).filter(|live| live.is_started) {
-            let at = self.store.now();
             let told = (!live.is_start_told).then(|| live.change(&end.job, at, None));
             self.changes.extend(told);
         }
         let completed = record.state == State::Succeeded;
-        let (job, at) = (end.job.clone(), self.store.now());
-        let ended = WorldEnded { job, cost: charged, completed, at };
+        let ended = WorldEnded { job: end.job.clone(), cost: charged, completed, at };
         self.world.apply(Event::Ended(ended));
         self.settled(&record.spec.tenant, charged, completed);
         if end.ending == Ending::Preempted {
-            self.evicted(record, &end.worker, self.store.now());
+            self.evicted(record, &end.worker, at);
         }
         if completed && let Some(hint) = &record.spec.hint {
             self.learn_hint(&end.worker, hint);

@@ -128,8 +128,8 @@ impl Scheduler {
     }
 
     /// An attempt runs: to be written down soon.
-    pub(crate) fn start(&mut self, start: Start) {
-        let at = self.store.now() + self.config.start_pause;
+    pub(crate) fn start(&mut self, start: Start, now: Timestamp) {
+        let at = now + self.config.start_pause;
         if self.outgoing.starts.is_empty() {
             self.timers.set(at, Timer::Starts);
         }

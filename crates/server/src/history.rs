@@ -1,9 +1,10 @@
 //! What earlier runs of the same key used, as a prediction for the next.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use decide::{Lengths, Like};
-use model::{Fixed, History, Millis, Name, Spec, TenantId};
+use model::{Fixed, History, Measured, Millis, Name, Spec, TenantId};
 use store::Run;
 
 /// Runs of one key that predictions are drawn from.
@@ -11,7 +12,18 @@ const RUNS_MAX: usize = 200;
 /// Keys that are remembered; beyond, the one that was used longest ago is forgotten.
 const KEYS_MAX: usize = 10_000;
 
-type Key = (Name, TenantId, String);
+/// Type, tenant and the submitter's key, as a hash: that two have the same is not to be expected,
+/// and would cost no more than a bad guess.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key(u64);
+
+impl Key {
+    fn of(kind: &Name, tenant: &TenantId, key: &str) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (kind, tenant, key).hash(&mut hasher);
+        Self(hasher.finish())
+    }
+}
 
 /// The last runs of each key.
 #[derive(Clone, Debug, Default)]
@@ -21,14 +33,22 @@ pub(crate) struct Histories {
     lengths: Lengths,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Runs {
-    last: VecDeque<Run>,
+    kind: Name,
+    /// What each used, and how long it took.
+    last: VecDeque<(Measured, Millis)>,
     /// What they added up to when they were last summed up.
     summary: Option<History>,
     /// Runs since then.
     n_new: usize,
     touched: u64,
+}
+
+impl Runs {
+    const fn of(kind: Name) -> Self {
+        Self { kind, last: VecDeque::new(), summary: None, n_new: 0, touched: 0 }
+    }
 }
 
 impl Histories {
@@ -37,13 +57,13 @@ impl Histories {
         self.clock += 1;
         let Run { kind, tenant, history_key, duration, .. } = run;
         self.lengths.learn(like(kind, tenant, history_key), *duration);
-        let key = (kind.clone(), tenant.clone(), history_key.clone());
+        let key = Key::of(kind, tenant, history_key);
         if self.by_key.len() >= KEYS_MAX && !self.by_key.contains_key(&key) {
             self.forget_oldest();
         }
-        let known = self.by_key.entry(key).or_default();
+        let known = self.by_key.entry(key).or_insert_with(|| Runs::of(kind.clone()));
         known.touched = self.clock;
-        known.last.push_back(run.clone());
+        known.last.push_back((run.measured, *duration));
         while known.last.len() > RUNS_MAX {
             known.last.pop_front();
         }
@@ -57,8 +77,7 @@ impl Histories {
 
     /// What runs like this job's were like; `None` if there were none.
     pub(crate) fn of(&self, spec: &Spec) -> Option<History> {
-        let key = (spec.kind.clone(), spec.tenant.clone(), spec.history_key.clone());
-        self.by_key.get(&key)?.summary
+        self.by_key.get(&Key::of(&spec.kind, &spec.tenant, &spec.history_key))?.summary
     }
 
     /// How long this job will run, as far as its submitter or the past tells.
@@ -73,9 +92,9 @@ impl Histories {
     /// What runs of each type were like, over all tenants and keys.
     pub(crate) fn by_kind(&self) -> BTreeMap<Name, History> {
         let mut kinds: BTreeMap<Name, History> = BTreeMap::new();
-        for ((kind, _, _), runs) in &self.by_key {
+        for runs in self.by_key.values() {
             let Some(summary) = runs.summary else { continue };
-            let known = kinds.entry(kind.clone()).or_default();
+            let known = kinds.entry(runs.kind.clone()).or_default();
             known.duration = weighted(known, &summary);
             known.ram_peak_mb = known.ram_peak_mb.max(summary.ram_peak_mb);
             known.samples = known.samples.saturating_add(summary.samples);
@@ -85,7 +104,7 @@ impl Histories {
 
     fn forget_oldest(&mut self) {
         let oldest = self.by_key.iter().min_by_key(|(_, runs)| runs.touched);
-        if let Some(key) = oldest.map(|(key, _)| key.clone()) {
+        if let Some(key) = oldest.map(|(key, _)| *key) {
             self.by_key.remove(&key);
         }
     }
@@ -108,15 +127,16 @@ fn weighted(one: &History, other: &History) -> Option<Millis> {
     i64::try_from((first + second).checked_div(n)?).ok().map(Millis)
 }
 
-fn summary(runs: &VecDeque<Run>) -> History {
-    let n_oom = runs.iter().filter(|run| run.measured.out_of_memory).count();
+fn summary(runs: &VecDeque<(Measured, Millis)>) -> History {
+    let measured = || runs.iter().map(|(measured, _)| measured);
+    let n_oom = measured().filter(|measured| measured.out_of_memory).count();
     let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
     History {
         samples: u32::try_from(runs.len()).unwrap_or(u32::MAX),
-        ram_peak_mb: p95(runs.iter().filter_map(|run| run.measured.ram_peak_mb).collect()),
-        cpu_ms: mean(runs.iter().filter_map(|run| run.measured.cpu_ms)),
-        disk_bytes: mean(runs.iter().filter_map(|run| run.measured.disk_bytes)),
-        duration: mean(runs.iter().map(|run| run.duration.0.unsigned_abs()))
+        ram_peak_mb: p95(measured().filter_map(|measured| measured.ram_peak_mb).collect()),
+        cpu_ms: mean(measured().filter_map(|measured| measured.cpu_ms)),
+        disk_bytes: mean(measured().filter_map(|measured| measured.disk_bytes)),
+        duration: mean(runs.iter().map(|(_, duration)| duration.0.unsigned_abs()))
             .map(|ms| Millis(i64::try_from(ms).unwrap_or(i64::MAX))),
         oom_rate: Some(Fixed::ONE.scale(count(n_oom), count(runs.len()).max(1))),
     }

@@ -145,7 +145,9 @@ impl Scheduler {
 
 /// Why a job goes where it goes, in a line: the score and the points of each rule.
 pub(crate) fn why(placement: &Placement) -> String {
-    let mut text = format!("score {}", placement.score);
+    // Most are no longer than this.
+    let mut text = String::with_capacity(128);
+    let _ = write!(text, "score {}", placement.score);
     for points in &placement.points {
         let _ = write!(text, ", {} {}", points.rule.name(), points.points);
     }

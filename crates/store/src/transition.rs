@@ -277,11 +277,8 @@ fn error(before: Option<String>, end: &End) -> Option<String> {
 
 /// Attempts that were stopped from outside say nothing about their kind.
 fn run(record: &Record, current: &Current, end: &End, now: Timestamp) -> Option<Box<Run>> {
-    match end.ending {
-        Ending::Succeeded | Ending::Transient | Ending::Permanent | Ending::Timeout => {}
-        Ending::Stale | Ending::Lost | Ending::Refused | Ending::Preempted | Ending::Cancelled => {
-            return None;
-        }
+    if !end.ending.is_own() {
+        return None;
     }
     Some(Box::new(Run {
         tenant: record.spec.tenant.clone(),

@@ -292,7 +292,7 @@ impl Waiting {
     fn next(&mut self, now: Instant) -> Parcel {
         let mut messages: Vec<Message> = Vec::new();
         messages.extend(self.heartbeat.take().map(Message::Heartbeat));
-        messages.extend(self.answers.drain(..));
+        self.take_answers(&mut messages);
         let mut bytes = 0;
         while bytes < BATCH_BYTES_MAX
             && let Some(page) = self.inventory.pop_front()
@@ -336,6 +336,17 @@ impl Waiting {
             next_at: if is_full { Some(now) } else { next_at },
             is_last,
         }
+    }
+
+    /// An attempt that ended already, and whose end goes out now, need not say that it was begun.
+    fn take_answers(&mut self, messages: &mut Vec<Message>) {
+        let (is_silent, completions) = (self.logs.is_empty(), &self.completions);
+        messages.extend(self.answers.drain(..).filter(|answer| {
+            let Message::Accept(v1::Accept { attempt: Some(attempt) }) = answer else {
+                return true;
+            };
+            !is_silent || !completions.contains((*attempt).into())
+        }));
     }
 
     /// Progress that is due, and when the next is. An attempt that ended does not wait.
@@ -395,6 +406,21 @@ mod tests {
         outbox.goodbye();
         let parcel = outbox.next(Instant::now());
         assert_eq!((kinds(&parcel).as_str(), parcel.is_last), ("haplcg", true));
+    }
+
+    #[test]
+    fn an_end_says_that_there_was_a_beginning() {
+        let (outbox, now) = (Outbox::new(1), Instant::now());
+        let accept = |key: Key| Message::Accept(v1::Accept { attempt: Some(key.into()) });
+        let other = Key { job: 8, ..KEY };
+        assert!(outbox.answer(accept(KEY)) && outbox.answer(accept(other)));
+        outbox.complete(KEY, v1::Complete::default());
+        assert_eq!(kinds(&outbox.next(now)), "ac");
+        // What it has to say comes before its end, and takes longer.
+        assert!(outbox.answer(accept(other)));
+        outbox.log(log(1));
+        outbox.complete(other, v1::Complete::default());
+        assert_eq!(kinds(&outbox.next(now)), "alc");
     }
 
     #[test]

@@ -33,23 +33,29 @@ async fn a_job_that_starts_and_ends_at_once_is_seen_to_run_and_written_once() {
     let request = v1::WatchRequest::default();
     let watch = site.jobs.clone().watch(request).await.expect("it answers");
     let mut watch = watch.into_inner();
-    let job = site.submit(spec()).await;
-    let offer = worker.offer().await;
-    let accept = Ours::Accept(v1::Accept { attempt: Some(crate::puppet::attempt(&offer)) });
     // A start would fail: it is not asked for.
     let error = store::Error::Unavailable { doing: "start", cause: "a test".to_owned() };
     site.store.fail("start", 1, error);
-    worker.say_all(vec![accept, Ours::Complete(succeeded(&offer))]).await;
-    worker.ack().await;
-    let mut states = Vec::new();
-    while states.last() != Some(&v1::State::Succeeded) {
-        let changes = watch.message().await.expect("it goes on").expect("it goes on").changes;
-        states.extend(changes.iter().map(v1::JobChange::state));
+    // Who tells the end need not tell the beginning.
+    for is_begin_told in [true, false] {
+        let job = site.submit(spec()).await;
+        let offer = worker.offer().await;
+        let accept = Ours::Accept(v1::Accept { attempt: Some(crate::puppet::attempt(&offer)) });
+        let accept = is_begin_told.then_some(accept);
+        worker
+            .say_all(accept.into_iter().chain([Ours::Complete(succeeded(&offer))]).collect())
+            .await;
+        worker.ack().await;
+        let mut states = Vec::new();
+        while states.last() != Some(&v1::State::Succeeded) {
+            let changes = watch.message().await.expect("it goes on").expect("it goes on").changes;
+            states.extend(changes.iter().map(v1::JobChange::state));
+        }
+        let all = [v1::State::Queued, v1::State::Claimed, v1::State::Running, v1::State::Succeeded];
+        assert_eq!(states, all);
+        let past = site.past(job).await;
+        assert!(past[0].started.is_some(), "{past:?}");
     }
-    let all = [v1::State::Queued, v1::State::Claimed, v1::State::Running, v1::State::Succeeded];
-    assert_eq!(states, all);
-    let past = site.past(job).await;
-    assert!(past[0].started.is_some(), "{past:?}");
     assert_eq!(site.counter("store_errors").await, 0);
 }
 

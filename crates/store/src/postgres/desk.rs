@@ -16,6 +16,7 @@ use super::clock::Offset;
 use super::fault::{Doubt, Fault};
 use super::grants::Grants;
 use super::marks::Marks;
+use super::old::Walk;
 use super::queues::Queues;
 use super::room::Room;
 use super::tell::Told;
@@ -44,6 +45,8 @@ pub(super) struct Desk {
     pub(super) grants: Grants,
     /// Where looking for work begins.
     pub(super) marks: Marks,
+    /// Where looking for what is old begins.
+    pub(super) walk: Walk,
     teller: mpsc::Sender<Told>,
     lost: std::sync::Mutex<Told>,
     /// Which row of usage the next call adds to.
@@ -114,6 +117,7 @@ impl Desk {
             recent: std::sync::Mutex::default(),
             grants: Grants::default(),
             marks: Marks::default(),
+            walk: Walk::default(),
             teller,
             lost: std::sync::Mutex::default(),
             part: AtomicU32::new(std::process::id() % PARTS * 2),

@@ -18,9 +18,10 @@ pub(super) struct Forgetting {
 }
 
 /// A submission is forgotten with the first of its jobs. Those that somebody else forgets at the
-/// same time are left to them.
-const JOBS: &str = "WITH old AS MATERIALIZED (SELECT id FROM finished WHERE finished < $1 \
-    ORDER BY finished, id LIMIT $2 FOR UPDATE SKIP LOCKED), \
+/// same time are left to them, and those that began a new life meanwhile are left alone.
+pub(super) const JOBS: &str = "WITH old AS MATERIALIZED (SELECT f.id \
+    FROM unnest($2::bigint[]) AS u(id) CROSS JOIN LATERAL (SELECT w.id FROM finished w \
+    WHERE w.id BETWEEN u.id AND u.id AND w.finished < $1 FOR UPDATE SKIP LOCKED) f), \
     gone_keys AS (SELECT DISTINCT k.key FROM old JOIN keyed k ON k.job = old.id), \
     dropped_keys AS (DELETE FROM keys USING gone_keys WHERE keys.id = gone_keys.key), \
     dropped_keyed AS (DELETE FROM keyed USING gone_keys WHERE keyed.key = gone_keys.key), \
@@ -81,9 +82,9 @@ impl Stage for Forgetting {
     async fn run<'a>(&'a self, sheet: &'a Sheet<'a>) -> Result<usize, Fault> {
         let Self { before, max } = *self;
         let transaction = sheet.transaction;
-        let max = i64::try_from(max).unwrap_or(i64::MAX);
+        let old = sheet.desk.walk.old(sheet, before, max).await?;
         let jobs = transaction.prepare_cached(JOBS).await?;
-        let n_jobs = transaction.execute(&jobs, &[&before.0, &max]).await?;
+        let n_jobs = transaction.execute(&jobs, &[&before.0, &old]).await?;
         let usage = transaction.prepare_cached(USAGE).await?;
         transaction.execute(&usage, &[&minute::of(before), &ROWS_MAX]).await?;
         let runs = transaction.prepare_cached(RUNS).await?;

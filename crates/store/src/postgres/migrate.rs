@@ -22,6 +22,7 @@ pub(super) const STEPS: &[Step] = &[
     Step { name: "0006_calls", sql: include_str!("../../migrations/postgres/0006_calls.sql") },
     Step { name: "0007_grants", sql: include_str!("../../migrations/postgres/0007_grants.sql") },
     Step { name: "0008_stay", sql: include_str!("../../migrations/postgres/0008_stay.sql") },
+    Step { name: "0009_forget", sql: include_str!("../../migrations/postgres/0009_forget.sql") },
 ];
 
 /// How many steps newer a schema may be than this version knows: one that is being replaced goes on
@@ -180,6 +181,7 @@ mod tests {
             "5c94c897d13da596",
             "c07f2e2dd3db7ed3",
             "d388d1239083a893",
+            "d040ee96ce86d070",
         ];
         assert_eq!(checksums, released);
     }

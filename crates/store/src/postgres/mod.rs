@@ -42,6 +42,7 @@ mod lead;
 mod note;
 mod notice;
 mod forget;
+mod old;
 mod check;
 mod import;
 mod window;

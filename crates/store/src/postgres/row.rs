@@ -56,8 +56,8 @@ macro_rules! finished_these {
     };
 }
 
-/// Which of the ids of `$1` a part of the statement has, unless it has all: most statements need not
-/// say one id then. Read by [`read_some`].
+/// Which of the ids of `$1` a part of the statement has, unless it has all, so that most statements
+/// need not say one of them. Read by [`read_some`].
 macro_rules! all_or_some {
     ($part:literal) => {
         concat!(

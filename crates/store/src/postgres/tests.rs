@@ -2,6 +2,7 @@
 
 mod given;
 mod hurt;
+mod walk;
 mod order;
 mod ends;
 mod plans;

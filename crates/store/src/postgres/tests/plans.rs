@@ -104,3 +104,15 @@ async fn what_is_over_is_found_by_its_id() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn what_is_old_is_found_along_the_ids() {
+    with_many(async |connection| {
+        let statements = [(old::OLD, "(5, 5, 5, 5)"), (forget::JOBS, "(5, ARRAY[1])")];
+        for (sql, values) in statements {
+            let plan = plan(connection, sql, values).await;
+            assert!(plan.contains("finished_pkey") && !plan.contains("Seq Scan"), "{plan}");
+        }
+    })
+    .await;
+}

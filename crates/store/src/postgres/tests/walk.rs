@@ -1,0 +1,36 @@
+//! What is old is found along the ids, whatever stands before it.
+
+use model::Timestamp;
+
+use super::*;
+
+/// Jobs that are done with: their ids, and when they were submitted and finished.
+async fn done(store: &Postgres, (from, to): (i64, i64), (created, finished): (i64, i64)) {
+    let sql = "INSERT INTO finished (id, tenant, kind, state, fence, priority, attempts, failures, \
+        losses, evictions, refusals, revived, created, finished, queue, document, payload) \
+        SELECT id, 'a', 'kind', 'succeeded', 3, 0, 1, 0, 0, 0, 0, 0, $3, $4, 0, '{}', '' \
+        FROM generate_series($1::bigint, $2) AS u(id)";
+    let connection = store.desk.connection().await.unwrap();
+    connection.execute(sql, &[&from, &to, &created, &finished]).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_old_is_forgotten_also_behind_many_that_finished_lately() {
+    let (database, time) = (database(), Time::new());
+    let store = open(&database, &time).await;
+    // Submitted long ago: many that waited long, and three that did not. Then those of today.
+    done(&store, (1, 35_000), (10, 500)).await;
+    done(&store, (35_001, 35_003), (10, 20)).await;
+    done(&store, (35_004, 60_000), (500, 510)).await;
+    let before = Timestamp(100);
+    let mut forgotten = Vec::new();
+    for _ in 0..3 {
+        forgotten.push(store.forget(before, 2).await.unwrap());
+    }
+    assert_eq!(forgotten, [2, 1, 0]);
+    // The next walk begins anew, and finds what came to stand in front.
+    done(&store, (-1, -1), (10, 30)).await;
+    assert_eq!(store.forget(before, 2).await.unwrap(), 1);
+    assert_eq!(store.forget(Timestamp(501), 1_000_000).await.unwrap(), 35_000);
+    assert_eq!(store.forget(Timestamp(501), 1_000_000).await.unwrap(), 0);
+}
