@@ -49,8 +49,6 @@ pub(crate) struct Outgoing {
     /// Signs of life: the session, its stream, and the heartbeat to acknowledge.
     pub(crate) renewals: Vec<(Session, StreamId, u64)>,
     pub(crate) to_workers: BTreeMap<StreamId, Vec<v1::ServerMessage>>,
-    /// Workers get jobs that the store does not know yet.
-    pub(crate) is_ahead: bool,
 }
 
 impl Scheduler {

@@ -117,7 +117,6 @@ impl Scheduler {
                 continue;
             }
             early.extend(claims.remove(&record.id));
-            self.outgoing.is_ahead = true;
             self.give(&record);
             if let Some(live) = self.jobs.live_mut(&record.id) {
                 live.is_written = false;

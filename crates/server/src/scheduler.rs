@@ -181,6 +181,12 @@ impl Scheduler {
                 () = std::future::ready(()), if !self.answers.is_empty() => {}
                 () = tokio::time::sleep(wake) => {}
             }
+            // The store has what workers said while the rest of the turn is thought about.
+            if !self.outgoing.ends.is_empty() && !self.is_paused() {
+                self.flush_store();
+                self.ask();
+                tokio::task::yield_now().await;
+            }
             self.hear_some();
             if stop.is_cancelled() {
                 self.let_leads_go();
@@ -192,9 +198,7 @@ impl Scheduler {
             }
             self.ask();
             // The workers' streams and what is asked of the store come before the next turn.
-            if std::mem::take(&mut self.outgoing.is_ahead) || !self.answers.is_empty() {
-                tokio::task::yield_now().await;
-            }
+            tokio::task::yield_now().await;
         }
         self.fatal.map_or(Ok(()), Err)
     }
