@@ -75,7 +75,10 @@ def arguments():
     parser.add_argument("--only", nargs="*", help="only these peers")
     parser.add_argument("--keep", type=Path, help="install here, and leave it for the next run")
     parser.add_argument("--json", action="store_true", help="for machines")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.rounds < 1:
+        parser.error("--rounds must be 1 or more")
+    return options
 
 
 def attempt(work, *values):

@@ -180,9 +180,8 @@ impl Scheduler {
             return;
         }
         live.is_ending = true;
-        // What came to its own end has begun, even if nobody said so before.
-        live.is_started |= !completion.is_silent && completion.ending.is_own();
         let end = end_of((job, live.number), worker, completion);
+        live.is_started |= end.has_started;
         self.outgoing.ends.push(End { has_started: live.is_started, ..end });
     }
 
@@ -357,13 +356,15 @@ impl Scheduler {
     }
 }
 
-/// What the store is told about the end of an attempt.
+/// What the store is told about the end of an attempt. One that came to its own end has begun, even
+/// if its worker did not say so before.
 pub(crate) fn end_of(
     (job, attempt): (&JobId, u32),
     worker: &WorkerId,
     completion: Completion,
 ) -> End {
     End {
+        has_started: !completion.is_silent && completion.ending.is_own(),
         error: completion.error,
         result: completion.result,
         exit_code: completion.exit_code,

@@ -291,8 +291,6 @@ impl Waiting {
     /// In the order of urgency: the heartbeat first, and what an attempt said before its end.
     fn next(&mut self, now: Instant) -> Parcel {
         let mut messages: Vec<Message> = Vec::new();
-        messages.extend(self.heartbeat.take().map(Message::Heartbeat));
-        self.take_answers(&mut messages);
         let mut bytes = 0;
         while bytes < BATCH_BYTES_MAX
             && let Some(page) = self.inventory.pop_front()
@@ -321,32 +319,23 @@ impl Waiting {
             messages.push(Message::Log(chunk));
         }
         let (room, moment) = ((bytes, BATCH_BYTES_MAX), (self.logs_out, now));
+        let n_before = messages.len();
         let bytes = self.completions.take(&mut messages, room, moment);
+        let begun = begun(&messages[n_before..]);
         let is_full = bytes >= BATCH_BYTES_MAX;
         let is_last = self.says_goodbye && !is_full;
         if is_last {
             self.is_goodbye_sent = true;
             messages.push(Message::Goodbye(v1::Goodbye {}));
         }
-        let messages = messages.into_iter();
+        let heartbeat = self.heartbeat.take().map(Message::Heartbeat);
+        let answers = self.answers.drain(..).filter(|answer| !is_accept_of(answer, &begun));
+        let all = heartbeat.into_iter().chain(answers).chain(messages);
         Parcel {
-            messages: messages
-                .map(|message| v1::WorkerMessage { message: Some(message) })
-                .collect(),
+            messages: all.map(|message| v1::WorkerMessage { message: Some(message) }).collect(),
             next_at: if is_full { Some(now) } else { next_at },
             is_last,
         }
-    }
-
-    /// An attempt that ended already, and whose end goes out now, need not say that it was begun.
-    fn take_answers(&mut self, messages: &mut Vec<Message>) {
-        let (is_silent, completions) = (self.logs.is_empty(), &self.completions);
-        messages.extend(self.answers.drain(..).filter(|answer| {
-            let Message::Accept(v1::Accept { attempt: Some(attempt) }) = answer else {
-                return true;
-            };
-            !is_silent || !completions.contains((*attempt).into())
-        }));
     }
 
     /// Progress that is due, and when the next is. An attempt that ended does not wait.
@@ -370,6 +359,26 @@ impl Waiting {
         }
         next_at
     }
+}
+
+/// The attempts whose ends say that they were begun, in order.
+fn begun(ends: &[Message]) -> Vec<Key> {
+    let mut keys: Vec<Key> = Vec::with_capacity(ends.len());
+    for end in ends {
+        if let Message::Complete(complete) = end
+            && complete.ending().known().is_some_and(model::Ending::is_own)
+        {
+            keys.extend(complete.attempt.map(Key::from));
+        }
+    }
+    keys.sort_unstable();
+    keys
+}
+
+/// Whether this says that one of these was begun, which its end says in the same batch.
+fn is_accept_of(answer: &Message, begun: &[Key]) -> bool {
+    let Message::Accept(v1::Accept { attempt: Some(attempt) }) = answer else { return false };
+    begun.binary_search(&Key::from(*attempt)).is_ok()
 }
 
 #[cfg(test)]
@@ -409,18 +418,33 @@ mod tests {
     }
 
     #[test]
-    fn an_end_says_that_there_was_a_beginning() {
+    fn an_end_of_its_own_says_that_there_was_a_beginning() {
         let (outbox, now) = (Outbox::new(1), Instant::now());
         let accept = |key: Key| Message::Accept(v1::Accept { attempt: Some(key.into()) });
+        let end = |key: Key, ending: v1::Ending| v1::Complete {
+            attempt: Some(key.into()),
+            ending: ending.into(),
+            ..v1::Complete::default()
+        };
         let other = Key { job: 8, ..KEY };
         assert!(outbox.answer(accept(KEY)) && outbox.answer(accept(other)));
-        outbox.complete(KEY, v1::Complete::default());
+        outbox.complete(KEY, end(KEY, v1::Ending::Succeeded));
         assert_eq!(kinds(&outbox.next(now)), "ac");
-        // What it has to say comes before its end, and takes longer.
+        // Who was stopped may never have begun.
         assert!(outbox.answer(accept(other)));
-        outbox.log(log(1));
-        outbox.complete(other, v1::Complete::default());
-        assert_eq!(kinds(&outbox.next(now)), "alc");
+        outbox.complete(other, end(other, v1::Ending::Cancelled));
+        assert_eq!(kinds(&outbox.next(now)), "ac");
+        // An end that waits for the output before it says nothing yet.
+        let late = Key { job: 9, ..KEY };
+        assert!(outbox.answer(accept(late)));
+        for _ in 0..3 {
+            outbox.log(log(BATCH_BYTES_MAX / 2));
+        }
+        outbox.complete(late, end(late, v1::Ending::Succeeded));
+        assert_eq!(
+            (kinds(&outbox.next(now)), kinds(&outbox.next(now))),
+            ("all".into(), "lc".into())
+        );
     }
 
     #[test]

@@ -81,7 +81,8 @@ fn succeeded(facts: &Facts<'_>, runs: &BTreeMap<(u64, u32), Run<'_>>, found: &mu
 /// Nobody hears of a failure before it happens, or after it was written down.
 fn heard(facts: &Facts<'_>, runs: &BTreeMap<(u64, u32), Run<'_>>, found: &mut Found) {
     let slack_ms = SLACK_MS.max(facts.history.clocks_ms);
-    for attempt in facts.history.attempts.iter().filter(|one| one.ending == "transient") {
+    let failures = |one: &&Attempt| matches!(one.ending.as_str(), "transient" | "timeout");
+    for attempt in facts.history.attempts.iter().filter(failures) {
         let (job, number) = (attempt.job, attempt.number);
         let failed_ms = runs.get(&(job, number)).and_then(|run| run.failed_ms);
         let failed_ms = failed_ms.unwrap_or(attempt.claimed_ms);

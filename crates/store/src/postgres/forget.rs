@@ -17,8 +17,8 @@ pub(super) struct Forgetting {
     pub(super) max: usize,
 }
 
-/// A submission is forgotten with the first of its jobs. Those that somebody else forgets at the
-/// same time are left to them, and those that began a new life meanwhile are left alone.
+/// A submission is forgotten with the first of its jobs. Those that somebody else is about to
+/// change are left to them, and those that began a new life meanwhile are left alone.
 pub(super) const JOBS: &str = "WITH old AS MATERIALIZED (SELECT f.id \
     FROM unnest($2::bigint[]) AS u(id) CROSS JOIN LATERAL (SELECT w.id FROM finished w \
     WHERE w.id BETWEEN u.id AND u.id AND w.finished < $1 FOR UPDATE SKIP LOCKED) f), \

@@ -3,7 +3,8 @@
 //! has to be written with every job that ends.
 //!
 //! **Invariant:** what lies before the spot where the next walk begins was not old when it was last
-//! passed by. A walk that came to where no job was submitted long enough ago begins anew.
+//! passed by, or was found by a walk that was undone. A walk that came to where no job was
+//! submitted long enough ago begins anew, so nothing is passed by for good.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -25,6 +26,10 @@ pub(super) const OLD: &str = "SELECT \
     FROM (SELECT f.id, f.finished, f.created FROM finished f WHERE f.id > $3 \
     ORDER BY f.id LIMIT $4) s";
 
+/// One walks at a time: whoever comes second leaves it to them. Two would find the same jobs, and
+/// each would take what the other forgets for the end of what is old.
+const LOCK: &str = "SELECT pg_try_advisory_xact_lock(hashtext('maitre forgets'))";
+
 /// Where the next walk begins: after this id.
 pub(super) struct Walk(AtomicI64);
 
@@ -42,6 +47,10 @@ impl Walk {
         before: Timestamp,
         max: usize,
     ) -> Result<Vec<i64>, Fault> {
+        let lock = sheet.transaction.prepare_cached(LOCK).await?;
+        if !sheet.transaction.query_one(&lock, &[]).await?.try_get::<_, bool>(0)? {
+            return Ok(Vec::new());
+        }
         let statement = sheet.transaction.prepare_cached(OLD).await?;
         let mut old: Vec<i64> = Vec::new();
         for _ in 0..STRETCHES_MAX {
