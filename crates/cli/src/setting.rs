@@ -218,7 +218,7 @@ async fn settings(admin: &mut Admin, kind: v1::SettingKind) -> Result<Vec<v1::Se
     Ok(response.map_err(|status| refused(&status))?.into_inner().settings)
 }
 
-async fn put(
+pub(crate) async fn put(
     admin: &mut Admin,
     kind: v1::SettingKind,
     name: &str,

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use clap::Args;
 use proto::v1;
 use tonic::Response;
@@ -92,11 +93,8 @@ pub(crate) async fn submit(options: &Options, target: &Target) -> Result<(), Fai
         return submit_file(options, &mut client, path, now_ms).await;
     }
     let spec = options.complete(options.job.spec(now_ms)?);
-    let request = v1::SubmitRequest {
-        jobs: vec![spec],
-        idempotency_key: options.idempotency_key.clone().unwrap_or_default(),
-        array: options.array,
-    };
+    let idempotency_key = options.key()?.unwrap_or_default();
+    let request = v1::SubmitRequest { jobs: vec![spec], idempotency_key, array: options.array };
     if options.dry_run {
         let response = client.dry_run(request).await.map_err(|status| refused(&status))?;
         return foresee::tell(&response.into_inner().jobs, options.json);
@@ -120,11 +118,12 @@ async fn submit_file(
     path: &Path,
     now_ms: i64,
 ) -> Result<(), Failure> {
+    let key = options.key()?;
     let given = bulk::Given {
         path,
         base: options.complete(options.job.base(now_ms)?),
         now_ms,
-        idempotency_key: options.idempotency_key.as_deref(),
+        idempotency_key: key.as_deref(),
         // Whoever waits wants to hear of ends.
         json: options.json && !options.wait,
     };
@@ -137,6 +136,15 @@ async fn submit_file(
 }
 
 impl Options {
+    /// Who waits for jobs has a key for them: so they are kept, whatever their type says.
+    fn key(&self) -> Result<Option<String>, Failure> {
+        if self.idempotency_key.is_some() || !self.wait {
+            return Ok(self.idempotency_key.clone());
+        }
+        let draw = getrandom::u64().context("draw a key")?;
+        Ok(Some(format!("wait-{draw:016x}")))
+    }
+
     /// What only `submit` can say of a job.
     fn complete(&self, spec: v1::Spec) -> v1::Spec {
         v1::Spec {

@@ -35,6 +35,8 @@ pub(crate) struct Live {
     pub(crate) is_started: bool,
     /// Those who watch know that it runs.
     pub(crate) is_start_told: bool,
+    /// It has put something out.
+    pub(crate) has_output: bool,
     /// Its end is on the way to the store.
     pub(crate) is_ending: bool,
     /// It was told to stop.
@@ -66,6 +68,7 @@ impl Live {
             is_offered: false,
             is_started: current.started.is_some(),
             is_start_told: current.started.is_some(),
+            has_output: false,
             is_ending: false,
             stop: record.cancelling.then_some(v1::StopReason::Cancelled),
             run_timeout: record.spec.run_timeout,
@@ -182,7 +185,10 @@ impl Scheduler {
         live.is_ending = true;
         let end = end_of((job, live.number), worker, completion);
         live.is_started |= end.has_started;
-        self.outgoing.ends.push(End { has_started: live.is_started, ..end });
+        // Output that is on its way to the store is not known there yet.
+        let is_forgetful = self.types.borrow().get(&live.kind).is_some_and(|kind| kind.forget);
+        let forget = is_forgetful && !live.has_output;
+        self.outgoing.ends.push(End { has_started: live.is_started, forget, ..end });
     }
 
     /// Ends it silently, unless `provided` does not hold any more when that is written down.

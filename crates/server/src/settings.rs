@@ -20,6 +20,8 @@ pub(crate) struct TypeDefaults {
     pub(crate) run_timeout: Option<Millis>,
     pub(crate) silence_timeout: Option<Millis>,
     pub(crate) repeat: Repeat,
+    /// Nobody asks about those that succeeded and left nothing.
+    pub(crate) forget: bool,
     /// Where they run, for estimates.
     pub(crate) pool: Option<Name>,
 }
@@ -152,6 +154,7 @@ struct TypeExtra {
     silence_timeout_ms: Option<u32>,
     /// `join` or `drop`.
     dedupe: Option<String>,
+    forget: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -167,7 +170,7 @@ fn job_type(name: &str, document: Option<&str>) -> Result<Understood, Invalid> {
     let mut fields = document.map_or_else(|| Ok(Map::new()), |text| object("type", text))?;
     refuse(&fields, "type", &["rotation", "seen_ms"])?;
     let mut own = Map::new();
-    for key in ["retry", "run_timeout_ms", "silence_timeout_ms", "dedupe"] {
+    for key in ["retry", "run_timeout_ms", "silence_timeout_ms", "dedupe", "forget"] {
         if let Some(value) = fields.remove(key) {
             own.insert(key.to_owned(), value);
         }
@@ -222,6 +225,7 @@ impl TypeExtra {
             run_timeout: self.run_timeout_ms.map(millis),
             silence_timeout: self.silence_timeout_ms.map(millis),
             repeat,
+            forget: self.forget,
             pool: None,
         })
     }
@@ -342,12 +346,13 @@ mod tests {
 
     #[test]
     fn a_type_says_what_holds_for_its_jobs() {
-        let document = r#"{"jobs_max": 4, "retry": {"attempts_max": 7}, "dedupe": "drop"}"#;
+        let document = r#"{"jobs_max": 4, "retry": {"attempts_max": 7}, "dedupe": "drop",
+            "forget": true}"#;
         let set = set(SettingKind::Type, "pdf", document);
         let Ok(Understood::Type(kind, defaults, _)) = set else { panic!("{set:?}") };
         assert_eq!(kind.jobs_max, Some(4));
         assert_eq!(defaults.retry.unwrap().attempts_max, 7);
-        assert_eq!(defaults.repeat, Repeat::Drop);
+        assert_eq!((defaults.repeat, defaults.forget), (Repeat::Drop, true));
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub struct End {
     pub is_silent: bool,
     /// What must still be so for it to count.
     pub provided: Provided,
+    /// Nobody will ask about its job if it leaves nothing behind: then nothing of it is kept.
+    pub forget: bool,
     /// Any number: spreads retries.
     pub draw: u64,
 }
@@ -56,6 +58,7 @@ impl End {
             has_started: false,
             is_silent: false,
             provided: Provided::Nothing,
+            forget: false,
             draw: 0,
         }
     }

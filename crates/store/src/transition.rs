@@ -99,6 +99,24 @@ pub(crate) struct After {
     pub(crate) run: Option<Box<Run>>,
 }
 
+/// Whether nothing is to be kept of a job that ends so: it succeeds at its first attempt and has no
+/// result, and neither a person nor a job waits for it, nor could ask for it by a name that is not its id. Whether
+/// it has output or a key that is answered with it, only who keeps these knows: then it is kept.
+pub(crate) fn is_forgotten(record: &Record, end: &End) -> bool {
+    let Spec { on_demand, dedupe_key, group, webhook, .. } = &*record.spec;
+    end.forget
+        && end.ending == Ending::Succeeded
+        && end.provided == Provided::Nothing
+        && end.result.is_none()
+        && !record.cancelling
+        && record.n_dependents == 0
+        && record.counts == Counts { attempts: 1, ..Counts::default() }
+        && !on_demand
+        && dedupe_key.is_none()
+        && group.is_none()
+        && webhook.is_none()
+}
+
 /// The current attempt ends. `None`: there is none.
 ///
 /// A job that is being called off ends as cancelled, whatever became of its attempt; the attempt

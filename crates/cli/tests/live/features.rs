@@ -130,6 +130,23 @@ fn jobs_with_one_dedupe_key_are_one_job_with_the_highest_priority() {
 }
 
 #[test]
+fn what_nobody_asks_about_is_forgotten_and_whoever_waits_still_hears_of_it() {
+    let site = Site::dev();
+    site.said(&["set", "type", "exec", r#"{"forget": true}"#]);
+    let gone = site.submit(&["--", "true"]);
+    let told = site.until("it is gone", || {
+        let answer = site.maitre(&["job", &gone]);
+        (!answer.status.success()).then(|| String::from_utf8_lossy(&answer.stderr).into_owned())
+    });
+    assert!(told.contains(&format!("there is no job {gone}")), "{told}");
+    let printed = site.submit(&["--", "echo", "hello"]);
+    site.wait(&printed, "state", "succeeded");
+    assert_eq!(site.said(&["logs", &printed]), "hello\n");
+    site.said(&["run", "--", "true"]);
+    site.said(&["submit", "--wait", "--", "true"]);
+}
+
+#[test]
 fn jobs_are_cancelled_in_every_state_and_taken_up_again() {
     let site = Site::dev();
     let running = site.submit(&["--", "sh", "-c", "trap '' TERM; sleep 60"]);

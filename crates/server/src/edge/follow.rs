@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::time::Duration;
 
-use model::{JobId, Record};
+use model::{JobId, Record, State};
 use proto::v1;
 use store::{Filter, LogChunk, LogPage, Stream as LogStream};
 use tokio::sync::broadcast::Receiver;
@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::Status;
+use tonic::{Code, Status};
 
 use super::guard::Caller;
 use super::jobs::without_bytes;
@@ -89,7 +89,15 @@ impl Door {
                 Err(_) => open,
             };
             for record in records.iter_mut().filter(|record| ended.contains(&record.id)) {
-                *record = self.record(caller, record.id.as_number().unwrap_or_default()).await?;
+                let id = record.id.as_number().unwrap_or_default();
+                match self.record(caller, id).await {
+                    Ok(now) => *record = now,
+                    // It was there, and only what succeeded is not kept.
+                    Err(status) if status.code() == Code::NotFound => {
+                        record.state = State::Succeeded;
+                    }
+                    Err(status) => return Err(status),
+                }
             }
         }
         let all_final = records.iter().all(|record| record.state.is_terminal());

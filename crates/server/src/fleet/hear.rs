@@ -89,6 +89,9 @@ impl Scheduler {
 
     /// Output waits for the output before it to be kept; what is too much for that is dropped.
     fn log(&mut self, chunk: LogChunk) {
+        if let Some(live) = self.jobs.live_mut(&chunk.job) {
+            live.has_output = true;
+        }
         self.outgoing.log_bytes += chunk.bytes.len();
         if self.outgoing.log_bytes > LOG_BYTES_MAX {
             self.counters.add("logs_dropped", 1);

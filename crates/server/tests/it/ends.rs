@@ -27,6 +27,38 @@ async fn an_end_that_is_told_twice_is_acknowledged_twice_and_counts_once() {
 }
 
 #[tokio::test]
+async fn nothing_is_kept_of_what_succeeds_and_leaves_nothing_if_its_type_says_so() {
+    let site = Site::start().await;
+    site.set(v1::SettingKind::Type, &spec().r#type, r#"{"forget": true}"#).await;
+    let mut worker = site.worker("w").await;
+    let job = site.submit(spec()).await;
+    let offer = worker.offer().await;
+    let mut waiting = site.jobs.clone();
+    let request = v1::WaitRequest { ids: vec![job], timeout_ms: 60_000 };
+    site.store.hold("job");
+    let (waited, ()) = tokio::join!(waiting.wait(request), async {
+        site.until("it was seen", async || site.store.has_held("job").then_some(())).await;
+        worker.say(Ours::Complete(succeeded(&offer))).await;
+        assert!(!worker.ack().await.stale);
+        site.store.let_go("job");
+    });
+    let waited = waited.expect("it answers").into_inner();
+    assert!(waited.all_final && waited.jobs[0].state() == v1::State::Succeeded);
+    let gone = site.jobs.clone().get(v1::GetRequest { id: job }).await;
+    assert_eq!(gone.expect_err("nobody knows of it").code(), tonic::Code::NotFound);
+    assert_eq!(site.counter("succeeded").await, 1);
+
+    let printed = site.submit(spec()).await;
+    let offer = worker.offer().await;
+    let attempt = Some(crate::puppet::attempt(&offer));
+    let (stream, bytes) = (v1::Stream::Out.into(), b"done".to_vec());
+    let output = v1::LogChunk { attempt, stream, offset: 0, bytes };
+    worker.say_all(vec![Ours::Log(output), Ours::Complete(succeeded(&offer))]).await;
+    worker.ack().await;
+    assert_eq!(site.record(printed).await.state, State::Succeeded);
+}
+
+#[tokio::test]
 async fn a_job_that_starts_and_ends_at_once_is_seen_to_run_and_written_once() {
     let site = Site::start().await;
     let mut worker = site.worker("w").await;

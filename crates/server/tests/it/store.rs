@@ -61,6 +61,12 @@ impl Faulty {
             .insert(method, Arc::new(Semaphore::new(0)));
     }
 
+    /// Whether an answer of this method is held.
+    pub(crate) fn has_held(&self, method: &'static str) -> bool {
+        let held = self.held.lock().expect("no test panics with it");
+        held.get(method).is_some_and(|held| Arc::strong_count(held) > 1)
+    }
+
     pub(crate) fn let_go(&self, method: &'static str) {
         if let Some(held) = self.held.lock().expect("no test panics with it").remove(method) {
             held.add_permits(1_000);

@@ -9,6 +9,7 @@ mod site;
 mod submit;
 mod attempt;
 mod depend;
+mod forget;
 mod control;
 mod lease;
 mod lead;
@@ -61,6 +62,8 @@ pub fn cases() -> Vec<Case> {
         attempt::a_start_said_again_changes_nothing,
         attempt::what_is_not_current_changes_nothing,
         attempt::a_success_is_final_and_counted_once,
+        forget::what_left_nothing_is_forgotten_if_nobody_will_ask,
+        forget::what_is_asked_for_otherwise_is_not_forgotten,
         attempt::an_end_brings_a_start_that_was_not_told,
         attempt::the_same_end_again_is_repeated_and_another_is_stale,
         attempt::a_failure_waits_longer_each_time_and_keeps_its_age,

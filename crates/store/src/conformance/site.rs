@@ -214,6 +214,12 @@ impl Site {
         self.get(&record).await
     }
 
+    /// A plain job that runs.
+    pub(super) async fn running(&self) -> Record {
+        let record = self.plain().await;
+        self.run(&record, "w").await
+    }
+
     pub(super) async fn try_end(&self, end: End) -> Ended {
         self.store.complete(vec![end]).await.expect("the store answers").remove(0)
     }

@@ -34,7 +34,9 @@ impl World {
         if end.provided == Provided::Silence && !self.is_silent(&end.worker, now) {
             return Ended::Stale;
         }
+        let has_more = self.has_output(number) || self.keyed.contains(&number);
         let record = self.known(number);
+        let is_forgotten = !has_more && transition::is_forgotten(record, end);
         let Some(after) = transition::end(record, end, &patience, now) else {
             return Ended::Stale;
         };
@@ -50,9 +52,17 @@ impl World {
         usage.1 += u64::from(end.ending == Ending::Succeeded);
         self.note(number);
         let Settled { released, cancelled, changed } = self.settle(number, now);
+        if is_forgotten {
+            self.jobs.remove(&number);
+            self.pasts.remove(&(number, end.attempt));
+        }
         let record = Arc::new(record);
         let After { charged, run, .. } = after;
         Ended::Accepted { record, charged, run, released, cancelled, changed }
+    }
+
+    fn has_output(&self, number: i64) -> bool {
+        self.logs.range((number, 0, 0)..(number + 1, 0, 0)).next().is_some()
     }
 
     pub(super) fn cancel(&mut self, id: &JobId, now: Timestamp) -> Cancelled {

@@ -19,6 +19,7 @@ impl World {
             self.jobs.remove(number);
             self.pasts.retain(|(job, _), _| job != number);
             self.logs.retain(|(job, _, _), _| job != number);
+            self.keyed.remove(number);
             self.keys.retain(|_, (_, jobs)| !jobs.contains(number));
         }
         let minute = minute::of(before);

@@ -49,6 +49,8 @@ struct World {
     /// Oldest first.
     runs: Vec<Run>,
     keys: BTreeMap<(TenantId, String), ([u8; 32], Vec<i64>)>,
+    /// Jobs that a key answers with.
+    keyed: BTreeSet<i64>,
     leads: BTreeMap<String, Lead>,
     notes: BTreeMap<u64, note::Kept>,
     /// The number of the last note.
@@ -84,6 +86,7 @@ impl Memory {
             usage: BTreeMap::new(),
             runs: Vec::new(),
             keys: BTreeMap::new(),
+            keyed: BTreeSet::new(),
             leads: BTreeMap::new(),
             notes: BTreeMap::new(),
             n_notes: 0,

@@ -53,6 +53,7 @@ impl World {
             }
         }
         if let Some(idempotency) = idempotency {
+            self.keyed.extend(&numbers);
             self.keys.insert((tenant, idempotency.key), (idempotency.body, numbers.clone()));
         }
         let changed = fences.iter().map(|(id, fence)| (&self.jobs[id], *fence));

@@ -1,6 +1,6 @@
 //! Attempts end: the attempt goes to the past, and its job waits again or is done with.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use model::{Ending, WorkerId};
@@ -11,7 +11,7 @@ use super::fault::Fault;
 use super::grants::Attempt;
 use super::history;
 use super::lease;
-use super::plain::Plain;
+use super::plain::Plains;
 use super::row::{self, finished_these};
 use super::settle::{Edges, Settled, settle};
 use crate::sums::{Sums, charge, newest};
@@ -25,16 +25,14 @@ pub(super) const DOING: &str = "end attempts";
 pub(super) async fn complete(desk: Arc<Desk>, ends: Vec<End>) -> Result<Vec<Ended>, Error> {
     let desk = &*desk;
     let mut answers: Vec<Option<Ended>> = vec![None; ends.len()];
-    let plain = Plain::of(desk, &ends);
-    let others = (0..ends.len()).filter(|at| !plain.has(*at)).collect();
+    let now = desk.now();
+    let plains = Plains::of(desk, &ends, now);
+    let others = (0..ends.len()).filter(|at| !plains.has(*at)).collect();
     fully(desk, &ends, others, &mut answers).await?;
-    if !plain.is_empty() {
-        let some = desk.writing(DOING, || plain.write(desk)).await?;
-        plain.answer(desk, some.as_ref(), &mut answers);
-        desk.grants.end(over(&ends, &answers));
-        let left = (0..ends.len()).filter(|at| answers[*at].is_none()).collect();
-        fully(desk, &ends, left, &mut answers).await?;
-    }
+    plains.write(desk, now, &mut answers).await?;
+    desk.grants.end(over(&ends, &answers));
+    let left = (0..ends.len()).filter(|at| answers[*at].is_none()).collect();
+    fully(desk, &ends, left, &mut answers).await?;
     Ok(answers.into_iter().flatten().collect())
 }
 
@@ -92,6 +90,7 @@ impl Stage for Completing {
         let mut sums = Sums::new();
         let mut answers = Vec::with_capacity(self.ends.len());
         let past = self.pasts(sheet, &draft).await?;
+        let kept = self.kept(sheet).await?;
         let silent = self.ends.iter().filter(|end| end.provided == Provided::Silence);
         let heard =
             lease::heard(sheet, &silent.map(|end| end.worker.to_string()).collect()).await?;
@@ -99,7 +98,7 @@ impl Stage for Completing {
         for end in &self.ends {
             let is_heard =
                 end.provided == Provided::Silence && heard.contains(&end.worker.to_string());
-            let answer = one(sheet, &mut draft, (end, is_heard), &past).await?;
+            let answer = one(sheet, &mut draft, (end, is_heard), (&past, &kept)).await?;
             if end.provided == Provided::Silence && matches!(answer, Ended::Accepted { .. }) {
                 over.insert(end.worker.to_string());
             }
@@ -126,6 +125,9 @@ pub(super) const PASTS: &str = concat!(
     " WHERE j.claimed IS NOT NULL"
 );
 
+pub(super) const KEPT: &str = "SELECT job FROM keyed WHERE job = ANY($1) \
+    UNION ALL SELECT job FROM logs WHERE job = ANY($1)";
+
 impl Completing {
     /// Takes into the draft what was claimed lately.
     fn recall(&self, sheet: &Sheet<'_>, draft: &mut Draft) {
@@ -138,6 +140,18 @@ impl Completing {
                 draft.recall(id, record, charges);
             }
         }
+    }
+
+    /// Of the jobs that may be forgotten, those of which something is kept beside them.
+    async fn kept(&self, sheet: &Sheet<'_>) -> Result<HashSet<i64>, Fault> {
+        let ends = self.ends.iter().filter(|end| end.forget);
+        let jobs: Vec<i64> = ends.filter_map(|end| number::of(&end.job)).collect();
+        if jobs.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let statement = sheet.transaction.prepare_cached(KEPT).await?;
+        let rows = sheet.transaction.query(&statement, &[&jobs]).await?;
+        rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
     }
 
     /// Reads how the attempts of those jobs ended whose current one is another.
@@ -166,7 +180,7 @@ async fn one(
     sheet: &Sheet<'_>,
     draft: &mut Draft,
     (end, is_heard): (&End, bool),
-    pasts: &Pasts,
+    (pasts, kept): (&Pasts, &HashSet<i64>),
 ) -> Result<Ended, Fault> {
     let Some(id) = number::of(&end.job) else {
         return Ok(Ended::Stale);
@@ -180,13 +194,18 @@ async fn one(
         return Ok(Ended::Stale);
     }
     let edges = Edges::of(record);
+    let is_forgotten = !kept.contains(&id) && transition::is_forgotten(record, end);
     let patience = &sheet.desk.options.patience;
     let Some(After { past, charged, run }) = transition::end(record, end, patience, sheet.now)
     else {
         return Ok(Ended::Stale);
     };
     let record = Arc::new(record.clone());
-    draft.pasts.push((id, past));
+    if is_forgotten {
+        draft.forgotten.insert(id);
+    } else {
+        draft.pasts.push((id, past));
+    }
     let settled = if record.state.is_terminal() {
         settle(sheet, draft, (id, edges)).await?
     } else {

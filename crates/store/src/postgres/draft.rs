@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use model::{Name, Record, Spec, TenantId, Timestamp};
 
-use super::columns::{Changes, Ends, NewJobs, Pasts, Successes};
+use super::columns::{Changes, Ends, Gone, NewJobs, Pasts, Successes};
 use super::desk::Sheet;
 use super::fault::Fault;
 use super::limits;
 use super::notice;
 use super::row::{self, finished_columns, finished_these, jobs_columns};
-use super::write::{BACK, FINISH, INSERT_PASTS, SUCCEED, UPDATE, insert_over};
+use super::write::{BACK, FINISH, GO, INSERT_PASTS, SUCCEED, UPDATE, insert_over};
 use crate::Past;
 
 /// Where a record was when the stage began.
@@ -33,6 +33,8 @@ pub(super) struct Draft {
     charges: BTreeMap<i64, String>,
     /// Attempts that ended.
     pub(super) pasts: Vec<(i64, Past)>,
+    /// Finished jobs of which nothing is kept.
+    pub(super) forgotten: HashSet<i64>,
 }
 
 const READ: &str =
@@ -187,6 +189,9 @@ impl Draft {
                 From::New if is_final => piles.over.push((*id, record)),
                 From::New => new.push((*id, record)),
                 From::Unfinished(fence) | From::Finished(fence) if *fence == record.fence => {}
+                From::Unfinished(fence) if self.forgotten.contains(id) => {
+                    piles.gone.push((*id, *fence));
+                }
                 From::Unfinished(fence) if is_final => piles.ends.push((*id, *fence), record),
                 From::Unfinished(fence) => piles.changes.push((*id, *fence), record, now),
                 From::Finished(fence) => piles.back.push((*id, *fence), record, now),
@@ -214,6 +219,7 @@ struct Piles<'d> {
     changes: Changes,
     successes: Successes,
     ends: Ends,
+    gone: Gone,
     /// From the finished ones back to the queue.
     back: Changes,
     pasts: Pasts,
@@ -227,6 +233,7 @@ impl Piles<'_> {
             (self.changes.id.len(), UPDATE),
             (self.successes.id.len(), SUCCEED),
             (self.ends.id.len(), FINISH),
+            (self.gone.id.len(), GO),
             (self.back.id.len(), BACK),
             (self.pasts.job.len(), INSERT_PASTS),
         ];
@@ -243,6 +250,7 @@ impl Piles<'_> {
             self.changes.write(sheet),
             self.successes.write(sheet),
             self.ends.write(sheet),
+            self.gone.write(sheet),
             self.back.write_back(sheet),
             self.pasts.write(sheet),
         )?;

@@ -8,22 +8,31 @@ use foldhash::{HashSet, HashSetExt as _};
 use model::{Counts, Ending, Measured, Record, Spec, Timestamp};
 
 use super::columns::Successes;
+use super::complete::DOING;
 use super::desk::Desk;
 use super::fault::Fault;
 use super::row::read_some;
-use super::write::{SUCCEED, SUCCEED_AT_ONCE};
+use super::write::{SUCCEED, SUCCEED_AND_GO, SUCCEED_AT_ONCE};
 use crate::sums::newest;
 use crate::transition::{self, After};
-use crate::{End, Ended, Past, Provided, minute, number};
+use crate::{End, Ended, Error, Past, Provided, minute, number};
 
 /// Those of the ends of a call that are plain, if their jobs are as they were lately.
+#[derive(Default)]
+pub(super) struct Plains {
+    kept: Plain,
+    /// Nothing of their jobs is to be kept.
+    forgotten: Plain,
+}
+
+/// Plain ends that are written in one statement.
+#[derive(Default)]
 pub(super) struct Plain {
     /// In the order of the call, as the answers are.
     ends: Vec<Foreseen>,
     answers: Vec<Ended>,
-    /// All by their first attempts, and of jobs without a key or a group.
-    is_at_once: bool,
-    now: Timestamp,
+    /// Not all by their first attempts, or of jobs without a key or a group.
+    has_more: bool,
 }
 
 /// One end: its place in the call, and what it comes to.
@@ -35,10 +44,9 @@ struct Foreseen {
     past: Past,
 }
 
-impl Plain {
-    pub(super) fn of(desk: &Desk, ends: &[End]) -> Self {
-        let (now, is_at_once) = (desk.now(), true);
-        let mut plain = Self { ends: Vec::new(), answers: Vec::new(), is_at_once, now };
+impl Plains {
+    pub(super) fn of(desk: &Desk, ends: &[End], now: Timestamp) -> Self {
+        let mut plains = Self::default();
         // Those that are about the same job go in their order.
         let mut ids: HashSet<i64> = HashSet::with_capacity(ends.len());
         let all = ends.iter().filter_map(|end| number::of(&end.job));
@@ -50,39 +58,69 @@ impl Plain {
             let Some((record, charges)) = recent.take(id) else { continue };
             let is_current = transition::is_current(&record, end.attempt, &end.worker);
             if is_current && charges.is_none() && is_plain(&record, end) {
-                plain.foresee(desk, (at, id, end), record);
+                let is_forgotten = transition::is_forgotten(&record, end);
+                let plain = if is_forgotten { &mut plains.forgotten } else { &mut plains.kept };
+                plain.foresee((desk, now), (at, id, end), record);
             } else {
                 recent.keep(id, record, charges);
             }
         }
-        plain
+        plains
     }
 
-    fn foresee(&mut self, desk: &Desk, (at, id, end): (usize, i64, &End), mut record: Arc<Record>) {
+    /// Whether the end at this place of the call is among them.
+    pub(super) fn has(&self, at: usize) -> bool {
+        [&self.kept, &self.forgotten].into_iter().any(|plain| plain.has(at))
+    }
+
+    /// Writes them. Those whose jobs are not as they were get no answer, and are left alone.
+    pub(super) async fn write(
+        self,
+        desk: &Desk,
+        now: Timestamp,
+        answers: &mut [Option<Ended>],
+    ) -> Result<(), Error> {
+        let kept_sql = if self.kept.has_more { SUCCEED } else { SUCCEED_AT_ONCE };
+        for (plain, sql) in [(self.kept, kept_sql), (self.forgotten, SUCCEED_AND_GO)] {
+            if !plain.ends.is_empty() {
+                let some = desk.writing(DOING, || plain.write(desk, sql, now)).await?;
+                plain.answer(desk, some.as_ref(), answers);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Plain {
+    fn foresee(
+        &mut self,
+        (desk, now): (&Desk, Timestamp),
+        (at, id, end): (usize, i64, &End),
+        mut record: Arc<Record>,
+    ) {
         let fence = record.fence;
         let patience = &desk.options.patience;
-        let after = transition::end(Arc::make_mut(&mut record), end, patience, self.now);
+        let after = transition::end(Arc::make_mut(&mut record), end, patience, now);
         let Some(After { past, charged, run }) = after else { return };
         let Spec { dedupe_key, group, .. } = &*record.spec;
         let is_first = record.counts == Counts { attempts: 1, ..Counts::default() };
-        self.is_at_once &= is_first && dedupe_key.is_none() && group.is_none();
+        self.has_more |= !is_first || dedupe_key.is_some() || group.is_some();
         self.ends.push(Foreseen { at, id, fence, past });
         let (released, cancelled, changed) = (Vec::new(), Vec::new(), Vec::new());
         self.answers.push(Ended::Accepted { record, charged, run, released, cancelled, changed });
     }
 
-    /// Whether the end at this place of the call is among them.
-    pub(super) fn has(&self, at: usize) -> bool {
+    fn has(&self, at: usize) -> bool {
         self.ends.binary_search_by_key(&at, |end| end.at).is_ok()
     }
 
-    pub(super) const fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
-    /// Answers which jobs have ended, if not all have. Those that are not as they were are left
-    /// alone.
-    pub(super) async fn write(&self, desk: &Desk) -> Result<Option<HashSet<i64>>, Fault> {
+    /// Answers which jobs have ended, if not all have.
+    async fn write(
+        &self,
+        desk: &Desk,
+        sql: &str,
+        now: Timestamp,
+    ) -> Result<Option<HashSet<i64>>, Fault> {
         let newest = newest(&self.answers, desk.options.runs_max);
         let is_newest = |at: usize| newest.binary_search_by_key(&at, |(at, _)| *at).is_ok();
         let mut sorted: Vec<usize> = (0..self.ends.len()).collect();
@@ -95,20 +133,14 @@ impl Plain {
             successes.push((*id, *fence), record, past, (Some(*charged), run));
         }
         let connection = desk.connection().await?;
-        let sql = if self.is_at_once { SUCCEED_AT_ONCE } else { SUCCEED };
         let statement = connection.prepare_cached(sql).await?;
-        let (minute, part) = (minute::of(self.now), desk.part());
-        let values = successes.values(&self.now, &minute, &part);
+        let (minute, part) = (minute::of(now), desk.part());
+        let values = successes.values(&now, &minute, &part);
         read_some(&connection.query(&statement, &values).await?)
     }
 
     /// All have ended, or `some`: gives each its answer.
-    pub(super) fn answer(
-        self,
-        desk: &Desk,
-        some: Option<&HashSet<i64>>,
-        answers: &mut [Option<Ended>],
-    ) {
+    fn answer(self, desk: &Desk, some: Option<&HashSet<i64>>, answers: &mut [Option<Ended>]) {
         let has_ended = |id: &i64| some.is_none_or(|some| some.contains(id));
         let ended = self.ends.iter().zip(&self.answers).filter(|(end, _)| has_ended(&end.id));
         desk.room.change(ended.filter_map(|(_, answer)| match answer {

@@ -12,7 +12,7 @@ use model::{Cause, Record, Timestamp};
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::{ToSql, Type};
 
-use super::columns::{self, Changes, Columns, Ends, NewJobs, Pasts, Successes};
+use super::columns::{self, Changes, Columns, Ends, Gone, NewJobs, Pasts, Successes};
 use super::desk::Sheet;
 use super::fault::Fault;
 use super::history::add_usage;
@@ -214,29 +214,24 @@ impl Ends {
 
 /// Most jobs end so: what does not change is not sent to the database to come back to it, and what
 /// is kept of the attempt is in the row that goes. Answers which jobs have ended, if not all have.
-/// `returned` is what else is kept of the rows, and `kept` how.
+/// `guard` is what else must be so, `returned` what else is read of the rows that go, and `over` what
+/// becomes of that.
 macro_rules! succeed {
-    ($returned:literal, $kept:literal) => {
+    ($guard:literal, $returned:expr, $over:expr) => {
         concat!(
             "WITH gone AS (DELETE FROM jobs j \
             USING unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::integer[], $5::bigint[], \
             $6::bigint[], $7::text[], $8::bigint[], $9::bigint[]) \
             AS u(id, fence_before, started, exit_code, cost, charged, history_key, \
             fetched_paths, fetched_bytes) \
-            WHERE j.id BETWEEN u.id AND u.id AND j.fence = u.fence_before \
-            RETURNING j.id, j.tenant, u.charged, u.history_key, j.kind, j.fence, j.priority, \
-            j.created, j.ready, j.document, j.payload, j.worker, j.claimed, j.why, u.started, \
-            u.exit_code, u.cost, u.fetched_paths, u.fetched_bytes",
+            WHERE j.id BETWEEN u.id AND u.id AND j.fence = u.fence_before",
+            $guard,
+            " RETURNING j.id, j.tenant, u.charged, u.history_key, j.kind, j.created, j.ready, \
+            j.claimed, u.fetched_paths, u.fetched_bytes",
             $returned,
-            "), over AS (INSERT INTO finished (id, tenant, kind, state, fence, priority, created, \
-            ready, queue, document, payload, last_worker, exit_code, cost, finished, claimed, \
-            started, why, dedupe_key, group_name, attempts, failures, losses, evictions, \
-            refusals, revived) SELECT id, tenant, kind, 'succeeded', fence + 1, priority, \
-            created, ready, 0, document, payload, worker, exit_code, cost, $10, claimed, \
-            started, why, ",
-            $kept,
-            " FROM gone), \
-            ran AS (INSERT INTO runs (tenant, kind, history_key, at, wait, duration, ending, \
+            "), ",
+            $over,
+            "ran AS (INSERT INTO runs (tenant, kind, history_key, at, wait, duration, ending, \
             out_of_memory, fetched_paths, fetched_bytes, n_dependents) \
             SELECT tenant, kind, history_key, $10, claimed - coalesce(ready, created), \
             $10 - claimed, 'succeeded', false, fetched_paths, fetched_bytes, 0 FROM gone \
@@ -254,14 +249,57 @@ macro_rules! succeed {
     };
 }
 
-pub(super) const SUCCEED: &str = succeed!(
+/// Those that are kept. `returned` is what else is kept of the rows, and `kept` how.
+macro_rules! succeed_and_keep {
+    ($returned:literal, $kept:literal) => {
+        succeed!(
+            "",
+            concat!(
+                ", j.fence, j.priority, j.document, j.payload, j.worker, j.why, u.started, \
+                u.exit_code, u.cost",
+                $returned
+            ),
+            concat!(
+                "over AS (INSERT INTO finished (id, tenant, kind, state, fence, priority, \
+                created, ready, queue, document, payload, last_worker, exit_code, cost, finished, \
+                claimed, started, why, dedupe_key, group_name, attempts, failures, losses, \
+                evictions, refusals, revived) SELECT id, tenant, kind, 'succeeded', fence + 1, \
+                priority, created, ready, 0, document, payload, worker, exit_code, cost, $10, \
+                claimed, started, why, ",
+                $kept,
+                " FROM gone), "
+            )
+        )
+    };
+}
+
+pub(super) const SUCCEED: &str = succeed_and_keep!(
     ", j.dedupe_key, j.group_name, j.attempts, j.failures, j.losses, j.evictions, j.refusals, \
      j.revived",
     "dedupe_key, group_name, attempts, failures, losses, evictions, refusals, revived"
 );
 
 /// For jobs without a key or a group, by their first attempt.
-pub(super) const SUCCEED_AT_ONCE: &str = succeed!("", "NULL, NULL, 1, 0, 0, 0, 0, 0");
+pub(super) const SUCCEED_AT_ONCE: &str = succeed_and_keep!("", "NULL, NULL, 1, 0, 0, 0, 0, 0");
+
+/// For jobs of which nothing is to be kept. If there is output or a key, they are left alone. (Not by
+/// `NOT EXISTS`: that is a join, and a planner that thinks there are no jobs would begin with them.)
+pub(super) const SUCCEED_AND_GO: &str = succeed!(
+    " AND (SELECT keyed.job FROM keyed WHERE keyed.job = u.id LIMIT 1) IS NULL \
+     AND (SELECT logs.job FROM logs WHERE logs.job = u.id LIMIT 1) IS NULL",
+    "",
+    ""
+);
+
+/// The same, in a transaction of more, of those that are known to have neither.
+pub(super) const GO: &str = "DELETE FROM jobs j USING unnest($1::bigint[], $2::bigint[]) \
+    AS u(id, fence_before) WHERE j.id BETWEEN u.id AND u.id AND j.fence = u.fence_before";
+
+impl Gone {
+    pub(super) async fn write(&self, sheet: &Sheet<'_>) -> Result<(), Fault> {
+        exactly(sheet, GO, &self.arrays(), self.id.len()).await
+    }
+}
 
 impl Successes {
     /// Writes what is written of them in a transaction of more.

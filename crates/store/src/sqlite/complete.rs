@@ -91,13 +91,16 @@ impl Stage<'_> {
             return Ok(Some(Ended::Stale));
         }
         let before = Before::of(&record);
+        let is_forgotten = transition::is_forgotten(&record, end) && !self.has_more(id)?;
         let Some(after) =
             transition::end(Arc::make_mut(&mut record), end, &self.patience, self.now)
         else {
             return Ok(Some(Ended::Stale));
         };
         let plain = Some(&after.past).filter(|past| past.is_plain(&record));
-        let settled = if record.state.is_terminal() {
+        let settled = if is_forgotten {
+            self.finish.forget(&record, before)?
+        } else if record.state.is_terminal() {
             self.finish.finish(&record, before, plain)?
         } else {
             requeue(self.connection, (id, before.fence), &record)?.then(Settled::default)
@@ -106,7 +109,7 @@ impl Stage<'_> {
         if end.provided == Provided::Silence {
             lease::close(self.connection, &end.worker)?;
         }
-        if plain.is_none() {
+        if plain.is_none() && !is_forgotten {
             insert_past(&mut self.insert_past, id, &after.past)?;
         }
         let Settled { released, cancelled, changed, finished } = settled;
@@ -114,7 +117,15 @@ impl Stage<'_> {
         let After { charged, run, .. } = after;
         Ok(Some(Ended::Accepted { record, charged, run, released, cancelled, changed }))
     }
+
+    /// Whether anything of a job is kept beside it.
+    fn has_more(&self, id: i64) -> Result<bool> {
+        self.connection.prepare_cached(HAS_MORE)?.query_row([id], |row| row.get(0))
+    }
 }
+
+const HAS_MORE: &str = "SELECT EXISTS (SELECT 1 FROM keyed WHERE job = ?1) \
+    OR EXISTS (SELECT 1 FROM logs WHERE job = ?1)";
 
 const ENDING: &str = "SELECT worker, ending FROM pasts WHERE job = ?1 AND number = ?2";
 

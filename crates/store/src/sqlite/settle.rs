@@ -81,6 +81,14 @@ impl<'c> Finish<'c> {
             finished: cascade.finished,
         }))
     }
+
+    /// Takes away one that nothing is kept of, and that nobody waits for. `None`: as above.
+    pub(super) fn forget(&mut self, record: &Record, before: Before) -> Result<Option<Settled>> {
+        let id = number::of(&record.id).ok_or_else(|| unreadable("the id of a job"))?;
+        let is_gone = self.delete.execute(params![id, before.fence.cast_signed()])? > 0;
+        let finished = vec![record.spec.tenant.clone()];
+        Ok(is_gone.then(|| Settled { finished, ..Settled::default() }))
+    }
 }
 
 #[derive(Default)]

@@ -6,8 +6,8 @@ use anyhow::anyhow;
 use proto::v1;
 use tokio::task::JoinSet;
 
-use super::data::Fresh;
-use super::site::{NOOP, Site};
+use super::data::Data;
+use super::site::{NOOP, Seen, Site};
 use super::{Options, per_cent, per_second};
 use crate::bench::machine::now;
 use crate::print::Failure;
@@ -18,6 +18,8 @@ const BATCH: u64 = 1_000;
 const SUBMITTERS: u64 = 4;
 /// A long queue is not drained to its end: the rate is that of so many jobs from its front.
 const DRAINED_MAX: u64 = 200_000;
+/// A short one is filled and drained again until it was so many jobs: less is over in no time.
+const DRAINED_MIN: u64 = 50_000;
 
 /// What was seen at one length of the queue.
 pub(crate) struct Load {
@@ -30,29 +32,44 @@ pub(crate) struct Load {
 }
 
 /// Fills a queue, then drains it.
-pub(crate) async fn measure(
-    n_jobs: u64,
-    fresh: &Fresh,
-    options: &Options,
-) -> Result<Load, Failure> {
-    let mut site = Site::start(fresh, options.schedulers).await?;
-    let before = site.resident();
-    let took = submit(&site, n_jobs).await?;
-    let held = site.resident().saturating_sub(before);
-    let bytes_per_job = held / usize::try_from(n_jobs).unwrap_or(usize::MAX).max(1);
-    site.hire(options.workers, options.slots).await?;
-    let drains = drain(&site, n_jobs.min(DRAINED_MAX)).await?;
-    let seen = site.look().await?;
-    let lost = per_cent(seen.lost, seen.won + seen.lost);
-    Ok(Load { n_jobs, submits: per_second(n_jobs, took), drains, lost, bytes_per_job })
+pub(crate) async fn measure(n_jobs: u64, data: &Data, options: &Options) -> Result<Load, Failure> {
+    let n_rounds = (DRAINED_MIN / n_jobs).max(1);
+    let (mut submitting, mut draining) = (Duration::ZERO, Duration::ZERO);
+    let (mut n_drained, mut won, mut lost, mut held) = (0, 0, 0, 0);
+    for _ in 0..n_rounds {
+        let fresh = data.fresh("load")?;
+        let mut site = Site::start(&fresh, options).await?;
+        let before = site.resident();
+        submitting += submit(&site, n_jobs).await?;
+        held = held.max(site.resident().saturating_sub(before));
+        site.hire(options.workers, options.slots).await?;
+        let (n, took) = drain(&site, n_jobs, options.workers * options.slots).await?;
+        n_drained += n;
+        draining += took;
+        let seen = site.look().await?;
+        won += seen.won;
+        lost += seen.lost;
+    }
+    Ok(Load {
+        n_jobs,
+        submits: per_second(n_jobs * n_rounds, submitting),
+        drains: per_second(n_drained, draining),
+        lost: per_cent(lost, won + lost),
+        bytes_per_job: held / usize::try_from(n_jobs).unwrap_or(usize::MAX).max(1),
+    })
 }
 
-/// From the first jobs that are done to the last.
-async fn drain(site: &Site, n_jobs: u64) -> Result<f64, Failure> {
+/// From the first jobs that are done until the last is claimed: as many are claimed as are done
+/// meanwhile. Before, slots fill, and after, they only empty. If there are slots for all of them it
+/// is until the last is done.
+async fn drain(site: &Site, n_jobs: u64, n_slots: u32) -> Result<(u64, Duration), Failure> {
     let first = site.until(|seen| seen.done > 0).await?.done;
     let start = now();
-    let last = site.until(|seen| seen.done >= n_jobs).await?.done;
-    Ok(per_second(last - first, start.elapsed()))
+    let are_all_claimed = |seen: &Seen| seen.won >= n_jobs && n_jobs > u64::from(n_slots);
+    let n_done = n_jobs.min(DRAINED_MAX);
+    let is_over = |seen: &Seen| are_all_claimed(seen) || seen.done >= n_done;
+    let last = site.until(is_over).await?.done;
+    Ok((last - first, start.elapsed()))
 }
 
 /// Jobs that are submitted and done at the same time, from the first request to the last end.

@@ -40,7 +40,8 @@ Examples:
   maitre bench run
   maitre bench run --jobs 10000 --seconds 1
   maitre bench run --dir /var/lib --json
-  maitre bench run --store postgres --schedulers 4")]
+  maitre bench run --store postgres --schedulers 4
+  maitre bench run --store postgres --forget")]
 pub(crate) struct Options {
     /// Queue lengths.
     #[arg(long, value_delimiter = ',', value_name = "N", default_value = JOBS)]
@@ -58,6 +59,9 @@ pub(crate) struct Options {
     /// Slots of each worker.
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     slots: u32,
+    /// Keep nothing of jobs that succeeded, as most queues do; otherwise they are kept for a week.
+    #[arg(long)]
+    forget: bool,
     /// Seconds for each figure that is a sample.
     #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
     seconds: f64,
@@ -111,11 +115,11 @@ async fn measure(options: &Options, data: &Data) -> Result<Report, Failure> {
     let mut loads = Vec::new();
     for n_jobs in options.jobs.iter().copied().filter(|n_jobs| *n_jobs > 0) {
         progress.say(format!("{n_jobs} jobs"));
-        loads.push(load::measure(n_jobs, &data.fresh("load")?, options).await?);
+        loads.push(load::measure(n_jobs, data, options).await?);
     }
     progress.say("jobs that come and go".to_owned());
     let fresh = data.fresh("site")?;
-    let mut site = Site::start(&fresh, options.schedulers).await?;
+    let mut site = Site::start(&fresh, options).await?;
     site.hire(options.workers, options.slots).await?;
     let idle = latency::idle(&site, seconds).await?;
     let n_together = options.jobs.iter().copied().max().unwrap_or(0).clamp(10_000, 100_000);

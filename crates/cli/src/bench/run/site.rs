@@ -10,11 +10,14 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use proto::v1;
+use serde_json::json;
 
+use super::Options;
 use super::data::Fresh;
 use crate::bench::machine::{now, resident_of};
 use crate::client::{Admin, Jobs, Target};
 use crate::print::Failure;
+use crate::setting::put;
 
 /// The type of jobs that do nothing.
 pub(crate) const NOOP: &str = "noop";
@@ -75,12 +78,14 @@ pub(crate) struct Seen {
 
 impl Site {
     /// Starts schedulers that keep their data where it is empty.
-    pub(crate) async fn start(fresh: &Fresh, n_schedulers: u32) -> Result<Self, Failure> {
+    pub(crate) async fn start(fresh: &Fresh, options: &Options) -> Result<Self, Failure> {
         let mut schedulers = Vec::new();
-        for _ in 0..n_schedulers {
+        for _ in 0..options.schedulers {
             let (process, address) = scheduler("serve", fresh)?;
             let target = Target::at(address.clone());
-            let (jobs, admin) = (target.jobs().await?, target.admin().await?);
+            let (jobs, mut admin) = (target.jobs().await?, target.admin().await?);
+            let document = json!({ "forget": options.forget }).to_string();
+            put(&mut admin, v1::SettingKind::Type, NOOP, &document).await?;
             schedulers.push(Scheduler { process, address, jobs, admin });
         }
         Ok(Self { workers: Vec::new(), schedulers, turn: AtomicUsize::new(0), starts: channel() })

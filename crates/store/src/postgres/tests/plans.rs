@@ -73,7 +73,9 @@ async fn every_row_that_is_changed_is_found_by_its_id() {
         (start::START, format!("({ids}, {ids}, {texts}, 5)")),
         (start::PROGRESS, format!("({ids}, {ids}, {texts}, {ids}, {texts}, {texts})")),
         (write::SUCCEED, ends.clone()),
-        (write::SUCCEED_AT_ONCE, ends),
+        (write::SUCCEED_AT_ONCE, ends.clone()),
+        (write::SUCCEED_AND_GO, ends),
+        (write::GO, format!("({ids}, {ids})")),
     ];
     with_many(async |connection| {
         // At last a table that was empty when it was last looked at.

@@ -314,12 +314,16 @@ fn end() -> impl Strategy<Value = End> {
             worker: start.worker,
             ending,
             error: draw.is_multiple_of(2).then(|| format!("error {draw}")),
-            result: draw.is_multiple_of(3).then(|| draw.to_le_bytes().to_vec()),
+            result: draw.is_multiple_of(6).then(|| draw.to_le_bytes().to_vec()),
             exit_code: i32::try_from(draw % 100).ok(),
-            measured: Measured { cpu_ms: Some(draw % 1_000), ..Measured::default() },
+            measured: Measured {
+                cpu_ms: draw.is_multiple_of(5).then_some(draw % 1_000),
+                ..Measured::default()
+            },
             cost,
             fetched: draw.is_multiple_of(5).then_some((1, 2)),
             is_silent: false,
+            forget: draw % 9 < 5,
             draw,
         },
     )
