@@ -6,11 +6,13 @@
 //! one, a worker may have to be emptied: that takes the longest run. Limits, failures and several
 //! schedulers aside: they keep jobs waiting that patience cannot help.
 
+use std::collections::BTreeMap;
+
 use model::{Millis, Timestamp};
 
 use crate::engine::{Replay, Start};
 use crate::fleet::Fleet;
-use crate::workload::{Job, Workload};
+use crate::workload::Workload;
 
 /// A promise and how often it was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +38,16 @@ impl Promise {
         let mut by_start: Vec<usize> = (0..workload.jobs.len()).collect();
         by_start.sort_by_key(|ix| replay.starts[*ix].at);
         let longest = replay.starts.iter().map(length).max().unwrap_or(Millis::ZERO);
-        let scene = Scene { workload, fleet, replay, by_start, longest };
+        let run = |ix: &usize| {
+            let Start { at, end, .. } = replay.starts[*ix];
+            (workload.jobs[*ix].tenant, at, end)
+        };
+        let mut are_alone = vec![false; by_start.len()];
+        let runs: Vec<Run> = by_start.iter().map(run).collect();
+        for (ix, is_alone) in by_start.iter().zip(self::are_alone(&runs)) {
+            are_alone[*ix] = is_alone;
+        }
+        let scene = Scene { workload, fleet, replay, by_start, are_alone, longest };
         let mut promise = Self { bound: Millis::ZERO, n_violations: 0 };
         for (ix, job) in workload.jobs.iter().enumerate() {
             let start = replay.starts[ix].at;
@@ -92,6 +103,8 @@ struct Scene<'a> {
     replay: &'a Replay,
     /// Jobs in the order in which they started.
     by_start: Vec<usize>,
+    /// Whether nothing else of its tenant ran when a job started.
+    are_alone: Vec<bool>,
     /// The longest run.
     longest: Millis,
 }
@@ -101,17 +114,16 @@ impl Scene<'_> {
     fn ahead(&self, ix: usize, from: Timestamp) -> Millis {
         let (job, start) = (&self.workload.jobs[ix], self.replay.starts[ix].at);
         let fit = &self.workload.fits[job.fit];
-        let fits = |worker: usize| self.fleet.fits(&self.fleet.workers[worker], fit);
-        let mut slots = 0;
-        for worker in (0..self.fleet.workers.len()).filter(|worker| fits(*worker)) {
-            slots += i64::from(self.fleet.workers[worker].slots);
-        }
+        let workers = &self.fleet.workers;
+        let fits: Vec<bool> = workers.iter().map(|worker| self.fleet.fits(worker, fit)).collect();
+        let own = workers.iter().zip(&fits).filter(|(_, fits)| **fits);
+        let slots: i64 = own.map(|(worker, _)| i64::from(worker.slots)).sum();
         let (mut work, mut n_wide) = (0_i64, i64::from(job.slots > 1));
         for other in self.started_between(from - self.longest, start).filter(|own| *own != ix) {
             let (own, run) = (&self.workload.jobs[other], &self.replay.starts[other]);
             let is_older = (own.arrival, own.rank) < (job.arrival, job.rank);
-            let goes_first = run.at <= from || is_older || self.is_alone(other);
-            if goes_first && fits(run.worker) && run.end > from {
+            let goes_first = run.at <= from || is_older || self.are_alone[other];
+            if goes_first && fits[run.worker] && run.end > from {
                 work += run.end.since(run.at.max(from)).0.saturating_mul(i64::from(own.slots));
                 n_wide += i64::from(own.slots > 1 && run.at > from);
             }
@@ -125,15 +137,28 @@ impl Scene<'_> {
         };
         self.by_start[until(from - Millis(1))..until(to)].iter().copied()
     }
+}
 
-    /// Whether nothing else of its tenant ran when a job started.
-    fn is_alone(&self, ix: usize) -> bool {
-        let (Job { tenant, .. }, at) = (&self.workload.jobs[ix], self.replay.starts[ix].at);
-        !self.started_between(at - self.longest, at).any(|other| {
-            let is_other = other != ix && self.workload.jobs[other].tenant == *tenant;
-            is_other && self.replay.starts[other].end > at
-        })
+/// A run of a tenant, from and to a moment.
+type Run = (usize, Timestamp, Timestamp);
+
+/// Whether nothing else of its tenant ran when each of these began, which are in that order: of
+/// those that began until then, the last end but its own is not later.
+fn are_alone(runs: &[Run]) -> Vec<bool> {
+    let mut are_alone = Vec::with_capacity(runs.len());
+    // Of each tenant, the last end so far and the last but that.
+    let mut last: BTreeMap<usize, [Timestamp; 2]> = BTreeMap::new();
+    for together in runs.chunk_by(|(_, one, _), (_, two, _)| one == two) {
+        for (tenant, at, end) in together {
+            let ends = last.entry(*tenant).or_insert([*at; 2]);
+            *ends = [ends[0].max(*end), ends[1].max(ends[0].min(*end))];
+        }
+        are_alone.extend(together.iter().map(|(tenant, at, end)| {
+            let [latest, before] = last[tenant];
+            *at >= if *end == latest { before } else { latest }
+        }));
     }
+    are_alone
 }
 
 fn length(start: &Start) -> Millis {
@@ -163,5 +188,31 @@ mod tests {
                 assert_eq!(Some(found), all.max(), "{from}..{to}");
             }
         }
+    }
+
+    #[test]
+    fn who_ran_alone_is_found_as_by_looking_at_all() {
+        // Any numbers: a third of all pairs meet.
+        let mut draw = 7_u64;
+        let mut next = |below: u64| {
+            draw = draw
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            i64::try_from((draw >> 33) % below).unwrap_or(0)
+        };
+        let mut runs: Vec<Run> = Vec::new();
+        for _ in 0..500 {
+            let (tenant, at, length) = (next(9), next(300), next(12));
+            runs.push((usize::try_from(tenant).unwrap(), Timestamp(at), Timestamp(at + length)));
+        }
+        runs.sort_by_key(|(_, at, _)| *at);
+        let alone = |ix: usize| {
+            let (tenant, at, _) = runs[ix];
+            let meets = |(own, from, to): &Run| *own == tenant && *from <= at && *to > at;
+            !runs.iter().enumerate().any(|(other, run)| other != ix && meets(run))
+        };
+        let expected: Vec<bool> = (0..runs.len()).map(alone).collect();
+        assert!(expected.iter().any(|is| *is) && !expected.iter().all(|is| *is));
+        assert_eq!(are_alone(&runs), expected);
     }
 }

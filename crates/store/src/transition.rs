@@ -100,8 +100,8 @@ pub(crate) struct After {
 }
 
 /// Whether nothing is to be kept of a job that ends so: it succeeds at its first attempt and has no
-/// result, and neither a person nor a job waits for it, nor could ask for it by a name that is not its id. Whether
-/// it has output or a key that is answered with it, only who keeps these knows: then it is kept.
+/// result, neither a person nor a job waits for it, and it has no name but its id. Whether it has
+/// output, or a key that is answered with it, only who keeps these knows: then it is kept.
 pub(crate) fn is_forgotten(record: &Record, end: &End) -> bool {
     let Spec { on_demand, dedupe_key, group, webhook, .. } = &*record.spec;
     end.forget

@@ -348,21 +348,6 @@ impl Successes {
 }
 
 columns! {
-    /// Jobs of which nothing is kept.
-    Gone {
-        id: i64,
-        fence_before: i64,
-    }
-}
-
-impl Gone {
-    pub(super) fn push(&mut self, (id, fence): (i64, u64)) {
-        self.id.push(id);
-        self.fence_before.push(number::signed(fence));
-    }
-}
-
-columns! {
     /// Attempts that ended.
     Pasts {
         job: i64,

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use model::{Name, Record, Spec, TenantId, Timestamp};
 
-use super::columns::{Changes, Ends, Gone, NewJobs, Pasts, Successes};
+use super::columns::{Changes, Ends, NewJobs, Pasts, Successes};
 use super::desk::Sheet;
 use super::fault::Fault;
 use super::limits;
 use super::notice;
 use super::row::{self, finished_columns, finished_these, jobs_columns};
-use super::write::{BACK, FINISH, GO, INSERT_PASTS, SUCCEED, UPDATE, insert_over};
+use super::write::{BACK, FINISH, GO, INSERT_PASTS, SUCCEED, UPDATE, go, insert_over};
 use crate::Past;
 
 /// Where a record was when the stage began.
@@ -219,7 +219,8 @@ struct Piles<'d> {
     changes: Changes,
     successes: Successes,
     ends: Ends,
-    gone: Gone,
+    /// With their fences.
+    gone: Vec<(i64, u64)>,
     /// From the finished ones back to the queue.
     back: Changes,
     pasts: Pasts,
@@ -233,7 +234,7 @@ impl Piles<'_> {
             (self.changes.id.len(), UPDATE),
             (self.successes.id.len(), SUCCEED),
             (self.ends.id.len(), FINISH),
-            (self.gone.id.len(), GO),
+            (self.gone.len(), GO),
             (self.back.id.len(), BACK),
             (self.pasts.job.len(), INSERT_PASTS),
         ];
@@ -250,7 +251,7 @@ impl Piles<'_> {
             self.changes.write(sheet),
             self.successes.write(sheet),
             self.ends.write(sheet),
-            self.gone.write(sheet),
+            go(sheet, &self.gone),
             self.back.write_back(sheet),
             self.pasts.write(sheet),
         )?;

@@ -12,7 +12,7 @@ use model::{Cause, Record, Timestamp};
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::{ToSql, Type};
 
-use super::columns::{self, Changes, Columns, Ends, Gone, NewJobs, Pasts, Successes};
+use super::columns::{self, Changes, Columns, Ends, NewJobs, Pasts, Successes};
 use super::desk::Sheet;
 use super::fault::Fault;
 use super::history::add_usage;
@@ -214,8 +214,8 @@ impl Ends {
 
 /// Most jobs end so: what does not change is not sent to the database to come back to it, and what
 /// is kept of the attempt is in the row that goes. Answers which jobs have ended, if not all have.
-/// `guard` is what else must be so, `returned` what else is read of the rows that go, and `over` what
-/// becomes of that.
+/// `guard` is what else must be so, `returned` what else is read of the rows that go, and `over`
+/// what becomes of that.
 macro_rules! succeed {
     ($guard:literal, $returned:expr, $over:expr) => {
         concat!(
@@ -282,8 +282,9 @@ pub(super) const SUCCEED: &str = succeed_and_keep!(
 /// For jobs without a key or a group, by their first attempt.
 pub(super) const SUCCEED_AT_ONCE: &str = succeed_and_keep!("", "NULL, NULL, 1, 0, 0, 0, 0, 0");
 
-/// For jobs of which nothing is to be kept. If there is output or a key, they are left alone. (Not by
-/// `NOT EXISTS`: that is a join, and a planner that thinks there are no jobs would begin with them.)
+/// For jobs of which nothing is to be kept. If there is output or a key, they are left alone. (Not
+/// by `NOT EXISTS`: that is a join, and a planner that thinks there are no jobs would begin with
+/// them.)
 pub(super) const SUCCEED_AND_GO: &str = succeed!(
     " AND (SELECT keyed.job FROM keyed WHERE keyed.job = u.id LIMIT 1) IS NULL \
      AND (SELECT logs.job FROM logs WHERE logs.job = u.id LIMIT 1) IS NULL",
@@ -295,10 +296,11 @@ pub(super) const SUCCEED_AND_GO: &str = succeed!(
 pub(super) const GO: &str = "DELETE FROM jobs j USING unnest($1::bigint[], $2::bigint[]) \
     AS u(id, fence_before) WHERE j.id BETWEEN u.id AND u.id AND j.fence = u.fence_before";
 
-impl Gone {
-    pub(super) async fn write(&self, sheet: &Sheet<'_>) -> Result<(), Fault> {
-        exactly(sheet, GO, &self.arrays(), self.id.len()).await
-    }
+/// Takes away jobs, by their ids and fences.
+pub(super) async fn go(sheet: &Sheet<'_>, gone: &[(i64, u64)]) -> Result<(), Fault> {
+    let (ids, fences): (Vec<i64>, Vec<i64>) =
+        gone.iter().map(|(id, fence)| (*id, number::signed(*fence))).unzip();
+    exactly(sheet, GO, &[&ids, &fences], gone.len()).await
 }
 
 impl Successes {
