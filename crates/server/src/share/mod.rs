@@ -10,8 +10,9 @@ mod seats;
 mod spare;
 pub(crate) mod watched;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
+use foldhash::{HashSet, HashSetExt as _};
 use futures_util::FutureExt as _;
 use model::{JobId, Millis, Timestamp};
 use sha2::{Digest as _, Sha256};
@@ -86,7 +87,7 @@ impl Sharing {
             stripe_asked: (0, 1),
             next: None,
             losses: 0,
-            left: Left::new(),
+            left: Left::default(),
             elsewhere: Elsewhere::default(),
             settings: BTreeSet::new(),
             seal: String::new(),
@@ -195,7 +196,7 @@ impl Scheduler {
             self.want_again(Reach::All);
             return;
         }
-        let mut window: HashSet<JobId> = HashSet::new();
+        let mut window: HashSet<JobId> = HashSet::with_capacity(seen.own.len() + seen.spare.len());
         for record in seen.own.iter().chain(&seen.overdue) {
             window.insert(record.id.clone());
             self.stand_in_line(record);

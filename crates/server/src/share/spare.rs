@@ -4,9 +4,9 @@
 //! cannot have heard of it yet, or has left it where it is for a while. If it is left for longer,
 //! it may have a right to a slot that is taken here: only who has the victim can preempt it.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashMapExt as _, HashSet};
 use model::{JobId, Millis, Record, Timestamp, WorkerId};
 use store::Reach;
 

@@ -7,8 +7,9 @@
 //! **Invariant:** a job that waits was seen, stands behind the mark of its queue, or there is news
 //! of it; but for those whose news got lost, which a look at everything finds.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use foldhash::HashMap;
 
 use super::tell::Told;
 
@@ -152,7 +153,7 @@ mod tests {
     }
 
     fn found(last: Spot, is_full: bool) -> HashMap<i64, Found> {
-        HashMap::from([(1, Found { last, is_full })])
+        HashMap::from_iter([(1, Found { last, is_full })])
     }
 
     #[test]
@@ -199,7 +200,7 @@ mod tests {
         marks.look_for((0, 2));
         marks.begin_again(&found((4, 1), true));
         assert_eq!(marks.take_more(), [(1, (4, 1))], "others were seen, but not these");
-        marks.begin_again(&HashMap::new());
+        marks.begin_again(&HashMap::default());
         assert_eq!(marks.take_more(), []);
     }
 }

@@ -1,9 +1,9 @@
 //! The first jobs of each queue, however long the queues are: one step into an index for each.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use deadpool_postgres::Object;
+use foldhash::{HashMap, HashMapExt as _};
 use model::Timestamp;
 use tokio_postgres::types::ToSql;
 
