@@ -66,6 +66,11 @@ pub fn dues(path: &Path) -> Result<Dues, Error> {
     sharers::parse(&path.display().to_string(), &text(path)?)
 }
 
+/// Whether this is a log in the Standard Workload Format, by its name.
+pub fn is_swf(path: &Path) -> bool {
+    extension(path) == "swf"
+}
+
 /// The extension of a file, without `.gz`.
 fn extension(path: &Path) -> String {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -73,19 +78,21 @@ fn extension(path: &Path) -> String {
     name.rsplit('.').next().unwrap_or_default().to_owned()
 }
 
+/// Logs are older than UTF-8: a byte that is none is shown as such, and what it is in is read all
+/// the same.
 fn text(path: &Path) -> Result<String, Error> {
     let read = || -> io::Result<String> {
-        let bytes = fs::read(path)?;
-        let mut text = String::new();
-        let n_bytes = if bytes.starts_with(&[0x1f, 0x8b]) {
-            MultiGzDecoder::new(bytes.as_slice()).take(BYTES_MAX).read_to_string(&mut text)?
+        let (packed, mut bytes) = (fs::read(path)?, Vec::new());
+        let n_bytes = if packed.starts_with(&[0x1f, 0x8b]) {
+            MultiGzDecoder::new(packed.as_slice()).take(BYTES_MAX).read_to_end(&mut bytes)?
         } else {
-            bytes.as_slice().take(BYTES_MAX).read_to_string(&mut text)?
+            packed.as_slice().take(BYTES_MAX).read_to_end(&mut bytes)?
         };
         if u64::try_from(n_bytes).is_ok_and(|n_bytes| n_bytes >= BYTES_MAX) {
             return Err(io::Error::other(format!("more than {BYTES_MAX} bytes")));
         }
-        Ok(text)
+        Ok(String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     };
     read().map_err(|source| Error::Read { path: path.to_owned(), source })
 }

@@ -119,6 +119,10 @@ impl Source {
             Kind::KthM if self.weights.is_empty() => (Reading::KthM, KTH_WEIGHTS.to_vec()),
             Kind::KthM => (Reading::KthM, self.weights.clone()),
         };
+        if self.workload == Kind::KthM && !self.file.as_deref().is_some_and(read::is_swf) {
+            let error = "`--workload kth-m` is a way to read a log in SWF".to_owned();
+            return Err(wrong(error, Some("leave it out for anything else".to_owned())));
+        }
         if let Some(path) = &self.generate {
             return Ok((read::recipe(path).map_err(failure)?.workload(), None));
         }

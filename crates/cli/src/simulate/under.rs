@@ -50,7 +50,7 @@ pub(crate) struct Under {
     /// No job shall wait longer than so many seconds; those that do are counted.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(1..))]
     bound: Option<i64>,
-    /// What draws come from.
+    /// What draws come from; a recipe of `--generate` has a seed of its own.
     #[arg(long, default_value_t = 0)]
     seed: u64,
 }

@@ -256,6 +256,20 @@ fn bad_rows_are_counted_and_named_up_to_a_limit() {
 }
 
 #[test]
+fn a_log_that_is_older_than_utf_8_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.swf");
+    let row = "1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 1 1 -1 -1 -1\n";
+    let text = [b"; Installation: Link\xf6ping\n".as_slice(), row.as_bytes()].concat();
+    std::fs::write(&path, text).unwrap();
+    let arguments = ["simulate", path.to_str().unwrap(), "--fleet", "1", "--policy", "fifo"];
+    let output = maitre(&[&arguments[..], &["--json"]].concat(), "");
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let told = &told["workload"];
+    assert_eq!((&told["n_jobs"], &told["n_bad"]), (&1.into(), &0.into()));
+}
+
+#[test]
 fn bad_rows_beyond_the_first_are_counted_for_people_and_machines() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jobs.csv");
@@ -304,6 +318,7 @@ fn wrong_input_is_refused_with_a_way_out() {
     }
     for (more, word) in [
         (&["--fleet", "0"][..], "`--fleet` is `0`"),
+        (&["--workload", "kth-m"], "a way to read a log in SWF"),
         (&["--fleet", "4x0"], "at least 1"),
         (&["--fleet", "2000", "--policy", "match-sjf"], "at most 1024 slots"),
         (&["--fleet", "8", "--policy", "fcfs"], "`fcfs` is for one wide worker"),

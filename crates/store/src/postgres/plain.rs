@@ -27,11 +27,11 @@ pub(super) struct Plains {
 
 /// Plain ends that are written in one statement.
 #[derive(Default)]
-pub(super) struct Plain {
+struct Plain {
     /// In the order of the call, as the answers are.
     ends: Vec<Foreseen>,
     answers: Vec<Ended>,
-    /// Not all by their first attempts, or of jobs without a key or a group.
+    /// One of the jobs has a key or a group, or had another attempt.
     has_more: bool,
 }
 
