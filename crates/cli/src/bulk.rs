@@ -13,6 +13,7 @@ use proto::v1;
 use crate::client::{Jobs, refused};
 use crate::lines::{After, Line};
 use crate::print::{self, Failure};
+use crate::submit::drawn_key;
 
 /// The longest line that is read: a payload, with quotes and escapes, and the rest.
 const LINE_BYTES_MAX: u64 = 2 << 20;
@@ -240,8 +241,12 @@ impl Sender<'_> {
             return Ok(());
         }
         // The same file again makes the same batches.
-        let key = self.given.idempotency_key.map(|key| format!("{key}.{}", self.n_batches));
-        let idempotency_key = key.unwrap_or_default();
+        let idempotency_key = match self.given.idempotency_key {
+            Some(key) => format!("{key}.{}", self.n_batches),
+            None if names.is_empty() => String::new(),
+            // Jobs of later batches may wait for these, so that they must be kept.
+            None => drawn_key()?,
+        };
         let request = v1::SubmitRequest { jobs, idempotency_key, array: 0 };
         let answer = self.client.submit(request).await;
         let answer = answer.map_err(|status| self.refused(&status, &numbers))?.into_inner().jobs;

@@ -141,8 +141,7 @@ impl Options {
         if self.idempotency_key.is_some() || !self.wait {
             return Ok(self.idempotency_key.clone());
         }
-        let draw = getrandom::u64().context("draw a key")?;
-        Ok(Some(format!("wait-{draw:016x}")))
+        drawn_key().map(Some)
     }
 
     /// What only `submit` can say of a job.
@@ -155,6 +154,12 @@ impl Options {
             ..spec
         }
     }
+}
+
+/// A key that nobody else has: what is submitted under it is kept, whatever its type says.
+pub(crate) fn drawn_key() -> Result<String, Failure> {
+    let draw = getrandom::u64().context("draw a key")?;
+    Ok(format!("drawn-{draw:016x}"))
 }
 
 fn line(job: &v1::Submitted) -> String {

@@ -26,7 +26,7 @@ pub(crate) fn serve(database: &Database) -> Site {
 }
 
 /// Waits for a file, so that a test says when a job ends.
-fn until_there(path: &str) -> String {
+pub(crate) fn until_there(path: &str) -> String {
     format!("while ! test -e {path}; do sleep 0.02; done")
 }
 

@@ -96,6 +96,28 @@ fn whoever_watches_at_one_scheduler_sees_the_jobs_of_all() {
 }
 
 #[test]
+fn whoever_watches_a_job_that_is_forgotten_elsewhere_sees_its_end() {
+    let database = database();
+    let (one, mut two) = (serve(&database), serve(&database));
+    one.said(&["set", "type", "exec", r#"{"forget": true}"#]);
+    two.work("w2", &[]);
+    let gate = two.path("gate");
+    let job = two.submit(&["--", "sh", "-c", &crate::shared::until_there(&gate)]);
+    let watching = Watching::at(&one, &[&job]);
+    let mut seen = Vec::new();
+    let mut until_seen = |state: &str| {
+        one.until(&format!("it is seen to be {state}"), || {
+            seen.extend(watching.seen());
+            seen.iter().any(|change| is(change, &job, state)).then_some(())
+        });
+    };
+    until_seen("running");
+    std::fs::write(&gate, "").unwrap();
+    until_seen("succeeded");
+    assert!(one.refused(&["job", &job]).contains("there is no job"));
+}
+
+#[test]
 fn whoever_watches_is_told_that_something_of_others_was_missed() {
     let database = database();
     let (one, mut two) = (serve(&database), serve(&database));

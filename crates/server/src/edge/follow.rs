@@ -190,10 +190,16 @@ impl Door {
     ) -> Result<(), Status> {
         let mut listener = self.hub.listen();
         let only: BTreeSet<JobId> = BTreeSet::from([JobId::number(request.id)]);
-        let (mut after, mut looks) = (None, Looks::default());
+        let (mut after, mut looks, mut was_there) = (None, Looks::default(), false);
         loop {
             // Looked at before the output, so that nothing can come after the last look.
-            let is_final = self.record(caller, request.id).await?.state.is_terminal();
+            let is_final = match self.record(caller, request.id).await {
+                Ok(record) => record.state.is_terminal(),
+                // It succeeded and had no output, or it would have been kept.
+                Err(status) if was_there && status.code() == Code::NotFound => true,
+                Err(status) => return Err(status),
+            };
+            was_there = true;
             let page = LogPage {
                 job: JobId::number(request.id),
                 attempt: (request.attempt != 0).then_some(request.attempt),

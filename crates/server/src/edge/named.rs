@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{JobId, Progress, State, WorkerId};
+use model::{JobId, Name, Progress, State, TenantId, Timestamp, WorkerId};
 use store::Store;
 use tokio::time::sleep;
 
@@ -21,6 +21,8 @@ pub(super) struct Named {
 
 #[derive(PartialEq, Eq)]
 struct Told {
+    tenant: TenantId,
+    kind: Name,
     state: State,
     worker: Option<WorkerId>,
     progress: Option<Progress>,
@@ -28,8 +30,21 @@ struct Told {
 
 impl Told {
     fn by(change: &Change) -> Self {
-        let (worker, progress) = (change.worker.clone(), change.progress.clone());
-        Self { state: change.state, worker, progress }
+        let Change { tenant, kind, state, worker, progress, .. } = change.clone();
+        Self { tenant, kind, state, worker, progress }
+    }
+
+    /// It was there, and is gone: only what succeeded is not kept.
+    fn gone(&self, job: &JobId, at: Timestamp) -> Change {
+        Change {
+            job: job.clone(),
+            tenant: self.tenant.clone(),
+            kind: self.kind.clone(),
+            state: State::Succeeded,
+            at,
+            worker: None,
+            progress: None,
+        }
     }
 }
 
@@ -60,10 +75,13 @@ impl Named {
         sleep(self.looks.next()).await;
         let is_final = |told: &Option<Told>| told.as_ref().is_some_and(|it| it.state.is_terminal());
         let mut changes = Vec::new();
-        for (job, _) in self.told.iter().filter(|(_, told)| !is_final(told)) {
-            // What cannot be read now is read later.
-            let record = store.job(job.clone()).await.ok().flatten();
-            changes.extend(record.map(|record| Change::of(&record, store.now())));
+        for (job, told) in self.told.iter().filter(|(_, told)| !is_final(told)) {
+            changes.extend(match store.job(job.clone()).await {
+                Ok(Some(record)) => Some(Change::of(&record, store.now())),
+                Ok(None) => told.as_ref().map(|told| told.gone(job, store.now())),
+                // What cannot be read now is read later.
+                Err(_) => None,
+            });
         }
         changes
     }

@@ -48,6 +48,20 @@ async fn nothing_is_kept_of_what_succeeds_and_leaves_nothing_if_its_type_says_so
     assert_eq!(gone.expect_err("nobody knows of it").code(), tonic::Code::NotFound);
     assert_eq!(site.counter("succeeded").await, 1);
 
+    let followed = site.submit(spec()).await;
+    let offer = worker.offer().await;
+    site.store.hold("logs");
+    let request = v1::LogsRequest { id: followed, attempt: 0, follow: true };
+    let mut output = waiting.logs(request).await.expect("it answers").into_inner();
+    let (last, ()) = tokio::join!(output.message(), async {
+        site.until("it was seen", async || site.store.has_held("logs").then_some(())).await;
+        worker.say(Ours::Complete(succeeded(&offer))).await;
+        worker.ack().await;
+        site.store.let_go("logs");
+    });
+    let last = last.expect("it goes on").expect("it says that it is over");
+    assert!(last.done && last.pieces.is_empty(), "{last:?}");
+
     let printed = site.submit(spec()).await;
     let offer = worker.offer().await;
     let attempt = Some(crate::puppet::attempt(&offer));

@@ -19,9 +19,10 @@ impl World {
             self.jobs.remove(number);
             self.pasts.retain(|(job, _), _| job != number);
             self.logs.retain(|(job, _, _), _| job != number);
-            self.keyed.remove(number);
             self.keys.retain(|_, (_, jobs)| !jobs.contains(number));
         }
+        let keyed = self.keys.values().flat_map(|(_, jobs)| jobs.iter().copied());
+        self.keyed = keyed.collect();
         let minute = minute::of(before);
         self.usage.retain(|(at, _), _| *at >= minute);
         self.runs.retain(|run| run.at >= before);

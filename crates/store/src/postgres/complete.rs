@@ -29,8 +29,9 @@ pub(super) async fn complete(desk: Arc<Desk>, ends: Vec<End>) -> Result<Vec<Ende
     let plains = Plains::of(desk, &ends, now);
     let others = (0..ends.len()).filter(|at| !plains.has(*at)).collect();
     fully(desk, &ends, others, &mut answers).await?;
-    plains.write(desk, now, &mut answers).await?;
+    let written = plains.write(desk, now, &mut answers).await;
     desk.grants.end(over(&ends, &answers));
+    written?;
     let left = (0..ends.len()).filter(|at| answers[*at].is_none()).collect();
     fully(desk, &ends, left, &mut answers).await?;
     Ok(answers.into_iter().flatten().collect())

@@ -80,14 +80,13 @@ impl Plains {
         now: Timestamp,
         answers: &mut [Option<Ended>],
     ) -> Result<(), Error> {
-        let kept_sql = if self.kept.has_more { SUCCEED } else { SUCCEED_AT_ONCE };
-        for (plain, sql) in [(self.kept, kept_sql), (self.forgotten, SUCCEED_AND_GO)] {
-            if !plain.ends.is_empty() {
-                let some = desk.writing(DOING, || plain.write(desk, sql, now)).await?;
-                plain.answer(desk, some.as_ref(), answers);
-            }
-        }
-        Ok(())
+        let Self { mut kept, forgotten } = self;
+        // Those of which something is kept beside them are kept.
+        let left = forgotten.settle((desk, now), SUCCEED_AND_GO, answers).await?;
+        kept.ends.extend(left.ends);
+        kept.answers.extend(left.answers);
+        let sql = if kept.has_more { SUCCEED } else { SUCCEED_AT_ONCE };
+        kept.settle((desk, now), sql, answers).await.map(drop)
     }
 }
 
@@ -112,6 +111,20 @@ impl Plain {
 
     fn has(&self, at: usize) -> bool {
         self.ends.binary_search_by_key(&at, |end| end.at).is_ok()
+    }
+
+    /// Writes them and gives each its answer; those that are left alone come back.
+    async fn settle(
+        self,
+        (desk, now): (&Desk, Timestamp),
+        sql: &str,
+        answers: &mut [Option<Ended>],
+    ) -> Result<Self, Error> {
+        if self.ends.is_empty() {
+            return Ok(self);
+        }
+        let some = desk.writing(DOING, || self.write(desk, sql, now)).await?;
+        Ok(self.answer(desk, some.as_ref(), answers))
     }
 
     /// Answers which jobs have ended, if not all have.
@@ -139,17 +152,29 @@ impl Plain {
         read_some(&connection.query(&statement, &values).await?)
     }
 
-    /// All have ended, or `some`: gives each its answer.
-    fn answer(self, desk: &Desk, some: Option<&HashSet<i64>>, answers: &mut [Option<Ended>]) {
+    /// All have ended, or `some`: gives each its answer, and the others back.
+    fn answer(
+        self,
+        desk: &Desk,
+        some: Option<&HashSet<i64>>,
+        answers: &mut [Option<Ended>],
+    ) -> Self {
         let has_ended = |id: &i64| some.is_none_or(|some| some.contains(id));
         let ended = self.ends.iter().zip(&self.answers).filter(|(end, _)| has_ended(&end.id));
         desk.room.change(ended.filter_map(|(_, answer)| match answer {
             Ended::Accepted { record, .. } => Some((&record.spec.tenant, -1)),
             Ended::Repeated | Ended::Stale => None,
         }));
+        let mut left = Self::default();
         for (end, answer) in self.ends.into_iter().zip(self.answers) {
-            answers[end.at] = has_ended(&end.id).then_some(answer);
+            if has_ended(&end.id) {
+                answers[end.at] = Some(answer);
+            } else {
+                left.ends.push(end);
+                left.answers.push(answer);
+            }
         }
+        left
     }
 }
 

@@ -85,9 +85,12 @@ impl<'c> Finish<'c> {
     /// Takes away one that nothing is kept of, and that nobody waits for. `None`: as above.
     pub(super) fn forget(&mut self, record: &Record, before: Before) -> Result<Option<Settled>> {
         let id = number::of(&record.id).ok_or_else(|| unreadable("the id of a job"))?;
-        let is_gone = self.delete.execute(params![id, before.fence.cast_signed()])? > 0;
+        if self.delete.execute(params![id, before.fence.cast_signed()])? == 0 {
+            return Ok(None);
+        }
+        self.connection.prepare_cached("DELETE FROM specs WHERE id = ?1")?.execute([id])?;
         let finished = vec![record.spec.tenant.clone()];
-        Ok(is_gone.then(|| Settled { finished, ..Settled::default() }))
+        Ok(Some(Settled { finished, ..Settled::default() }))
     }
 }
 

@@ -224,6 +224,31 @@ fn what_was_undone_is_not_remembered() {
 }
 
 #[test]
+fn nothing_at_all_is_left_of_what_is_forgotten() {
+    let store = store();
+    let submitted = together(&store, vec![store.submit(submission())]).remove(0).unwrap().unwrap();
+    let (job, worker) = (submitted.jobs[0].id.clone(), WorkerId::new("w"));
+    let claim = Claim {
+        job: job.clone(),
+        fence: 1,
+        worker: worker.clone(),
+        pool: Name::new("p"),
+        limits: Vec::new(),
+        holds: None,
+        why: String::new(),
+    };
+    together(&store, vec![store.claim(vec![claim])]).remove(0).unwrap();
+    let end = End { forget: true, ..End::new(job, 1, worker, Ending::Succeeded) };
+    together(&store, vec![store.complete(vec![end])]).remove(0).unwrap();
+    let count = store.write(("count", 1), |desk| {
+        let sql = "SELECT (SELECT count(*) FROM jobs) + (SELECT count(*) FROM specs) \
+            + (SELECT count(*) FROM finished) + (SELECT count(*) FROM attempts)";
+        desk.connection.query_row(sql, [], |row| row.get::<_, i64>(0))
+    });
+    assert_eq!(together(&store, vec![count]).remove(0).unwrap(), 0);
+}
+
+#[test]
 fn a_commit_that_fails_is_told_to_all_and_leaves_nothing() {
     let store = store();
     let submit = || -> Reply<'_, ()> {

@@ -20,6 +20,8 @@ const SUBMITTERS: u64 = 4;
 const DRAINED_MAX: u64 = 200_000;
 /// A short one is filled and drained again until it was so many jobs: less is over in no time.
 const DRAINED_MIN: u64 = 50_000;
+/// But not more often than this: each time everything is started anew.
+const ROUNDS_MAX: u64 = 5;
 
 /// What was seen at one length of the queue.
 pub(crate) struct Load {
@@ -33,7 +35,7 @@ pub(crate) struct Load {
 
 /// Fills a queue, then drains it.
 pub(crate) async fn measure(n_jobs: u64, data: &Data, options: &Options) -> Result<Load, Failure> {
-    let n_rounds = (DRAINED_MIN / n_jobs).max(1);
+    let n_rounds = (DRAINED_MIN / n_jobs).clamp(1, ROUNDS_MAX);
     let (mut submitting, mut draining) = (Duration::ZERO, Duration::ZERO);
     let (mut n_drained, mut won, mut lost, mut held) = (0, 0, 0, 0);
     for _ in 0..n_rounds {
@@ -43,7 +45,7 @@ pub(crate) async fn measure(n_jobs: u64, data: &Data, options: &Options) -> Resu
         submitting += submit(&site, n_jobs).await?;
         held = held.max(site.resident().saturating_sub(before));
         site.hire(options.workers, options.slots).await?;
-        let (n, took) = drain(&site, n_jobs, options.workers * options.slots).await?;
+        let (n, took) = drain(&site, n_jobs, options.workers.saturating_mul(options.slots)).await?;
         n_drained += n;
         draining += took;
         let seen = site.look().await?;
