@@ -82,11 +82,11 @@ impl Plains {
     ) -> Result<(), Error> {
         let Self { mut kept, forgotten } = self;
         // Those of which something is kept beside them are kept.
-        let left = forgotten.settle((desk, now), SUCCEED_AND_GO, answers).await?;
+        let left = forgotten.write_down((desk, now), SUCCEED_AND_GO, answers).await?;
         kept.ends.extend(left.ends);
         kept.answers.extend(left.answers);
         let sql = if kept.has_more { SUCCEED } else { SUCCEED_AT_ONCE };
-        kept.settle((desk, now), sql, answers).await.map(drop)
+        kept.write_down((desk, now), sql, answers).await.map(drop)
     }
 }
 
@@ -114,7 +114,7 @@ impl Plain {
     }
 
     /// Writes them and gives each its answer; those that are left alone come back.
-    async fn settle(
+    async fn write_down(
         self,
         (desk, now): (&Desk, Timestamp),
         sql: &str,
