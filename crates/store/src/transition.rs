@@ -103,18 +103,23 @@ pub(crate) struct After {
 /// result, neither a person nor a job waits for it, and it has no name but its id. Whether it has
 /// output, or a key that is answered with it, only who keeps these knows: then it is kept.
 pub(crate) fn is_forgotten(record: &Record, end: &End) -> bool {
-    let Spec { on_demand, dedupe_key, group, webhook, .. } = &*record.spec;
+    let Spec { on_demand, dedupe_key, group, .. } = &*record.spec;
     end.forget
-        && end.ending == Ending::Succeeded
-        && end.provided == Provided::Nothing
-        && end.result.is_none()
-        && !record.cancelling
-        && record.n_dependents == 0
+        && is_bare(record, end)
         && record.counts == Counts { attempts: 1, ..Counts::default() }
         && !on_demand
         && dedupe_key.is_none()
         && group.is_none()
-        && webhook.is_none()
+}
+
+/// Whether a job succeeds by this end with no result, and nobody is to be told.
+pub(crate) fn is_bare(record: &Record, end: &End) -> bool {
+    end.ending == Ending::Succeeded
+        && end.provided == Provided::Nothing
+        && end.result.is_none()
+        && !record.cancelling
+        && record.n_dependents == 0
+        && record.spec.webhook.is_none()
 }
 
 /// The current attempt ends. `None`: there is none.

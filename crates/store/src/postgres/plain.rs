@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use foldhash::{HashSet, HashSetExt as _};
-use model::{Counts, Ending, Measured, Record, Spec, Timestamp};
+use model::{Counts, Measured, Record, Spec, Timestamp};
 
 use super::columns::Successes;
 use super::complete::DOING;
@@ -15,7 +15,7 @@ use super::row::read_some;
 use super::write::{SUCCEED, SUCCEED_AND_GO, SUCCEED_AT_ONCE};
 use crate::sums::newest;
 use crate::transition::{self, After};
-use crate::{End, Ended, Error, Past, Provided, minute, number};
+use crate::{End, Ended, Error, Past, minute, number};
 
 /// Those of the ends of a call that are plain, if their jobs are as they were lately.
 #[derive(Default)]
@@ -180,12 +180,5 @@ impl Plain {
 
 /// Whether nothing more comes of an end than that its job is over.
 fn is_plain(record: &Record, end: &End) -> bool {
-    end.ending == Ending::Succeeded
-        && end.provided == Provided::Nothing
-        && end.error.is_none()
-        && end.result.is_none()
-        && end.measured == Measured::default()
-        && !record.cancelling
-        && record.n_dependents == 0
-        && record.spec.webhook.is_none()
+    transition::is_bare(record, end) && end.error.is_none() && end.measured == Measured::default()
 }
