@@ -100,17 +100,22 @@ impl Client {
         let own = self.known.iter().filter(|(tenant, _)| tenant == "a");
         let own: Vec<u64> = own.map(|(_, id)| *id).collect();
         let request = request(&mut self.chance, key, &own);
-        let ids = self.insist(Op::Submit, &request).await?;
+        let is_named = !request.idempotency_key.is_empty();
+        let ids = if is_named {
+            self.insist(Op::Submit, &request).await?
+        } else {
+            self.ask_once(&request).await?
+        };
         self.n_jobs += ids.len();
         let tenant = request.jobs[0].tenant.clone();
         self.known.extend(ids.into_iter().map(|id| (tenant.clone(), id)));
         let n_old = self.known.len().saturating_sub(KNOWN_MAX);
         self.known.drain(..n_old);
-        if self.chance.is_one_in(8) {
+        if is_named && self.chance.is_one_in(8) {
             // As somebody does who did not hear the answer.
             self.insist(Op::Submit, &request).await?;
         }
-        if self.chance.is_one_in(12) {
+        if is_named && self.chance.is_one_in(12) {
             let mut other = request.clone();
             other.jobs[0].priority += 1;
             self.insist(Op::Conflict, &other).await?;
@@ -120,23 +125,43 @@ impl Client {
 
     /// Asks until it knows what became of it, and writes down every answer.
     async fn insist(&mut self, op: Op, request: &v1::SubmitRequest) -> Result<Vec<u64>, Error> {
-        let asked: Vec<Asked> = request.jobs.iter().map(asked).collect();
         let start = Instant::now();
         loop {
-            let sent_ms = now_ms();
-            let answer = self.jobs.submit(request.clone()).await.map(|response| {
-                let jobs = response.into_inner().jobs;
-                let ids = jobs.into_iter().map(|job| job.id).collect();
-                Answer { outcome: Outcome::Ok, ids, changed: true, note: String::new() }
-            });
-            let (answer, is_final) = settle(answer);
-            let ids = answer.ids.clone();
-            self.notebook.write((op, &request.idempotency_key, sent_ms), answer, asked.clone())?;
+            let (ids, is_final) = self.ask(op, request).await?;
             if is_final {
                 return Ok(ids);
             }
             self.again(start).await?;
         }
+    }
+
+    /// Asks without a key: whoever does not hear the answer must not ask again.
+    async fn ask_once(&mut self, request: &v1::SubmitRequest) -> Result<Vec<u64>, Error> {
+        let (ids, is_final) = self.ask(Op::Submit, request).await?;
+        if !is_final {
+            self.again(Instant::now()).await?;
+        }
+        Ok(ids)
+    }
+
+    /// Asks, and writes down the answer. Says which jobs it is about, and whether there is no point
+    /// in asking again.
+    async fn ask(
+        &mut self,
+        op: Op,
+        request: &v1::SubmitRequest,
+    ) -> Result<(Vec<u64>, bool), Error> {
+        let asked: Vec<Asked> = request.jobs.iter().map(asked).collect();
+        let sent_ms = now_ms();
+        let answer = self.jobs.submit(request.clone()).await.map(|response| {
+            let jobs = response.into_inner().jobs;
+            let ids = jobs.into_iter().map(|job| job.id).collect();
+            Answer { outcome: Outcome::Ok, ids, changed: true, note: String::new() }
+        });
+        let (answer, is_final) = settle(answer);
+        let ids = answer.ids.clone();
+        self.notebook.write((op, &request.idempotency_key, sent_ms), answer, asked)?;
+        Ok((ids, is_final))
     }
 
     async fn cancel(&mut self) -> Result<(), Error> {

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use worker::{Attempt, Done, Failure, Outcome, Worker};
 
 use crate::Error;
-use crate::load::{End, Manner, TYPES};
+use crate::load::{End, FLEETING, Manner, TYPES};
 
 /// Who works, and where.
 #[derive(Clone, Debug, clap::Args)]
@@ -45,7 +45,7 @@ pub fn work(hand: &Hand) -> Result<(), Error> {
         for kind in TYPES {
             let (log, name) = (Arc::clone(&log), hand.name.clone());
             builder = builder.type_(kind, 0, move |attempt: Attempt| {
-                run(attempt, Arc::clone(&log), name.clone())
+                run(attempt, Arc::clone(&log), name.clone(), kind)
             });
         }
         let shutdown = CancellationToken::new();
@@ -94,7 +94,7 @@ impl Drop for Run {
     }
 }
 
-async fn run(attempt: Attempt, log: Arc<File>, worker: String) -> Outcome {
+async fn run(attempt: Attempt, log: Arc<File>, worker: String, kind: &str) -> Outcome {
     let token = format!("{} {} {worker}", attempt.job(), attempt.number());
     let mut run = Run::begin(log, token.clone());
     let manner: Manner = serde_json::from_slice(attempt.payload())
@@ -120,5 +120,6 @@ async fn run(attempt: Attempt, log: Arc<File>, worker: String) -> Outcome {
         return Err(Failure::transient("this may pass"));
     }
     run.end("end");
-    Ok(Done::with_result(token))
+    // What has a result is not forgotten.
+    Ok(if kind == FLEETING { Done::new() } else { Done::with_result(token) })
 }

@@ -11,6 +11,26 @@ CREATE TABLE journal.steps (
     worker text
 );
 
+-- What was known of a job when it went.
+CREATE TABLE journal.gone (
+    id bigint PRIMARY KEY,
+    at bigint NOT NULL,
+    tenant text NOT NULL,
+    kind text NOT NULL,
+    dedupe_key text,
+    attempts bigint NOT NULL,
+    failures bigint NOT NULL,
+    losses bigint NOT NULL,
+    refusals bigint NOT NULL,
+    created bigint NOT NULL,
+    worker text,
+    claimed bigint,
+    document text NOT NULL
+);
+
+CREATE VIEW journal.forgotten AS SELECT * FROM journal.gone
+    WHERE NOT EXISTS (SELECT FROM maitre.finished WHERE finished.id = gone.id);
+
 CREATE FUNCTION journal.step() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     now_ms bigint := (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
@@ -18,6 +38,9 @@ BEGIN
     IF TG_OP = 'DELETE' THEN
         INSERT INTO journal.steps (at, job, state, fence, attempt, worker)
             VALUES (now_ms, OLD.id, NULL, OLD.fence, OLD.attempts, NULL);
+        INSERT INTO journal.gone VALUES (OLD.id, now_ms, OLD.tenant, OLD.kind, OLD.dedupe_key,
+            OLD.attempts, OLD.failures, OLD.losses, OLD.refusals, OLD.created, OLD.worker,
+            OLD.claimed, OLD.document);
     ELSE
         INSERT INTO journal.steps (at, job, state, fence, attempt, worker)
             VALUES (now_ms, NEW.id, NEW.state, NEW.fence, NEW.attempts, NEW.worker);

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use tokio_postgres::{Client, Row};
 
 use crate::Error;
+use crate::load::FLEETING;
 use crate::stage::Stage;
 
 /// By how much the clocks of schedulers may differ: each follows the database's, over a way that
@@ -25,6 +26,7 @@ pub(crate) async fn history(client: &Client, stage: &Stage) -> Result<History, E
         steps: list(client, STEPS, step).await?,
         faults: stage.faults.clone(),
         limits: stage.limits(),
+        forgetful: [FLEETING.to_owned()].into(),
         clocks_ms: CLOCKS_MS,
         damage: stage.panics(),
         ..History::default()
@@ -48,14 +50,19 @@ pub(crate) async fn history(client: &Client, stage: &Stage) -> Result<History, E
     Ok(history)
 }
 
+/// What is in no table any more must have succeeded.
 const JOBS: &str = "SELECT id, tenant, kind, state, NULL, dedupe_key, attempts, failures, \
-    losses, refusals, created, NULL, document, NULL FROM maitre.jobs \
+    losses, refusals, created, NULL, document, NULL, false FROM maitre.jobs \
     UNION ALL SELECT id, tenant, kind, state, cause, dedupe_key, attempts, failures, \
-    losses, refusals, created, finished, document, result FROM maitre.finished ORDER BY 1";
+    losses, refusals, created, finished, document, result, false FROM maitre.finished \
+    UNION ALL SELECT id, tenant, kind, 'succeeded', NULL, dedupe_key, attempts, failures, \
+    losses, refusals, created, at, document, NULL, true FROM journal.forgotten ORDER BY 1";
 
 const ATTEMPTS: &str = "SELECT job, number, worker, claimed, ended, ending, error \
     FROM maitre.pasts UNION ALL SELECT id, attempts, worker, claimed, NULL, '', NULL \
-    FROM maitre.jobs WHERE worker IS NOT NULL ORDER BY 1, 2";
+    FROM maitre.jobs WHERE worker IS NOT NULL \
+    UNION ALL SELECT id, attempts, worker, claimed, at, 'succeeded', NULL \
+    FROM journal.forgotten WHERE worker IS NOT NULL ORDER BY 1, 2";
 
 const STEPS: &str = "SELECT job, at, state, fence, attempt, worker FROM journal.steps ORDER BY seq";
 
@@ -105,6 +112,7 @@ fn job(row: &Row) -> Result<Job, tokio_postgres::Error> {
         finished_ms: row.try_get(11)?,
         resource: document.resource,
         result: result.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+        is_forgotten: row.try_get(14)?,
     })
 }
 

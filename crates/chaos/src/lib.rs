@@ -28,5 +28,5 @@ mod run;
 
 pub use error::Error;
 pub use hand::{Hand, work};
-pub use report::Report;
+pub use report::{FORGOTTEN, Report};
 pub use run::{Plan, run};

@@ -4,8 +4,10 @@ use faults::{Asked, Chance};
 use proto::v1;
 use serde::{Deserialize, Serialize};
 
-/// Jobs that anybody may run, and jobs of which few run at once.
-pub(crate) const TYPES: [&str; 2] = ["free", RARE.0];
+/// Jobs that anybody may run, jobs of which few run at once, and jobs that nobody will ask about.
+pub(crate) const TYPES: [&str; 3] = ["free", RARE.0, FLEETING];
+/// The type that is forgotten: nothing is kept of what leaves nothing.
+pub(crate) const FLEETING: &str = "fleeting";
 /// The type of which few run at once.
 pub(crate) const RARE: (&str, u32) = ("rare", 3);
 /// The tenant with a quota of slots.
@@ -53,6 +55,7 @@ pub(crate) fn request(chance: &mut Chance, key: String, known: &[u64]) -> v1::Su
         31..=33 => (few(chance, BUDGET.0), 0),
         34..=38 => (rare(chance), 0),
         39..=42 => (holding(chance), 0),
+        43..=62 => (fleeting(chance), 0),
         _ => {
             let tenant = if chance.is_one_in(2) { "a" } else { "b" };
             let n = chance.between(MANY.0, MANY.1);
@@ -65,7 +68,9 @@ pub(crate) fn request(chance: &mut Chance, key: String, known: &[u64]) -> v1::Su
     for job in &mut jobs {
         job.labels.insert("key".to_owned(), key.clone());
     }
-    v1::SubmitRequest { jobs, idempotency_key: key, array }
+    // What can be asked for by its key is not forgotten.
+    let has_key = jobs[0].r#type != FLEETING || chance.is_one_in(5);
+    v1::SubmitRequest { jobs, idempotency_key: if has_key { key } else { String::new() }, array }
 }
 
 /// What the checker is to know about a job.
@@ -112,6 +117,17 @@ fn few(chance: &mut Chance, tenant: &str) -> Vec<v1::Spec> {
 fn rare(chance: &mut Chance) -> Vec<v1::Spec> {
     let n = chance.between(1, 6);
     (0..n).map(|_| v1::Spec { r#type: RARE.0.to_owned(), ..job(chance, "b") }).collect()
+}
+
+/// Many jobs that nobody asks about, or some that wait for each other.
+fn fleeting(chance: &mut Chance) -> Vec<v1::Spec> {
+    let jobs = if chance.is_one_in(5) {
+        chain(chance, &[])
+    } else {
+        let n = chance.between(MANY.0, MANY.1);
+        (0..n).map(|_| job(chance, "b")).collect()
+    };
+    jobs.into_iter().map(|job| v1::Spec { r#type: FLEETING.to_owned(), ..job }).collect()
 }
 
 fn holding(chance: &mut Chance) -> Vec<v1::Spec> {

@@ -18,7 +18,7 @@ pub struct Report {
     pub took: Duration,
     /// What was done, how often.
     pub faults: BTreeMap<&'static str, usize>,
-    /// Jobs in the store.
+    /// Jobs that the store has or had.
     pub n_jobs: usize,
     /// Of these, in each state.
     pub states: BTreeMap<String, usize>,
@@ -38,6 +38,9 @@ pub struct Report {
     pub violations: Vec<Violation>,
 }
 
+/// What is said of jobs that succeeded and of which nothing is left.
+pub const FORGOTTEN: &str = "succeeded and forgotten";
+
 impl Report {
     /// How often something was done.
     pub fn n_faults(&self) -> usize {
@@ -49,7 +52,8 @@ impl Report {
         self.answers = [Outcome::Ok, Outcome::Fail, Outcome::Unknown].map(n);
         self.n_jobs = history.jobs.len();
         for job in &history.jobs {
-            *self.states.entry(job.state.clone()).or_default() += 1;
+            let state = if job.is_forgotten { FORGOTTEN } else { &job.state };
+            *self.states.entry(state.to_owned()).or_default() += 1;
         }
         for attempt in &history.attempts {
             *self.endings.entry(attempt.ending.clone()).or_default() += 1;

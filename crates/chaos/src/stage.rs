@@ -14,7 +14,7 @@ use proto::v1::admin_client::AdminClient;
 use rustix::process::Signal;
 
 use crate::client::{channel, set};
-use crate::load::{BUDGET, CAPPED, NARROW, RARE};
+use crate::load::{BUDGET, CAPPED, FLEETING, NARROW, RARE};
 use crate::process::Process;
 use crate::weather::{Target, Way};
 use crate::{Error, Plan, journal};
@@ -111,6 +111,7 @@ impl Stage {
         set(port, (tenant, BUDGET.0, &format!("{{\"budget\":{}}}", BUDGET.1))).await?;
         let rare = format!("{{\"jobs_max\":{}}}", RARE.1);
         set(port, (v1::SettingKind::Type, RARE.0, &rare)).await?;
+        set(port, (v1::SettingKind::Type, FLEETING, "{\"forget\":true}")).await?;
         // Whoever takes in a job that is under a limit knows of it: settings are heard of by all.
         tokio::time::sleep(Duration::from_secs(1)).await;
         for worker in 0..self.workers.len() {

@@ -1,14 +1,15 @@
 //! Everything that is known about a run, from those who were there: the store's file, the clients,
 //! and the runs of the jobs themselves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 /// Everything that a checker looks at. Moments are milliseconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
-    /// Jobs, by id; one that is in two tables is here twice.
+    /// Jobs, by id; one that is in two tables is here twice. Of those that the store has forgotten,
+    /// what the database wrote down when they went.
     pub jobs: Vec<Job>,
     /// Attempts that ended, by job and number, and those under way.
     pub attempts: Vec<Attempt>,
@@ -26,6 +27,8 @@ pub struct History {
     pub faults: Vec<Fault>,
     /// What may not be exceeded.
     pub limits: Limits,
+    /// Types of jobs that may be forgotten.
+    pub forgetful: BTreeSet<String>,
     /// Every change of a job's row, as the database itself wrote it down; empty if it did not.
     pub steps: Vec<Step>,
     /// What others can read of ends of jobs: the state of each; `None` if nobody looked.
@@ -93,6 +96,8 @@ pub struct Job {
     /// What came of it: `17 2 w1`, the job, the attempt and the worker that did it; `None` if jobs
     /// do not say.
     pub result: Option<String>,
+    /// Whether the store has forgotten it: if all is well, it succeeded and left nothing.
+    pub is_forgotten: bool,
 }
 
 impl Job {

@@ -86,6 +86,7 @@ fn job(row: &Row<'_>) -> SqlResult<Job> {
         finished_ms: row.get(10)?,
         resource: None,
         result: None,
+        is_forgotten: false,
     })
 }
 

@@ -113,6 +113,7 @@ fn job(record: &Record) -> Job {
         finished_ms: record.finished.map(|at| at.0),
         resource: None,
         result: None,
+        is_forgotten: false,
     }
 }
 

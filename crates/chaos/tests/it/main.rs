@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use chaos::{Plan, run};
+use chaos::{FORGOTTEN, Plan, run};
 use faults::Chance;
 
 /// The `maitre` that is hurt: the one beside our own program, which was built with it if all tests
@@ -46,4 +46,5 @@ fn whatever_is_hurt_nothing_is_lost_and_every_limit_holds() {
     let [_, _, n_unknown] = report.answers;
     let is_hurt = ["lost", "refused"].iter().any(|ending| report.endings.contains_key(*ending));
     assert!(is_hurt || n_unknown > 0, "{report}");
+    assert!(report.states.contains_key(FORGOTTEN), "{report}");
 }

@@ -7,7 +7,8 @@ use crate::{Key, Op, Outcome, Said};
 
 pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
     let mut by_key: BTreeMap<(&str, &str), Vec<&Said>> = BTreeMap::new();
-    for said in facts.history.said.iter().filter(|said| said.op == Op::Submit) {
+    let named = facts.history.said.iter().filter(|said| !said.key.is_empty());
+    for said in named.filter(|said| said.op == Op::Submit) {
         let tenant = said.asked.first().map_or("", |asked| asked.tenant.as_str());
         by_key.entry((tenant, &said.key)).or_default().push(said);
     }

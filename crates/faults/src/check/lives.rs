@@ -29,9 +29,9 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
     told(facts, found);
 }
 
-/// Others can read how each job ended, and nothing is in use once all have.
+/// Others can read how each job ended that is not forgotten, and nothing is in use once all have.
 fn told(facts: &Facts<'_>, found: &mut Found) {
-    let finals = facts.jobs.values().filter(|job| job.is_final());
+    let finals = facts.jobs.values().filter(|job| job.is_final() && !job.is_forgotten);
     for (job, told) in
         finals.filter_map(|job| Some((job, facts.history.completions.as_ref()?.get(&job.id))))
     {

@@ -1,6 +1,7 @@
 //! What must hold of a history, whatever was killed.
 
 mod acknowledged;
+mod forgotten;
 mod lives;
 mod limits;
 mod order;
@@ -47,6 +48,7 @@ pub fn check(history: &History, scope: Scope) -> Vec<Violation> {
         found.add("out-of-balance", seen.clone());
     }
     lives::check(&facts, &mut found);
+    forgotten::check(&facts, &mut found);
     steps::check(&facts, &mut found);
     limits::check(&facts, &mut found);
     if scope == Scope::Everything {

@@ -2,4 +2,5 @@
 
 mod sound;
 mod doctored;
+mod forgotten;
 mod several;
