@@ -48,7 +48,7 @@ impl Occupied {
 
     /// How long what runs is expected to run, as a mean over slots; `None` if nothing runs.
     pub(crate) fn length(&self) -> Option<Millis> {
-        let mean = self.work.work().checked_div(self.slots)?;
+        let mean = self.work.work(LENGTH_UNKNOWN).checked_div(self.slots)?;
         i64::try_from(mean).ok().map(Millis)
     }
 
@@ -56,7 +56,8 @@ impl Occupied {
     /// seldom changes.
     fn span(&self) -> Millis {
         let is_enough = |span: &Millis| {
-            i128::from(span.0) * self.slots >= self.work.work() * LENGTHS || *span >= ASKED_SPAN_MAX
+            i128::from(span.0) * self.slots >= self.work.work(LENGTH_UNKNOWN) * LENGTHS
+                || *span >= ASKED_SPAN_MAX
         };
         let mut spans = std::iter::successors(Some(ASKED_SPAN), |span| Some(Millis(span.0 * 2)));
         spans.find(is_enough).unwrap_or(ASKED_SPAN_MAX)
@@ -112,6 +113,6 @@ impl World {
         let counted = i128::from(age.0.clamp(AGE_MIN.0, span.0));
         let lately = |asked: &Recent| i128::from(asked.sum(self.now, span));
         let came = sharer.tenant.asked.as_ref().map_or(0, lately);
-        came * i128::from(span.0) / counted + sharer.backlog.work()
+        came * i128::from(span.0) / counted + sharer.backlog.work(LENGTH_UNKNOWN)
     }
 }

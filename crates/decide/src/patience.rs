@@ -13,7 +13,7 @@
 //! sooner it has to begin. Only in a flood, when the oldest alone would keep the fleet busy, it
 //! lasts longer.
 
-use model::policy::Order;
+use model::policy::{LENGTH_UNKNOWN, Order};
 use model::{Millis, Timestamp};
 
 use crate::catalogue::Class;
@@ -59,9 +59,11 @@ impl World {
         });
     }
 
-    /// How long the fleet needs for all who wait, in milliseconds.
+    /// How long the fleet needs for all who wait, in milliseconds. What nobody predicted takes as
+    /// long as what ran lately.
     fn drain(&self) -> i128 {
-        self.queue.backlog.work() / i128::from(self.fleet.slots.max(1))
+        let unknown = self.usual.unwrap_or(LENGTH_UNKNOWN);
+        self.queue.backlog.work(unknown) / i128::from(self.fleet.slots.max(1))
     }
 
     /// Something has run for so long. A mean over slot-time: how long a slot that is busy is taken.

@@ -9,8 +9,10 @@
 //! and only what leaves room for the widest of those who have lost patience.
 //!
 //! Waiting has an end: an attempt of unknown length is waited for only so long. Then the slots
-//! beside it are anybody's, whatever wide jobs come. One that outran its prediction by far is
-//! expected to take so much longer that everybody can use the slots beside it.
+//! beside it are anybody's, whatever wide jobs come, until one of them has waited for twice its
+//! patience: to let others go on for ever would be to let it wait for ever. An attempt that outran
+//! its prediction by far is expected to take so much longer that everybody can use the slots beside
+//! it.
 
 use model::{JobId, Millis, Timestamp};
 
@@ -35,6 +37,15 @@ pub(crate) struct Reservation {
     /// What it will leave then.
     pub(crate) slots_left: u32,
     pub(crate) amounts_left: Vec<(NameIx, u64)>,
+}
+
+/// Which ends of attempts a wide job counts on.
+#[derive(Clone, Copy, Debug)]
+struct Awaited {
+    /// Those that have a limit, at their limits: who counts on that is never too early.
+    at_limits: bool,
+    /// Those of unknown length, however long they have run.
+    all: bool,
 }
 
 /// At most so many workers are looked at for one reservation.
@@ -157,6 +168,8 @@ impl World {
         let own = &self.fleet.catalogue.classes[waiting.class];
         let is_only = self.only_worker(own).is_some();
         let is_firm = is_only && self.is_impatient(own, waiting.standing.ready);
+        let all = is_firm && self.is_desperate(waiting.standing.ready);
+        let awaited = Awaited { at_limits: is_only, all };
         let class = &own.key;
         let seated = &self.fleet.workers[worker];
         let mut slots = seated.slots_free();
@@ -164,7 +177,7 @@ impl World {
             class.amounts.iter().map(|(name, _)| (*name, seated.amount_free(*name))).collect();
         let running = seated.attempts.iter().map(|ix| &self.attempts[*ix]);
         let mut ends: Vec<(Timestamp, &Running)> = running
-            .filter_map(|running| Some((self.expected_end(running, is_only)?, running)))
+            .filter_map(|running| Some((self.expected_end(running, awaited)?, running)))
             .collect();
         ends.sort_by(|one, two| (one.0, &one.1.job).cmp(&(two.0, &two.1.job)));
         for (at, (end, running)) in ends.iter().enumerate() {
@@ -214,13 +227,12 @@ impl World {
         self.impatient_before(class).is_some_and(|before| ready < before)
     }
 
-    /// When an attempt is expected to end; `None` if it is not waited for any longer. Where limits
-    /// count and it has one, it is expected to use it: who counts on that is never too early.
-    fn expected_end(&self, running: &Running, limits_count: bool) -> Option<Timestamp> {
+    /// When an attempt is expected to end; `None` if it is not waited for any longer.
+    fn expected_end(&self, running: &Running, awaited: Awaited) -> Option<Timestamp> {
         let elapsed = self.now.since(running.started);
-        match running.limit.filter(|_| limits_count) {
+        match running.limit.filter(|_| awaited.at_limits) {
             Some(limit) => Some(running.started + limit.max(elapsed)),
-            None => self.predicted_end(running),
+            None => self.predicted_end(running, awaited.all),
         }
     }
 
@@ -228,10 +240,10 @@ impl World {
     /// nobody predicted is expected to run for as long again as it has. One that outran its
     /// prediction is expected to take twice as long as predicted, and twice that once it outruns
     /// that: who is late is seldom about to end, and meanwhile short jobs can use the free slots.
-    fn predicted_end(&self, running: &Running) -> Option<Timestamp> {
+    fn predicted_end(&self, running: &Running, is_awaited: bool) -> Option<Timestamp> {
         let elapsed = self.now.since(running.started);
         let Some(Millis(estimate)) = running.estimate else {
-            let is_awaited = elapsed < self.policy.reserve_wait_max;
+            let is_awaited = is_awaited || elapsed < self.policy.reserve_wait_max;
             return is_awaited.then(|| self.now + elapsed);
         };
         let mut length = estimate;

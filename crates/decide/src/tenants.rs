@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Index;
 
-use model::policy::LENGTH_UNKNOWN;
 use model::{Fixed, Millis, Tenant, TenantId, Timestamp};
 
 use crate::index::{Lookup, Names};
@@ -61,9 +60,9 @@ impl Backlog {
         }
     }
 
-    /// All of it, in slot-milliseconds.
-    pub(crate) fn work(self) -> i128 {
-        self.known + self.unknown * i128::from(LENGTH_UNKNOWN.0)
+    /// All of it, in slot-milliseconds, if what nobody predicted takes so long.
+    pub(crate) fn work(self, unknown: Millis) -> i128 {
+        self.known + self.unknown * i128::from(unknown.0)
     }
 }
 

@@ -59,8 +59,9 @@ pub(super) fn guard_max(ledger: &Ledger<'_>) -> Millis {
     let slots = before.workers.iter().filter(|worker| worker.is_serving());
     let slots: i128 = slots.map(|worker| i128::from(worker.slots)).sum::<i128>().max(1);
     let waiting = || before.jobs.iter().filter(|job| is_in_line(ledger, job));
+    let unknown = before.usual.unwrap_or(LENGTH_UNKNOWN);
     let work: i128 = waiting()
-        .map(|job| i128::from(job.estimate.unwrap_or(LENGTH_UNKNOWN).0) * i128::from(job.slots))
+        .map(|job| i128::from(job.estimate.unwrap_or(unknown).0) * i128::from(job.slots))
         .sum();
     let crowd = i128::from(patience_crowd.in_thousandths().max(1)) * slots;
     let n_waiting = i128::try_from(waiting().count()).unwrap_or(i128::MAX);
@@ -138,9 +139,12 @@ fn would_delay(
     limits_count: bool,
 ) -> bool {
     let before = ledger.before;
+    // Who has waited for twice its patience waits for everybody.
+    let waits = limits_count && before.now.since(other.ready) >= guard_max(ledger);
+    let wait_max = if waits { Millis(i64::MAX) } else { before.policy.reserve_wait_max };
     let mut ends: Vec<(Timestamp, &Attempt)> = on(ledger, worker)
         .into_iter()
-        .filter_map(|run| Some((expected_end(ledger, run, limits_count)?, run)))
+        .filter_map(|run| Some((expected_end(before.now, run, (limits_count, wait_max))?, run)))
         .collect();
     ends.sort_by_key(|(end, _)| *end);
     if placed_on(ledger, &worker.id) > 0 {
@@ -199,18 +203,21 @@ fn fits_beside_widest(ledger: &Ledger<'_>, job: &Job, room: &Room<'_>) -> bool {
 }
 
 /// When `run` is expected to end, at its limit if it has one and that counts.
-fn expected_end(ledger: &Ledger<'_>, run: &Attempt, limits_count: bool) -> Option<Timestamp> {
-    let ran = ledger.before.now.since(run.started);
+fn expected_end(
+    now: Timestamp,
+    run: &Attempt,
+    (limits_count, wait_max): (bool, Millis),
+) -> Option<Timestamp> {
+    let ran = now.since(run.started);
     match run.limit.filter(|_| limits_count) {
         Some(limit) => Some(run.started + limit.max(ran)),
-        None => predicted_end(ledger, run),
+        None => predicted_end(now, run, wait_max),
     }
 }
 
 /// When `run` is expected to end; `None` if it has run without a prediction for longer than anybody
 /// is to wait for. What is late takes twice as long, or twice that, and so on, but not below 2 s.
-fn predicted_end(ledger: &Ledger<'_>, run: &Attempt) -> Option<Timestamp> {
-    let (now, wait_max) = (ledger.before.now, ledger.before.policy.reserve_wait_max);
+fn predicted_end(now: Timestamp, run: &Attempt, wait_max: Millis) -> Option<Timestamp> {
     let ran = now.since(run.started);
     let Some(estimate) = run.estimate else { return (ran < wait_max).then(|| now + ran) };
     let lengths =

@@ -132,6 +132,20 @@ fn an_attempt_of_unknown_length_is_waited_for_until_it_has_run_for_an_hour() {
 }
 
 #[test]
+fn who_has_waited_for_twice_its_patience_waits_for_an_attempt_of_unknown_length_too() {
+    let beside_stuck = |waited_s: i64, usual_s: i64| {
+        beside(None, 9_999, |world| {
+            world.snapshot.usual = Some(Millis::from_secs(usual_s));
+            world.snapshot.jobs[0].ready = NOW - Millis::from_secs(waited_s);
+        })
+    };
+    assert_eq!(jobs_placed(&beside_stuck(1_000, 1_000)), ["1"]);
+    assert_eq!(reason(&beside_stuck(20_000, 1_000), "1"), Some(Reason::Reserved));
+    // Where jobs run for long, patience lasts for long, though nobody predicted them.
+    assert_eq!(jobs_placed(&beside_stuck(20_000, 20_000)), ["1"]);
+}
+
+#[test]
 fn an_attempt_that_outruns_its_prediction_is_expected_to_take_twice_as_long() {
     let beside_late = |ran_s: i64, length_s: i64| {
         let short = move |world: &mut World| world.job("2").estimate_s(length_s).done();
