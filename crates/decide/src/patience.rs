@@ -46,23 +46,26 @@ const MEMORY: i128 = 5;
 impl World {
     /// Takes in how long everybody is patient in this round.
     pub(crate) fn set_patience(&mut self) {
-        self.patience = (self.policy.order == Order::Shortest).then(|| {
-            let shortest = &self.policy.shortest;
-            let slots = i128::from(self.fleet.slots.max(1));
-            let n_waiting = i128::from(self.queue.crowd.all);
-            let crowd = i128::from(shortest.patience_crowd.in_thousandths().max(1));
-            let part = i128::from(shortest.patience_drain.in_thousandths())
-                + (n_waiting * 1_000_000 / (crowd * slots)).min(CROWD_MAX);
-            let more = self.drain() * part / 1_000;
-            let min = shortest.patience_min.0;
-            Millis(min.saturating_add(i64::try_from(more).unwrap_or(i64::MAX)))
-        });
+        let has_any = self.policy.order == Order::Shortest;
+        self.patience = has_any.then(|| self.patience_if(LENGTH_UNKNOWN));
     }
 
-    /// How long the fleet needs for all who wait, in milliseconds. What nobody predicted takes as
-    /// long as what ran lately.
-    fn drain(&self) -> i128 {
-        let unknown = self.usual.unwrap_or(LENGTH_UNKNOWN);
+    /// How long everybody is patient, if what nobody predicted takes so long.
+    fn patience_if(&self, unknown: Millis) -> Millis {
+        let shortest = &self.policy.shortest;
+        let slots = i128::from(self.fleet.slots.max(1));
+        let n_waiting = i128::from(self.queue.crowd.all);
+        let crowd = i128::from(shortest.patience_crowd.in_thousandths().max(1));
+        let part = i128::from(shortest.patience_drain.in_thousandths())
+            + (n_waiting * 1_000_000 / (crowd * slots)).min(CROWD_MAX);
+        let more = self.drain(unknown) * part / 1_000;
+        let min = shortest.patience_min.0;
+        Millis(min.saturating_add(i64::try_from(more).unwrap_or(i64::MAX)))
+    }
+
+    /// How long the fleet needs for all who wait, in milliseconds, if what nobody predicted takes
+    /// so long.
+    fn drain(&self, unknown: Millis) -> i128 {
         self.queue.backlog.work(unknown) / i128::from(self.fleet.slots.max(1))
     }
 
@@ -80,21 +83,34 @@ impl World {
     pub fn patience(&self) -> Option<Millis> {
         let classes = self.queue.active().iter().map(|ix| &self.fleet.catalogue.classes[*ix]);
         let wide = classes.filter(|class| class.key.slots > 1);
-        wide.filter_map(|class| self.patience_of(class)).max().max(self.patience)
+        wide.filter_map(|class| self.last_patience(class)).max().max(self.patience)
+    }
+
+    /// How long a job of this class is patient with what nobody predicted, where one worker has to
+    /// be emptied for it: as anybody would be who knew how long things run there.
+    fn last_patience(&self, class: &Class) -> Option<Millis> {
+        let own = self.patience_of(class)?;
+        let is_only = self.only_worker(class).is_some();
+        Some(if is_only { own.max(self.patience_if(self.usual_length())) } else { own })
     }
 
     /// How long a job of this class is patient; `None` where nobody needs to be.
     fn patience_of(&self, class: &Class) -> Option<Millis> {
         let Some(worker) = self.only_worker(class) else { return self.patience };
         let slots = self.fleet.workers[worker].worker.slots;
-        let usual = self.usual.or_else(|| self.occupied.length()).unwrap_or(Millis::ZERO);
+        let usual = self.usual_length();
         let width = i128::from(class.key.slots) * 1_000 / i128::from(slots.max(1));
         let part = WIDE_LENGTHS * (1_000 - WIDTH_COUNTS * width / 1_000) / 1_000;
-        let flood = (self.drain() - FLOOD_LENGTHS * i128::from(usual.0)).max(0);
+        let flood = (self.drain(usual) - FLOOD_LENGTHS * i128::from(usual.0)).max(0);
         let more = i128::from(usual.0) * part / 1_000 + FLOOD_COUNTS * flood;
         let more = i64::try_from(more).unwrap_or(i64::MAX);
         let min = self.policy.shortest.patience_min;
         self.patience.map(|_| Millis(min.0.saturating_add(more)))
+    }
+
+    /// How long a slot that is busy is taken, by what ended, or else by what runs.
+    fn usual_length(&self) -> Millis {
+        self.usual.or_else(|| self.occupied.length()).unwrap_or(Millis::ZERO)
     }
 
     /// The one worker that could hold a wide job of this class, if it is kept for such jobs; `None`
@@ -115,6 +131,13 @@ impl World {
     /// does.
     pub(crate) fn impatient_before(&self, class: &Class) -> Option<Timestamp> {
         self.patience_of(class).map(|patience| self.now - patience)
+    }
+
+    /// Whether a job of this class that became ready then has waited for twice its last patience:
+    /// it waits for whatever runs.
+    pub(crate) fn is_at_its_end(&self, class: &Class, ready: Timestamp) -> bool {
+        let waited = self.now.since(ready);
+        self.last_patience(class).is_none_or(|patience| waited.0 / 2 >= patience.0)
     }
 
     /// Whether a job that became ready then has waited for twice its patience: no slot is kept

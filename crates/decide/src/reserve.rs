@@ -168,7 +168,7 @@ impl World {
         let own = &self.fleet.catalogue.classes[waiting.class];
         let is_only = self.only_worker(own).is_some();
         let is_firm = is_only && self.is_impatient(own, waiting.standing.ready);
-        let all = is_firm && self.is_desperate(waiting.standing.ready);
+        let all = is_firm && self.is_at_its_end(own, waiting.standing.ready);
         let awaited = Awaited { at_limits: is_only, all };
         let class = &own.key;
         let seated = &self.fleet.workers[worker];

@@ -59,9 +59,8 @@ pub(super) fn guard_max(ledger: &Ledger<'_>) -> Millis {
     let slots = before.workers.iter().filter(|worker| worker.is_serving());
     let slots: i128 = slots.map(|worker| i128::from(worker.slots)).sum::<i128>().max(1);
     let waiting = || before.jobs.iter().filter(|job| is_in_line(ledger, job));
-    let unknown = before.usual.unwrap_or(LENGTH_UNKNOWN);
     let work: i128 = waiting()
-        .map(|job| i128::from(job.estimate.unwrap_or(unknown).0) * i128::from(job.slots))
+        .map(|job| i128::from(job.estimate.unwrap_or(LENGTH_UNKNOWN).0) * i128::from(job.slots))
         .sum();
     let crowd = i128::from(patience_crowd.in_thousandths().max(1)) * slots;
     let n_waiting = i128::try_from(waiting().count()).unwrap_or(i128::MAX);
@@ -140,7 +139,8 @@ fn would_delay(
 ) -> bool {
     let before = ledger.before;
     // Who has waited for twice its patience waits for everybody.
-    let waits = limits_count && before.now.since(other.ready) >= guard_max(ledger);
+    let patience_min = before.policy.shortest.patience_min.0.saturating_mul(2);
+    let waits = limits_count && before.now.since(other.ready).0 >= patience_min;
     let wait_max = if waits { Millis(i64::MAX) } else { before.policy.reserve_wait_max };
     let mut ends: Vec<(Timestamp, &Attempt)> = on(ledger, worker)
         .into_iter()
