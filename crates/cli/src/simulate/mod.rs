@@ -52,7 +52,8 @@ pub(crate) struct Options {
     window: Option<i64>,
     #[command(flatten)]
     under: Under,
-    /// Write `job_id,start_ms` for each job, by id; for one policy.
+    /// Write `job_id,start_ms` for each job, by id, to a file or, for `-`, in place of the tables;
+    /// for one policy.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     starts: Option<PathBuf>,
     /// Write `report.html` and its pictures into a folder.
@@ -70,6 +71,12 @@ pub(crate) struct Options {
     gently: bool,
 }
 
+impl Options {
+    fn prints_starts(&self) -> bool {
+        self.starts.as_deref() == Some(Path::new("-"))
+    }
+}
+
 /// Replays and prints.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.gently {
@@ -79,6 +86,16 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.starts.is_some() && names.len() > 1 {
         return Err(wrong("`--starts` is for one policy".to_owned(), None));
     }
+    if options.prints_starts() && options.json {
+        let hint = Some("give `--starts` a file".to_owned());
+        return Err(wrong("`--starts -` and `--json` are both to be printed".to_owned(), hint));
+    }
+    let balanced = "balanced".to_owned();
+    let names = if names.is_empty() { vec![&balanced] } else { names };
+    // What is wrong is told before anything is read or replayed.
+    let policies: Result<Vec<run::Called<'_>>, Failure> =
+        names.into_iter().map(|name| run::Called::new(name)).collect();
+    let policies = policies?;
     let (mut workload, fleet, notes) = options.source.load()?;
     for note in &notes {
         print::note(note);
@@ -86,14 +103,13 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     options.under.endow(&mut workload)?;
     tell_bad(&workload);
     options.under.tell_idle(&workload);
-    let balanced = "balanced".to_owned();
-    let names = if names.is_empty() { vec![&balanced] } else { names };
     let mut outcomes: Vec<Outcome> = Vec::new();
-    for name in names {
-        outcomes.push(run::run(options, run::Called::new(name), &workload, &fleet)?);
+    for policy in policies {
+        outcomes.push(run::run(options, policy, &workload, &fleet)?);
     }
-    if let (Some(path), [outcome]) = (&options.starts, outcomes.as_slice()) {
-        write_starts(path, &workload, outcome)?;
+    let starts = outcomes.first().map(|outcome| starts(&workload, outcome)).unwrap_or_default();
+    if let Some(path) = options.starts.as_ref().filter(|_| !options.prints_starts()) {
+        write(path, &starts)?;
     }
     let bounds = Bounds::new(&workload, &fleet);
     let made =
@@ -110,6 +126,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             value["report"] = made().json();
         }
         return print::json(&value);
+    }
+    if options.prints_starts() {
+        return print::data(&starts);
     }
     print::data(&show::tables(&workload, &bounds, &outcomes))
 }
@@ -128,13 +147,13 @@ fn tell_bad(workload: &Workload) {
     }
 }
 
-fn write_starts(path: &Path, workload: &Workload, outcome: &Outcome) -> Result<(), Failure> {
+/// When each job started, by id.
+fn starts(workload: &Workload, outcome: &Outcome) -> String {
     let jobs = workload.jobs.iter().zip(&outcome.replay.starts);
     let mut by_id: Vec<(u32, String)> =
         jobs.map(|(job, start)| (job.rank, format!("{},{}\n", job.id, start.at.0))).collect();
     by_id.sort_unstable();
-    let text: String = by_id.into_iter().map(|(_, line)| line).collect();
-    write(path, &text)
+    by_id.into_iter().map(|(_, line)| line).collect()
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

@@ -20,29 +20,27 @@ pub(super) struct Outcome {
 }
 
 /// A policy, and what it is called in what is told.
-#[derive(Clone, Copy)]
 pub(super) struct Called<'a> {
     name: &'a str,
-    policy: &'a str,
+    policy: Policy,
 }
 
 impl<'a> Called<'a> {
     /// `name={…}` is called by its name; all others are called what they are.
-    pub(super) fn new(text: &'a str) -> Self {
+    pub(super) fn new(text: &'a str) -> Result<Self, Failure> {
         let named = text.split_once('=').filter(|(_, policy)| policy.starts_with('{'));
-        let (name, policy) = named.unwrap_or((text, text));
-        Self { name, policy }
+        let (name, text) = named.unwrap_or((text, text));
+        Ok(Self { name, policy: policy(text)? })
     }
 }
 
 /// Replays the workload under a policy.
 pub(super) fn run(
     options: &Options,
-    Called { name, policy: text }: Called<'_>,
+    Called { name, policy }: Called<'_>,
     workload: &Workload,
     fleet: &Fleet,
 ) -> Result<Outcome, Failure> {
-    let policy = policy(text)?;
     let mut scheduler = scheduler(options, &policy, workload, fleet)?;
     let conditions = options.under.conditions()?;
     let bar = bar(name, workload);

@@ -154,7 +154,19 @@ pub(super) fn tables(workload: &Workload, bounds: &Bounds, outcomes: &[Outcome])
         text += &print::title(&format!("Under {}:", outcome.policy));
         text += &print::tables(&header[1..], &rows);
     }
-    text
+    text + &untold(workload)
+}
+
+/// Which parts there are too many of to be shown one by one.
+fn untold(workload: &Workload) -> String {
+    let (n_tenants, n_types) = (workload.tenants.len(), workload.fits.len());
+    let many = [(n_tenants, "tenant"), (n_types, "type")].into_iter();
+    let many: Vec<String> =
+        many.filter(|(n, _)| *n > TOLD_MAX).map(|(n, what)| print::count(n, what)).collect();
+    if many.is_empty() {
+        return String::new();
+    }
+    format!("\n{} are not shown one by one; `--json` has them.\n", many.join(" and "))
 }
 
 /// One row a policy, and what cannot be beaten.

@@ -173,6 +173,10 @@ fn starts_are_written_by_job_id() {
         starts.lines().map(|line| line.split(',').next().unwrap().parse().unwrap()).collect();
     assert_eq!(ids, (0..300).collect::<Vec<u64>>());
     assert!(starts.starts_with("0,118\n"), "{starts}");
+    let more = ["--policy", "balanced", "--first", "300", "--starts", "-"];
+    assert_eq!(said(&arguments(&more), ""), starts);
+    let refused = refused(&arguments(&[&more[..], &["--json"]].concat()), "");
+    assert!(refused.contains("both to be printed"), "{refused}");
 }
 
 #[test]
@@ -299,6 +303,9 @@ fn wrong_input_is_refused_with_a_way_out() {
     let said = refused(&arguments(&["--policy", "fastest"]), "");
     assert!(said.contains("fastest"), "{said}");
     assert!(said.contains("baselines are fifo"), "{said}");
+    // Before anything is read, let alone replayed.
+    let said = refused(&["simulate", "nowhere.csv", "--compare", "fifo,fastest"], "");
+    assert!(said.contains("fastest"), "{said}");
     let heavy = r#"{"preset":"aging","rules":{"length":1000}}"#;
     let said = refused(&arguments(&["--policy", heavy, "--json"]), "");
     let problem = "error: `policy.rules.length` is 1000, not a number from 0 to 100\n";

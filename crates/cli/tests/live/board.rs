@@ -238,8 +238,11 @@ fn what_happened_is_replayed_on_the_board_under_other_policies() {
     let named = "input[name='policy']";
     browser.write(named, "nothing");
     browser.click("form button");
-    browser.reads("No report of nothing · fifo");
-    browser.reads("`policy` is \"nothing\", not a preset");
+    browser.reads("`policies[0]` is `nothing`, of balanced,");
+    browser.write(named, r#"{"preset": "nothing"}"#);
+    browser.click("form button");
+    browser.reads(r#"No report of {"preset": "nothing"} · fifo"#);
+    browser.reads("`policy.preset` is \"nothing\", not a preset");
 
     browser.write(named, r#"<i>={"preset": "aging"}"#);
     browser.click("form button");
@@ -259,5 +262,5 @@ fn what_happened_is_replayed_on_the_board_under_other_policies() {
     let saved = saved.as_str().expect("it is text");
     assert!(saved.starts_with("<!doctype html>") && saved.contains("<svg"), "it is a whole page");
     assert_eq!(browser.run("return document.querySelectorAll('main i').length"), 0);
-    assert_eq!(complaints(&browser, ""), [""; 0]);
+    assert_eq!(complaints(&browser, "400 (Bad Request)"), [""; 0]);
 }

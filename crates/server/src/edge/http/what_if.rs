@@ -62,7 +62,8 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn question(self, who: &str, hours_max: u32) -> Result<Question, Invalid> {
+    /// Policies that have names are among `known`.
+    fn question(self, who: &str, hours_max: u32, known: &[String]) -> Result<Question, Invalid> {
         let hours = self.hours.unwrap_or(HOURS.min(hours_max));
         if hours == 0 || hours > hours_max {
             let problem = format!("is {hours}, of 1 to {hours_max}");
@@ -79,6 +80,10 @@ impl Wanted {
                 let problem = format!("has {n_bytes} bytes, of 1 to {POLICY_BYTES_MAX}");
                 return Err(Invalid::new(&format!("policies[{ix}]"), problem));
             }
+            if !policy.contains('{') && !is_among(policy, known) {
+                let problem = format!("is `{policy}`, of {}, or JSON", known.join(", "));
+                return Err(Invalid::new(&format!("policies[{ix}]"), problem));
+            }
         }
         if let Some(fleet) = self.fleet.as_deref().filter(|fleet| !is_size(fleet)) {
             let problem = format!("is `{fleet}`; it is workers x slots, such as `10x8` or `64`");
@@ -92,6 +97,12 @@ impl Wanted {
         let Self { policies, fleet, .. } = self;
         Ok(Question { who: who.to_owned(), hours, policies, fleet, estimates })
     }
+}
+
+/// Whether a policy has one of these names, whatever it believes about lengths: `balanced:user`.
+fn is_among(policy: &str, known: &[String]) -> bool {
+    let name = |text| str::split(text, ':').next();
+    known.iter().any(|known| name(known) == name(policy))
 }
 
 /// Whether a text is a size. What is none could be the path of a file, which is not ours to read.
@@ -113,7 +124,10 @@ async fn ask(
     let wanted: Wanted = serde_json::from_str(&body)
         .map_err(|error| invalid(Invalid::new("body", format!("cannot be read: {error}"))))?;
     let config = &door.config.what_if;
-    let question = wanted.question(caller.who(), config.hours_max).map_err(invalid)?;
+    let replayer = config.replayer.as_ref();
+    let replayer = replayer.ok_or_else(|| Status::failed_precondition(NOBODY))?;
+    let question = wanted.question(caller.who(), config.hours_max, &replayer.policies);
+    let question = question.map_err(invalid)?;
     let begun = door.replays.begin(config, Arc::clone(&door.store), question);
     let number = begun.map_err(Status::failed_precondition)?;
     Ok(Json(json!({ "number": number })))

@@ -11,6 +11,8 @@ use tempfile::TempDir;
 use crate::site::Site;
 
 const PATH: &str = "/v1/what-if";
+/// What the program is said to know.
+const POLICIES: [&str; 5] = ["balanced", "fifo", "slow", "broken", "a"];
 /// Writes down how it was called, and does as the policy says.
 const SCRIPT: &str = r#"#!/bin/sh
 cd "$(dirname "$0")"
@@ -38,7 +40,7 @@ impl Stage {
         let replayer = Replayer {
             program,
             store: Secret::new("sqlite://here".to_owned()),
-            policies: vec!["balanced".to_owned()],
+            policies: POLICIES.map(str::to_owned).into(),
         };
         let what_if = WhatIf { replayer: Some(replayer), timeout, ..WhatIf::default() };
         let site = Site::with(Config { what_if, ..Config::default() }).await;
@@ -86,7 +88,7 @@ async fn what_happened_is_replayed_and_its_report_is_there_to_be_fetched() {
     let stage = Stage::new(Millis::from_secs(60)).await;
     let seen = stage.look().await;
     assert_eq!((&seen["running"], &seen["last"]), (&Value::Null, &Value::Null), "{seen}");
-    assert_eq!((&seen["hours"], &seen["policies"]), (&json!(24), &json!(["balanced"])), "{seen}");
+    assert_eq!((&seen["hours"], &seen["policies"]), (&json!(24), &json!(POLICIES)), "{seen}");
     let question = json!({ "hours": 6, "policies": ["fifo", "{\"preset\":\"aging\"}"] });
     assert_eq!(stage.ask(&question).await, (200, json!({ "number": 1 })));
     let last = stage.ended(1).await;
@@ -148,6 +150,7 @@ async fn what_is_asked_for_has_limits() {
         (json!({ "policies": ["a", "b", "c", "d"] }), "`policies` has 4 entries, of 1 to 3"),
         (json!({ "policies": [""] }), "`policies[0]` has 0 bytes, of 1 to 4096"),
         (json!({ "policies": [long] }), "`policies[0]` has 5000 bytes, of 1 to 4096"),
+        (json!({ "policies": ["fifo", "b:user"] }), "`policies[1]` is `b:user`, of balanced, fifo"),
         (json!({ "policies": ["a"], "hours": 0 }), "`hours` is 0, of 1 to 168"),
         (json!({ "policies": ["a"], "hours": 169 }), "`hours` is 169, of 1 to 168"),
         (json!({ "policies": ["a"], "fleet": "/etc/passwd" }), "`fleet` is `/etc/passwd`"),
