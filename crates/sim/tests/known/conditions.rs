@@ -316,6 +316,21 @@ fn nobody_waits_longer_than_was_promised() {
 }
 
 #[test]
+fn a_wide_job_that_comes_among_others_starts_though_nobody_knows_how_long_they_run() {
+    // Three of four slots are busy at any time, each for two hours; one job wants all four.
+    let others = (1..400).map(|id| format!("{id} {} 7200000 a 1", id * 2_400_000));
+    let rows: Vec<String> = others.collect();
+    let bench = small::bench(&format!("0 20000000 1000 a 4\n{}", rows.join("\n")), "1x4");
+    let options = Options { estimates: Estimates::None, ..OPTIONS };
+    let replay = replay(&bench, balanced(), options, Conditions::default());
+    let promise = Promise::stated(&bench.workload, &bench.fleet, &replay).expect("it is stated");
+    assert_eq!(promise.n_violations, 0, "{promise:?}");
+    let wide = bench.workload.jobs.iter().position(|job| job.slots == 4).expect("it is there");
+    let waited = replay.starts[wide].at.since(bench.workload.jobs[wide].arrival);
+    assert!(waited < Millis::from_secs(2 * 24 * 3_600), "{waited:?}");
+}
+
+#[test]
 fn a_broken_promise_is_told() {
     // The first job starts at once; then it is made to seem as if it had waited for half a day.
     let rows: Vec<String> = (1..400).map(|id| format!("{id} {} 10000 a 1", id * 5)).collect();
