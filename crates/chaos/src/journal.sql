@@ -25,7 +25,9 @@ CREATE TABLE journal.gone (
     created bigint NOT NULL,
     worker text,
     claimed bigint,
-    document text NOT NULL
+    document text NOT NULL,
+    n_dependents bigint NOT NULL,
+    cancelling boolean NOT NULL
 );
 
 CREATE VIEW journal.forgotten AS SELECT * FROM journal.gone
@@ -40,7 +42,7 @@ BEGIN
             VALUES (now_ms, OLD.id, NULL, OLD.fence, OLD.attempts, NULL);
         INSERT INTO journal.gone VALUES (OLD.id, now_ms, OLD.tenant, OLD.kind, OLD.dedupe_key,
             OLD.attempts, OLD.failures, OLD.losses, OLD.refusals, OLD.created, OLD.worker,
-            OLD.claimed, OLD.document);
+            OLD.claimed, OLD.document, OLD.n_dependents, OLD.cancelling);
     ELSE
         INSERT INTO journal.steps (at, job, state, fence, attempt, worker)
             VALUES (now_ms, NEW.id, NEW.state, NEW.fence, NEW.attempts, NEW.worker);

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use tokio_postgres::{Client, Row};
 
 use crate::Error;
-use crate::load::FLEETING;
+use crate::load::{FLEETING, LABEL};
 use crate::stage::Stage;
 
 /// By how much the clocks of schedulers may differ: each follows the database's, over a way that
@@ -52,11 +52,13 @@ pub(crate) async fn history(client: &Client, stage: &Stage) -> Result<History, E
 
 /// What is in no table any more must have succeeded.
 const JOBS: &str = "SELECT id, tenant, kind, state, NULL, dedupe_key, attempts, failures, \
-    losses, refusals, created, NULL, document, NULL, false FROM maitre.jobs \
+    losses, refusals, created, NULL, document, NULL, false, 0::bigint, false FROM maitre.jobs \
     UNION ALL SELECT id, tenant, kind, state, cause, dedupe_key, attempts, failures, \
-    losses, refusals, created, finished, document, result, false FROM maitre.finished \
+    losses, refusals, created, finished, document, result, false, 0, false \
+    FROM maitre.finished \
     UNION ALL SELECT id, tenant, kind, 'succeeded', NULL, dedupe_key, attempts, failures, \
-    losses, refusals, created, at, document, NULL, true FROM journal.forgotten ORDER BY 1";
+    losses, refusals, created, at, document, NULL, true, n_dependents, cancelling \
+    FROM journal.forgotten ORDER BY 1";
 
 const ATTEMPTS: &str = "SELECT job, number, worker, claimed, ended, ending, error \
     FROM maitre.pasts UNION ALL SELECT id, attempts, worker, claimed, NULL, '', NULL \
@@ -81,6 +83,8 @@ struct Document {
     slots: Option<u32>,
     retry: Option<Retry>,
     resource: Option<String>,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
@@ -91,7 +95,7 @@ struct Retry {
 
 fn job(row: &Row) -> Result<Job, tokio_postgres::Error> {
     let document: String = row.try_get(12)?;
-    let document: Document = serde_json::from_str(&document).unwrap_or_default();
+    let mut document: Document = serde_json::from_str(&document).unwrap_or_default();
     let retry = document.retry.unwrap_or(Retry { attempts_max: ATTEMPTS_MAX, backoff_ms: 0 });
     let result: Option<Vec<u8>> = row.try_get(13)?;
     Ok(Job {
@@ -112,7 +116,10 @@ fn job(row: &Row) -> Result<Job, tokio_postgres::Error> {
         finished_ms: row.try_get(11)?,
         resource: document.resource,
         result: result.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+        label: document.labels.remove(LABEL),
         is_forgotten: row.try_get(14)?,
+        n_dependents: small(row, 15)?,
+        was_cancelling: row.try_get(16)?,
     })
 }
 

@@ -16,6 +16,8 @@ pub(crate) const CAPPED: (&str, u32) = ("capped", 4);
 pub(crate) const NARROW: (&str, u32) = ("narrow", 2);
 /// The tenant with a budget; each of its jobs costs 1.
 pub(crate) const BUDGET: (&str, i64) = ("thrifty", 60);
+/// What jobs call their submission, key or not.
+pub(crate) const LABEL: &str = "submission";
 /// Things that one job at a time may hold.
 const RESOURCES: [&str; 3] = ["r1", "r2", "r3"];
 /// Jobs in a submission of many.
@@ -66,7 +68,7 @@ pub(crate) fn request(chance: &mut Chance, key: String, known: &[u64]) -> v1::Su
         array = 0;
     }
     for job in &mut jobs {
-        job.labels.insert("key".to_owned(), key.clone());
+        job.labels.insert(LABEL.to_owned(), key.clone());
     }
     // What can be asked for by its key is not forgotten.
     let has_key = jobs[0].r#type != FLEETING || chance.is_one_in(5);
@@ -81,6 +83,7 @@ pub(crate) fn asked(spec: &v1::Spec) -> Asked {
         after: spec.after.clone(),
         after_indexes: places.collect(),
         run_if_failed: spec.run_if_failed,
+        label: spec.labels.get(LABEL).cloned().unwrap_or_default(),
     }
 }
 
@@ -119,13 +122,19 @@ fn rare(chance: &mut Chance) -> Vec<v1::Spec> {
     (0..n).map(|_| v1::Spec { r#type: RARE.0.to_owned(), ..job(chance, "b") }).collect()
 }
 
-/// Many jobs that nobody asks about, or some that wait for each other.
+/// Many jobs that nobody asks about, or some that wait for each other, have a name, or whose tenant
+/// has a limit.
 fn fleeting(chance: &mut Chance) -> Vec<v1::Spec> {
-    let jobs = if chance.is_one_in(5) {
-        chain(chance, &[])
-    } else {
-        let n = chance.between(MANY.0, MANY.1);
-        (0..n).map(|_| job(chance, "b")).collect()
+    let jobs = match chance.between(0, 19) {
+        0..=3 => chain(chance, &[]),
+        4 => deduped(chance),
+        5 => few(chance, CAPPED.0),
+        6 => few(chance, NARROW.0),
+        7 => few(chance, BUDGET.0),
+        _ => {
+            let n = chance.between(MANY.0, MANY.1);
+            (0..n).map(|_| job(chance, "b")).collect()
+        }
     };
     jobs.into_iter().map(|job| v1::Spec { r#type: FLEETING.to_owned(), ..job }).collect()
 }

@@ -11,7 +11,8 @@
 //! long as what runs there. So its patience goes by that length. How many wait hardly matters: one
 //! such job is waited for at a time, and behind it the shortest go on. The wider a job is, the
 //! sooner it has to begin. Only in a flood, when the oldest alone would keep the fleet busy, it
-//! lasts longer.
+//! lasts longer. With attempts that nobody predicted it has a last patience, which is as long as
+//! everybody's would be if it were known how long things run there.
 
 use model::policy::{LENGTH_UNKNOWN, Order};
 use model::{Millis, Timestamp};
@@ -36,6 +37,9 @@ const FLOOD_LENGTHS: i128 = 10;
 
 /// … and what is beyond that lengthens the patience of wide jobs so many times.
 const FLOOD_COUNTS: i128 = 5;
+
+/// What has run for so many times the usual length is not expected to end if nobody predicted it.
+const UNENDING_LENGTHS: i64 = 32;
 
 /// Among more workers than this, there are several for everybody.
 const LOOKED_AT_MAX: usize = 64;
@@ -113,6 +117,11 @@ impl World {
         self.usual.or_else(|| self.occupied.length()).unwrap_or(Millis::ZERO)
     }
 
+    /// What has run for so long, and nobody predicted it, is not expected to end.
+    pub(crate) fn unending(&self) -> Millis {
+        Millis(self.usual_length().0.saturating_mul(UNENDING_LENGTHS))
+    }
+
     /// The one worker that could hold a wide job of this class, if it is kept for such jobs; `None`
     /// if there are several, or it is not wide.
     pub(crate) fn only_worker(&self, class: &Class) -> Option<WorkerIx> {
@@ -133,9 +142,8 @@ impl World {
         self.patience_of(class).map(|patience| self.now - patience)
     }
 
-    /// Whether a job of this class that became ready then has waited for twice its last patience:
-    /// it waits for whatever runs.
-    pub(crate) fn is_at_its_end(&self, class: &Class, ready: Timestamp) -> bool {
+    /// Whether a job of this class that became ready then has waited for twice its last patience.
+    pub(crate) fn is_despairing(&self, class: &Class, ready: Timestamp) -> bool {
         let waited = self.now.since(ready);
         self.last_patience(class).is_none_or(|patience| waited.0 / 2 >= patience.0)
     }

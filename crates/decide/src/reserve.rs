@@ -9,10 +9,11 @@
 //! and only what leaves room for the widest of those who have lost patience.
 //!
 //! Waiting has an end: an attempt of unknown length is waited for only so long. Then the slots
-//! beside it are anybody's, whatever wide jobs come, until one of them has waited for twice its
-//! patience: to let others go on for ever would be to let it wait for ever. An attempt that outran
-//! its prediction by far is expected to take so much longer that everybody can use the slots beside
-//! it.
+//! beside it are anybody's, whatever wide jobs come. One that only this worker could run would wait
+//! for ever so: when that has waited for far too long, such attempts are waited for, unless they
+//! have run for so many times as long as others do that they are not expected to end at all. An
+//! attempt that outran its prediction by far is expected to take so much longer that everybody can
+//! use the slots beside it.
 
 use model::{JobId, Millis, Timestamp};
 
@@ -44,8 +45,8 @@ pub(crate) struct Reservation {
 struct Awaited {
     /// Those that have a limit, at their limits: who counts on that is never too early.
     at_limits: bool,
-    /// Those of unknown length, however long they have run.
-    all: bool,
+    /// Those of unknown length, until they have run for so long.
+    unknown_max: Millis,
 }
 
 /// At most so many workers are looked at for one reservation.
@@ -168,8 +169,11 @@ impl World {
         let own = &self.fleet.catalogue.classes[waiting.class];
         let is_only = self.only_worker(own).is_some();
         let is_firm = is_only && self.is_impatient(own, waiting.standing.ready);
-        let all = is_firm && self.is_at_its_end(own, waiting.standing.ready);
-        let awaited = Awaited { at_limits: is_only, all };
+        let is_despairing = is_firm && self.is_despairing(own, waiting.standing.ready);
+        let unknown_max = self.policy.reserve_wait_max;
+        let unknown_max =
+            if is_despairing { unknown_max.max(self.unending()) } else { unknown_max };
+        let awaited = Awaited { at_limits: is_only, unknown_max };
         let class = &own.key;
         let seated = &self.fleet.workers[worker];
         let mut slots = seated.slots_free();
@@ -232,7 +236,7 @@ impl World {
         let elapsed = self.now.since(running.started);
         match running.limit.filter(|_| awaited.at_limits) {
             Some(limit) => Some(running.started + limit.max(elapsed)),
-            None => self.predicted_end(running, awaited.all),
+            None => self.predicted_end(running, awaited.unknown_max),
         }
     }
 
@@ -240,11 +244,10 @@ impl World {
     /// nobody predicted is expected to run for as long again as it has. One that outran its
     /// prediction is expected to take twice as long as predicted, and twice that once it outruns
     /// that: who is late is seldom about to end, and meanwhile short jobs can use the free slots.
-    fn predicted_end(&self, running: &Running, is_awaited: bool) -> Option<Timestamp> {
+    fn predicted_end(&self, running: &Running, unknown_max: Millis) -> Option<Timestamp> {
         let elapsed = self.now.since(running.started);
         let Some(Millis(estimate)) = running.estimate else {
-            let is_awaited = is_awaited || elapsed < self.policy.reserve_wait_max;
-            return is_awaited.then(|| self.now + elapsed);
+            return (elapsed < unknown_max).then(|| self.now + elapsed);
         };
         let mut length = estimate;
         while length < elapsed.0 {

@@ -96,8 +96,14 @@ pub struct Job {
     /// What came of it: `17 2 w1`, the job, the attempt and the worker that did it; `None` if jobs
     /// do not say.
     pub result: Option<String>,
+    /// What its submission was called by whoever made it, key or not; `None` if jobs do not say.
+    pub label: Option<String>,
     /// Whether the store has forgotten it: if all is well, it succeeded and left nothing.
     pub is_forgotten: bool,
+    /// Jobs that waited for it when it was forgotten.
+    pub n_dependents: u32,
+    /// Whether it was being called off when it was forgotten.
+    pub was_cancelling: bool,
 }
 
 impl Job {
@@ -197,6 +203,9 @@ pub struct Asked {
     pub after_indexes: Vec<usize>,
     /// Whether it runs even if one of those does not succeed.
     pub run_if_failed: bool,
+    /// What the submission is called; empty if jobs do not say.
+    #[serde(default)]
+    pub label: String,
 }
 
 /// Something that a run of a job wrote down about itself.

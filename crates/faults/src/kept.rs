@@ -84,9 +84,7 @@ fn job(row: &Row<'_>) -> SqlResult<Job> {
         n_refusals: row.get(8)?,
         created_ms: row.get(9)?,
         finished_ms: row.get(10)?,
-        resource: None,
-        result: None,
-        is_forgotten: false,
+        ..Job::default()
     })
 }
 

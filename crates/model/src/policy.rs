@@ -98,7 +98,8 @@ pub struct Policy {
     /// Whether slots are kept for a wide job until all of them are free.
     pub reserve: bool,
     /// An attempt that has run for so long and nobody predicted it is not waited for any longer: no
-    /// slot is kept beside it, but for a job that has waited for far too long.
+    /// slot is kept beside it, but for a job that has waited for far too long and that only this
+    /// worker could run.
     pub reserve_wait_max: Millis,
 }
 

@@ -111,9 +111,7 @@ fn job(record: &Record) -> Job {
         n_refusals: record.counts.refusals,
         created_ms: record.created.0,
         finished_ms: record.finished.map(|at| at.0),
-        resource: None,
-        result: None,
-        is_forgotten: false,
+        ..Job::default()
     }
 }
 

@@ -92,7 +92,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     let balanced = "balanced".to_owned();
     let names = if names.is_empty() { vec![&balanced] } else { names };
-    // What is wrong is told before anything is read or replayed.
+    // A policy that is wrong is told of before anything is read or replayed.
     let policies: Result<Vec<run::Called<'_>>, Failure> =
         names.into_iter().map(|name| run::Called::new(name)).collect();
     let policies = policies?;
@@ -107,9 +107,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     for policy in policies {
         outcomes.push(run::run(options, policy, &workload, &fleet)?);
     }
-    let starts = outcomes.first().map(|outcome| starts(&workload, outcome)).unwrap_or_default();
+    let starts = || outcomes.first().map_or_else(String::new, |own| starts(&workload, own));
     if let Some(path) = options.starts.as_ref().filter(|_| !options.prints_starts()) {
-        write(path, &starts)?;
+        write(path, &starts())?;
     }
     let bounds = Bounds::new(&workload, &fleet);
     let made =
@@ -128,9 +128,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         return print::json(&value);
     }
     if options.prints_starts() {
-        return print::data(&starts);
+        return print::data(&starts());
     }
-    print::data(&show::tables(&workload, &bounds, &outcomes))
+    print::data(&show::tables(&bounds, &outcomes))
 }
 
 /// The policies that have names, the best to begin with first.

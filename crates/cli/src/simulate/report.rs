@@ -35,7 +35,7 @@ impl Report {
         Self {
             title: format!("What would have happened: {}", options.source.name()),
             notes: notes(options, workload, fleet),
-            tables: tables(workload, bounds, outcomes),
+            tables: tables(bounds, outcomes),
             pictures: report::pictures(workload, fleet, &runs),
         }
     }
@@ -87,7 +87,7 @@ impl Report {
     }
 }
 
-fn tables(workload: &Workload, bounds: &Bounds, outcomes: &[Outcome]) -> Vec<Table> {
+fn tables(bounds: &Bounds, outcomes: &[Outcome]) -> Vec<Table> {
     let table = |title: &str, (header, rows): show::Cells| Table {
         title: title.to_owned(),
         header: header.into_iter().map(ToOwned::to_owned).collect(),
@@ -95,7 +95,7 @@ fn tables(workload: &Workload, bounds: &Bounds, outcomes: &[Outcome]) -> Vec<Tab
     };
     let mut tables = vec![
         table("Policies", show::policies(bounds, outcomes)),
-        table("By tenant, type and mode", show::parts(workload, outcomes)),
+        table("By tenant, type and mode", show::parts(outcomes)),
     ];
     let extras = show::extras(bounds, outcomes);
     if extras.0.len() > 1 {

@@ -2,7 +2,7 @@
 
 use model::{Fixed, Millis};
 use serde_json::{Value, json};
-use sim::measure::{BelowMin, Losses, Measures, Waits};
+use sim::measure::{BelowMin, Losses, Measures, Part, Waits};
 use sim::share::Share;
 use sim::{Bounds, Fleet, Workload};
 
@@ -138,7 +138,7 @@ fn seconds(length: Millis) -> f64 {
 pub(super) type Cells = (Vec<&'static str>, Vec<Vec<String>>);
 
 /// A table of policies, with what cannot be beaten below, and one of parts for each policy.
-pub(super) fn tables(workload: &Workload, bounds: &Bounds, outcomes: &[Outcome]) -> String {
+pub(super) fn tables(bounds: &Bounds, outcomes: &[Outcome]) -> String {
     let (header, rows) = policies(bounds, outcomes);
     let mut text = print::tables(&header, &rows);
     let (header, rows) = extras(bounds, outcomes);
@@ -148,25 +148,35 @@ pub(super) fn tables(workload: &Workload, bounds: &Bounds, outcomes: &[Outcome])
     }
     for outcome in outcomes {
         // The policy stands above its table: beside the parts there is no room for its name.
-        let (header, rows) = parts(workload, std::slice::from_ref(outcome));
+        let (header, rows) = parts(std::slice::from_ref(outcome));
         let rows: Vec<Vec<String>> = rows.into_iter().map(|row| row[1..].to_vec()).collect();
         text.push('\n');
         text += &print::title(&format!("Under {}:", outcome.policy));
         text += &print::tables(&header[1..], &rows);
     }
-    text + &untold(workload)
+    text + &untold(outcomes)
 }
 
-/// Which parts there are too many of to be shown one by one.
-fn untold(workload: &Workload) -> String {
-    let (n_tenants, n_types) = (workload.tenants.len(), workload.fits.len());
-    let many = [(n_tenants, "tenant"), (n_types, "type")].into_iter();
-    let many: Vec<String> =
-        many.filter(|(n, _)| *n > TOLD_MAX).map(|(n, what)| print::count(n, what)).collect();
+/// Says which parts there are too many of to be shown one by one.
+fn untold(outcomes: &[Outcome]) -> String {
+    let Some(parts) = outcomes.first().map(|outcome| outcome.measures.parts.as_slice()) else {
+        return String::new();
+    };
+    let many = ["tenant", "type"].into_iter().filter(|by| !are_told(by, parts));
+    let many: Vec<String> = many.map(|by| print::count(n_parts(by, parts), by)).collect();
     if many.is_empty() {
         return String::new();
     }
     format!("\n{} are not shown one by one; `--json` has them.\n", many.join(" and "))
+}
+
+/// Beyond a few, tenants and types are for machines.
+fn are_told(by: &str, parts: &[Part]) -> bool {
+    n_parts(by, parts) <= TOLD_MAX
+}
+
+fn n_parts(by: &str, parts: &[Part]) -> usize {
+    parts.iter().filter(|part| part.by == by).count()
 }
 
 /// One row a policy, and what cannot be beaten.
@@ -222,14 +232,12 @@ pub(super) fn extras(bounds: &Bounds, outcomes: &[Outcome]) -> Cells {
 }
 
 /// One row for each tenant, type and mode under each policy.
-pub(super) fn parts(workload: &Workload, outcomes: &[Outcome]) -> Cells {
+pub(super) fn parts(outcomes: &[Outcome]) -> Cells {
     let header = vec!["policy", "jobs of", "n", "mean s", "p50", "p95", "p99", "max", "slowdown"];
     let mut rows = Vec::new();
     for outcome in outcomes {
-        // Beyond a few, tenants are for machines.
-        let parts = outcome.measures.parts.iter();
-        let parts = parts.filter(|part| part.by != "tenant" || workload.tenants.len() <= TOLD_MAX);
-        for part in parts.filter(|part| part.by != "type" || workload.fits.len() <= TOLD_MAX) {
+        let parts = &outcome.measures.parts;
+        for part in parts.iter().filter(|part| are_told(part.by, parts)) {
             let mut row = vec![outcome.policy.clone(), format!("{} {}", part.by, part.name)];
             row.push(part.waits.n_jobs.to_string());
             row.extend(lengths(&part.waits));

@@ -274,6 +274,28 @@ fn a_log_that_is_older_than_utf_8_is_read() {
 }
 
 #[test]
+fn that_there_are_too_many_tenants_for_a_table_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jobs.csv");
+    let told = |n_tenants: usize| {
+        let rows = (0..n_tenants).map(|id| format!("0,1,t{id},x,1,0,batch,-1,,,-1,{id}"));
+        let header = "arrival_s,duration_s,tenant,type,slots,priority,mode,estimate_s,requires,\
+                      locality,orig_wait_s,id";
+        let rows: Vec<String> = std::iter::once(header.to_owned()).chain(rows).collect();
+        std::fs::write(&path, rows.join("\n")).unwrap();
+        said(&["simulate", path.to_str().unwrap(), "--fleet", "1"], "")
+    };
+    let few = told(12);
+    assert!(few.contains("tenant t11") && !few.contains("not shown"), "{few}");
+    let many = told(13);
+    assert!(
+        many.ends_with("\n13 tenants are not shown one by one; `--json` has them.\n"),
+        "{many}"
+    );
+    assert!(many.contains("type x") && !many.contains("tenant t1"), "{many}");
+}
+
+#[test]
 fn bad_rows_beyond_the_first_are_counted_for_people_and_machines() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jobs.csv");

@@ -138,7 +138,7 @@ fn would_delay(
     limits_count: bool,
 ) -> bool {
     let before = ledger.before;
-    // Who has waited for twice its patience waits for everybody.
+    // Who has waited for far too long may wait for everybody; for less than this nobody has.
     let patience_min = before.policy.shortest.patience_min.0.saturating_mul(2);
     let waits = limits_count && before.now.since(other.ready).0 >= patience_min;
     let wait_max = if waits { Millis(i64::MAX) } else { before.policy.reserve_wait_max };

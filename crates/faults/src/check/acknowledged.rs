@@ -13,6 +13,7 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
         by_key.entry((tenant, &said.key)).or_default().push(said);
     }
     exist(facts, found);
+    once(facts, found);
     let mut kept: BTreeMap<(&str, &str), Vec<&Key>> = BTreeMap::new();
     for key in &facts.history.keys {
         kept.entry((&key.tenant, &key.key)).or_default().push(key);
@@ -37,6 +38,31 @@ fn exist(facts: &Facts<'_>, found: &mut Found) {
         for id in said.ids.iter().filter(|id| !facts.jobs.contains_key(id)) {
             let (client, key) = (said.client, &said.key);
             found.add("lost-ack", format!("job {id} (client {client}, key {key}) is gone"));
+        }
+    }
+}
+
+/// What was submitted without a key is there once if it was taken, and not if it was refused.
+fn once(facts: &Facts<'_>, found: &mut Found) {
+    let mut by_label: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    for job in facts.jobs.values() {
+        if let Some(label) = &job.label {
+            by_label.entry(label).or_default().push(job.id);
+        }
+    }
+    let submitted = facts.history.said.iter().filter(|said| said.op == Op::Submit);
+    for said in submitted.filter(|said| said.key.is_empty()) {
+        let label = said.asked.first().map_or("", |asked| asked.label.as_str());
+        let Some(kept) = by_label.get(label) else { continue };
+        let is_right = match said.outcome {
+            Outcome::Ok => *kept == said.ids,
+            Outcome::Fail => false,
+            Outcome::Unknown => kept.len() == said.asked.len(),
+        };
+        if !is_right {
+            let (told, outcome) = (&said.ids, said.outcome);
+            let what = format!("{label} was {outcome:?} with {told:?}, and is {kept:?}");
+            found.add("not-once", what);
         }
     }
 }

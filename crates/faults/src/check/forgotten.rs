@@ -1,7 +1,7 @@
-//! Only what nobody can ask for is forgotten. That it ran to its end, and that what it cost is in
-//! the ledger, is held against it as against all others.
+//! Only what nobody can ask for is forgotten. That it ran once, to its end, and is counted as that,
+//! is held against it as against all others.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Facts, Found};
 use crate::Job;
@@ -9,17 +9,20 @@ use crate::Job;
 pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
     let with_key: BTreeSet<u64> =
         facts.history.keys.iter().flat_map(|key| key.ids.iter().copied()).collect();
-    let waited_for = waited_for(facts);
+    let waiters = waiters(facts);
     for job in facts.jobs.values().filter(|job| job.is_forgotten) {
+        let mut own = waiters.get(&job.id).into_iter().flatten();
         let why = if !facts.history.forgetful.contains(&job.kind) {
             "is of a type that is kept"
-        } else if !is_plain(job) {
-            "was tried more than once"
+        } else if !is_first_try(job) {
+            "did not succeed at its first attempt"
         } else if job.dedupe.is_some() {
             "has a name"
+        } else if job.was_cancelling {
+            "was being called off"
         } else if with_key.contains(&job.id) {
             "answers a key"
-        } else if waited_for.contains(&job.id) {
+        } else if job.n_dependents > 0 || own.any(|waiter| waits(facts, *waiter, job)) {
             "is waited for"
         } else {
             continue;
@@ -28,19 +31,28 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
     }
 }
 
-fn is_plain(job: &Job) -> bool {
+fn is_first_try(job: &Job) -> bool {
     (job.n_attempts, job.n_failures, job.n_losses, job.n_refusals) == (1, 0, 0, 0)
 }
 
-/// Jobs that others wait for, by what clients were told.
-fn waited_for(facts: &Facts<'_>) -> BTreeSet<u64> {
-    let mut waited_for = BTreeSet::new();
+/// Who waits for each job, by what clients were told.
+fn waiters(facts: &Facts<'_>) -> BTreeMap<u64, Vec<u64>> {
+    let mut waiters: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     for said in &facts.history.said {
-        let told = |place: &usize| said.ids.get(*place).copied();
-        for asked in said.asked.iter().filter(|_| !said.ids.is_empty()) {
-            waited_for.extend(&asked.after);
-            waited_for.extend(asked.after_indexes.iter().filter_map(told));
+        for (waiter, asked) in said.ids.iter().zip(&said.asked) {
+            let places = asked.after_indexes.iter().filter_map(|place| said.ids.get(*place));
+            for blocker in asked.after.iter().chain(places) {
+                waiters.entry(*blocker).or_default().push(*waiter);
+            }
         }
     }
-    waited_for
+    waiters
+}
+
+/// Whether `waiter` was there, and not called off, when `job` went.
+fn waits(facts: &Facts<'_>, waiter: u64, job: &Job) -> bool {
+    let (Some(waiter), Some(gone_ms)) = (facts.jobs.get(&waiter), job.finished_ms) else {
+        return false;
+    };
+    waiter.created_ms < gone_ms && waiter.finished_ms.is_none_or(|at_ms| at_ms > gone_ms)
 }

@@ -17,7 +17,7 @@ pub(super) struct Run<'a> {
     n_starts: usize,
     pub(super) first_ms: i64,
     pub(super) last_ms: i64,
-    has_ended: bool,
+    ended_ms: Option<i64>,
     failed_ms: Option<i64>,
 }
 
@@ -55,25 +55,34 @@ pub(super) fn runs(marks: &[Mark]) -> BTreeMap<(u64, u32), Run<'_>> {
             n_starts: 0,
             first_ms: mark.at_ms,
             last_ms: mark.at_ms,
-            has_ended: false,
+            ended_ms: None,
             failed_ms: None,
         });
         run.n_starts += usize::from(mark.what == "start");
         run.first_ms = run.first_ms.min(mark.at_ms);
         run.last_ms = run.last_ms.max(mark.at_ms);
-        run.has_ended |= mark.what == "end";
+        run.ended_ms = run.ended_ms.or((mark.what == "end").then_some(mark.at_ms));
         run.failed_ms = run.failed_ms.or((mark.what == "fail").then_some(mark.at_ms));
     }
     runs
 }
 
-/// A job that succeeded was run, to its end, under the attempt that counts.
+/// A job that succeeded was run, to its end, under the attempt that counts, before that was written
+/// down.
 fn succeeded(facts: &Facts<'_>, runs: &BTreeMap<(u64, u32), Run<'_>>, found: &mut Found) {
+    let slack_ms = SLACK_MS.max(facts.history.clocks_ms);
     for attempt in facts.history.attempts.iter().filter(|one| one.ending == "succeeded") {
         let (job, number) = (attempt.job, attempt.number);
-        if !runs.get(&(job, number)).is_some_and(|run| run.has_ended) {
+        let Some(ran_ms) = runs.get(&(job, number)).and_then(|run| run.ended_ms) else {
             let what = format!("attempt {number} of job {job} succeeded, and never ran to its end");
             found.add("no-run", what);
+            continue;
+        };
+        let written_ms = attempt.ended_ms.unwrap_or(i64::MAX);
+        if ran_ms > written_ms.saturating_add(slack_ms) {
+            let what = format!("attempt {number} of job {job} succeeded at {written_ms}, ")
+                + &format!("and ran until {ran_ms}");
+            found.add("early-end", what);
         }
     }
 }

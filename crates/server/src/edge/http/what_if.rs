@@ -101,7 +101,7 @@ impl Wanted {
 
 /// Whether a policy has one of these names, whatever it believes about lengths: `balanced:user`.
 fn is_among(policy: &str, known: &[String]) -> bool {
-    let name = |text| str::split(text, ':').next();
+    let name = |text: &str| text.trim().split(':').next().map(str::to_owned);
     known.iter().any(|known| name(known) == name(policy))
 }
 
