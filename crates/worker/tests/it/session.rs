@@ -151,7 +151,8 @@ async fn everything_that_waits_goes_into_one_batch() {
         sizes.push(size);
     }
     let n_messages: usize = sizes.iter().sum();
-    assert!(n_messages >= 9 * 53, "{n_messages} messages");
+    // Lines, progress and the end; that it began is left out where the end says so.
+    assert!(n_messages >= 9 * 52, "{n_messages} messages");
     assert!(sizes.len() * 4 < n_messages, "{} batches for {n_messages} messages", sizes.len());
 }
 
