@@ -53,7 +53,7 @@ fn what(status: &Status) -> Option<&str> {
 }
 
 fn is_broken(message: &str) -> bool {
-    ["transport error", "h2 protocol error", "error reading a body"]
+    ["transport error", "h2 protocol error", "error reading a body", "operation was canceled"]
         .iter()
         .any(|words| message.contains(words))
 }

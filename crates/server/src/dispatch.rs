@@ -1,6 +1,6 @@
 //! 4. Dispatch: what a turn has to say goes out in batches, one per store call and worker.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::FutureExt as _;
 use model::{JobId, Timestamp};
@@ -90,12 +90,25 @@ impl Scheduler {
 
     fn flush_ends(&mut self) {
         let n_calls_max = self.calls_left(self.n_ending);
+        let held = self.ends_behind_output();
         for ends in portions(&mut self.outgoing.ends, n_calls_max) {
             self.end(ends);
         }
+        self.outgoing.ends.extend(held);
         for end in std::mem::take(&mut self.outgoing.ends_alone) {
             self.end(vec![end]);
         }
+    }
+
+    /// Takes out ends of jobs whose output waits for other output to be kept: whoever follows a job
+    /// is told that it is final once all that it wrote is there.
+    fn ends_behind_output(&mut self) -> Vec<End> {
+        let Outgoing { logs, ends, .. } = &mut self.outgoing;
+        if logs.is_empty() {
+            return Vec::new();
+        }
+        let writing: BTreeSet<&JobId> = logs.iter().map(|chunk| &chunk.job).collect();
+        ends.extract_if(.., |end| writing.contains(&end.job)).collect()
     }
 
     fn end(&mut self, ends: Vec<End>) {
