@@ -82,7 +82,9 @@ mod tests {
     fn what_passes_is_borne_and_what_does_not_is_told() {
         let broken = Status::unknown("transport error");
         let cut = Status::internal("h2 protocol error: error reading a body from connection");
-        let passing = [Status::unavailable(""), Status::resource_exhausted(""), broken, cut];
+        let given_up = Status::cancelled("operation was canceled");
+        let passing =
+            [Status::unavailable(""), Status::resource_exhausted(""), broken, cut, given_up];
         assert!(passing.iter().all(|status| what(status).is_some()));
         let lasting = [Status::not_found(""), Status::permission_denied(""), Status::unknown("")];
         assert!(lasting.iter().all(|status| what(status).is_none()));
