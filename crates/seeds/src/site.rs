@@ -141,7 +141,7 @@ impl Site {
 
     /// A scheduler hears that others did something; what they did may be long ago, or nothing.
     pub(crate) fn hear(&mut self, seat: usize) {
-        let news = [News::Work, News::Work, News::Work, News::Peers, News::Settings];
+        let news = [News::Work, News::Work, News::Listening, News::Peers, News::Settings];
         let news = self.chance.pick(&news).cloned().unwrap_or(News::Work);
         if let (Seat::Up(_, steps), true) = (&mut self.schedulers[seat], self.wire.is_shared) {
             steps.news(news);

@@ -13,11 +13,12 @@ const BUCKET: Millis = Millis::from_secs(60);
 /// The longest window.
 const DAY: Millis = Millis::from_secs(24 * 3600);
 
-/// Whether what tenants used is to be asked for once more: something changed while it was asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AskAgain {
-    No,
-    Yes,
+/// What tenants used is being asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UsageAsked {
+    at: Timestamp,
+    /// Once more after this: something changed meanwhile.
+    is_asked_again: bool,
 }
 
 /// Sums of runs by the minute.
@@ -187,12 +188,13 @@ impl Scheduler {
     }
 
     pub(crate) fn ask_usage(&mut self) {
-        if let Some(again) = &mut self.usage_asked {
-            *again = AskAgain::Yes;
+        if let Some(asked) = &mut self.usage_asked {
+            asked.is_asked_again = true;
             return;
         }
-        self.usage_asked = Some(AskAgain::No);
-        let since = self.store.now() - self.config.usage_window;
+        let at = self.store.now();
+        self.usage_asked = Some(UsageAsked { at, is_asked_again: false });
+        let since = at - self.config.usage_window;
         self.settled.clear();
         self.call(|store| async move { Answer::Used(store.usage(since).await) }.boxed());
     }
@@ -209,12 +211,12 @@ impl Scheduler {
     /// What was charged since the store was asked may or may not be in its answer, so it is added:
     /// for a moment a tenant may seem to have used more than it did, and never less.
     pub(crate) fn used(&mut self, answer: Result<Vec<Usage>, store::Error>) {
-        let again = self.usage_asked.take();
-        let answer = self.ok(answer);
-        if let Some(usages) = answer {
+        let asked = self.usage_asked.take();
+        if let Some(usages) = self.ok(answer) {
+            self.usage_from = asked.map_or(self.usage_from, |asked| asked.at);
             self.count_usage(usages);
         }
-        if again == Some(AskAgain::Yes) {
+        if asked.is_some_and(|asked| asked.is_asked_again) {
             self.ask_usage();
         }
     }

@@ -123,6 +123,8 @@ pub(crate) struct Measures {
     pub(crate) n_workers: usize,
     /// How old what is known of other schedulers is; 0 if nobody shares the store.
     pub(crate) others_age_ms: u64,
+    /// The same of what tenants were charged.
+    pub(crate) usage_age_ms: u64,
 }
 
 impl Scheduler {
@@ -137,6 +139,7 @@ impl Scheduler {
             wanted: self.world.wanted(),
             n_workers: self.fleet.n_connected(),
             others_age_ms: self.staleness_ms(),
+            usage_age_ms: self.usage_age_ms(),
         }
     }
 }

@@ -188,7 +188,7 @@ async fn pass_on(
                 }
             }
             News::Missed => hub.miss(),
-            News::Work | News::CalledOff(_) | News::Settings | News::Peers => {
+            News::Work | News::Listening | News::CalledOff(_) | News::Settings | News::Peers => {
                 if inbox.put(Message::News(one)).await.is_err() {
                     return;
                 }

@@ -12,7 +12,7 @@ use store::{Run, Store};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::averages::{AskAgain, Samples};
+use crate::averages::{Samples, UsageAsked};
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::detect::Detection;
@@ -90,8 +90,9 @@ pub(crate) struct Scheduler {
     /// Calls by which jobs are claimed, and by which attempts end, that are on their way.
     pub(crate) n_claiming: usize,
     pub(crate) n_ending: usize,
-    /// What tenants used is being asked for, and whether it is to be asked for again.
-    pub(crate) usage_asked: Option<AskAgain>,
+    pub(crate) usage_asked: Option<UsageAsked>,
+    /// What is known of what tenants used was so at this moment.
+    pub(crate) usage_from: Timestamp,
     /// No lease is judged before this moment: leases could not be renewed for a while.
     pub(crate) leases_from: Timestamp,
     /// Leases in the store are older than they should be.
@@ -149,6 +150,7 @@ impl Scheduler {
             n_claiming: 0,
             n_ending: 0,
             usage_asked: None,
+            usage_from: started,
             leases_from: started,
             are_leases_old: false,
             is_dirty: true,

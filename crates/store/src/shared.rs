@@ -100,8 +100,10 @@ pub struct Seen {
 /// What others did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum News {
-    /// There is work in some queue, or there may be: what was said may have been missed.
+    /// There is work in some queue.
     Work,
+    /// Whoever listens hears from now on: of what was said before, anything may have been missed.
+    Listening,
     /// A job was called off while a worker has it.
     CalledOff(JobId),
     /// Somebody changed settings.

@@ -199,7 +199,16 @@ impl Scheduler {
     /// For how long what is known of others has been known, in milliseconds.
     pub(crate) fn staleness_ms(&self) -> u64 {
         let said = self.sharing.as_ref().and_then(|sharing| sharing.elsewhere.said);
-        said.map_or(0, |said| self.store.now().since(said).0.max(0).unsigned_abs())
+        said.map_or(0, |said| self.ms_since(said))
+    }
+
+    /// The same of what tenants were charged there.
+    pub(crate) fn usage_age_ms(&self) -> u64 {
+        if self.is_shared() { self.ms_since(self.usage_from) } else { 0 }
+    }
+
+    fn ms_since(&self, moment: Timestamp) -> u64 {
+        self.store.now().since(moment).0.max(0).unsigned_abs()
     }
 }
 

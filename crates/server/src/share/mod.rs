@@ -7,6 +7,7 @@
 mod elsewhere;
 mod meet;
 mod seats;
+pub(crate) mod settings;
 mod spare;
 pub(crate) mod watched;
 
@@ -15,13 +16,10 @@ use std::collections::BTreeSet;
 use foldhash::{HashSet, HashSetExt as _};
 use futures_util::FutureExt as _;
 use model::{JobId, Millis, Timestamp};
-use sha2::{Digest as _, Sha256};
-use store::{Claim, News, Reach, Seen, Setting, SettingKind, Window};
+use store::{Claim, News, Reach, Seen, SettingKind, Window};
 
 use crate::scheduler::{Answer, Scheduler};
-use crate::settings::understand;
 use crate::timers::Timer;
-use crate::tokens::hexadecimal;
 use elsewhere::Elsewhere;
 use spare::Left;
 
@@ -29,8 +27,10 @@ use spare::Left;
 const JOBS_MAX: usize = 20_000;
 /// All queues are looked at this often, whatever is heard: news may get lost.
 const LOOK_EVERY: Millis = Millis::from_secs(1);
-/// A look at all of them is followed by a pause that is so many times as long.
+/// A look at all of them is followed by a pause that is so many times as long, up to a limit: there
+/// are jobs of which nothing is heard.
 const PAUSE_OF_LOOK: i64 = 20;
+const PAUSE_MAX: Millis = Millis::from_secs(5);
 /// So many claims are lost in a row before all queues are looked at again.
 const LOSSES_MAX: u32 = 5;
 
@@ -102,6 +102,18 @@ impl Sharing {
         };
     }
 
+    /// Whoever loses time and again has an old picture of the queues.
+    fn count_claim(&mut self, outcome: Outcome) {
+        self.losses = match outcome {
+            Outcome::Won => 0,
+            Outcome::Lost => self.losses + 1,
+        };
+        if self.losses >= LOSSES_MAX {
+            self.losses = 0;
+            self.want(Reach::All);
+        }
+    }
+
     /// Whether the job is this scheduler's to claim.
     fn is_own(&self, job: &JobId) -> bool {
         let (place, n_all) = self.stripe;
@@ -138,15 +150,18 @@ impl Scheduler {
     pub(crate) fn hear_news(&mut self, news: News) {
         match news {
             News::Work => self.want_look(),
-            News::CalledOff(job) => {
-                let is_here = self.jobs.is_placed(&job) || self.jobs.seen(&job).is_some();
-                if is_here {
-                    self.cancel(&job);
-                }
+            News::Listening => {
+                self.look_at_all();
+                self.ask_settings();
+                self.meet_at(self.store.now());
             }
-            News::Settings => {
-                self.call(|store| async move { Answer::Settings(store.settings().await) }.boxed());
+            // Whoever may connect to the database may say so: it is asked what was called off.
+            News::CalledOff(job) if self.jobs.is_placed(&job) => self.meet_at(self.store.now()),
+            News::CalledOff(job) if self.jobs.seen(&job).is_some() => {
+                self.refetch.insert(job);
             }
+            News::CalledOff(_) => {}
+            News::Settings => self.ask_settings(),
             News::Peers => self.meet_at(self.store.now()),
             // Whoever watches reads it: nothing is decided by it.
             News::Changed(_) | News::Missed => {}
@@ -188,7 +203,8 @@ impl Scheduler {
             sharing.is_looking = false;
         }
         let Some(seen) = self.ok(answer) else {
-            self.want_again(reach);
+            // What there was news of is not known any more.
+            self.want_again(Reach::All);
             return;
         };
         if self.sharing.as_ref().is_some_and(|sharing| sharing.stripe_asked != sharing.stripe) {
@@ -253,7 +269,7 @@ impl Scheduler {
         let now = self.store.now();
         let Some(sharing) = &mut self.sharing else { return };
         let took = now.since(sharing.began);
-        self.look_by(now + Millis(took.0.saturating_mul(PAUSE_OF_LOOK)).max(LOOK_EVERY));
+        self.look_by(now + pause_after(took));
     }
 
     /// All queues are looked at then, if not before.
@@ -277,14 +293,8 @@ impl Scheduler {
 
     /// A claim was won, or lost to somebody else.
     pub(crate) fn count_claim(&mut self, outcome: Outcome) {
-        let Some(sharing) = &mut self.sharing else { return };
-        sharing.losses = match outcome {
-            Outcome::Won => 0,
-            Outcome::Lost => sharing.losses + 1,
-        };
-        if sharing.losses >= LOSSES_MAX {
-            sharing.losses = 0;
-            sharing.want(Reach::All);
+        if let Some(sharing) = &mut self.sharing {
+            sharing.count_claim(outcome);
         }
     }
 
@@ -299,54 +309,73 @@ impl Scheduler {
             self.cancel(&job);
         }
     }
-
-    /// These settings are there: should one be gone later, what it said holds no longer.
-    pub(crate) fn note_settings(&mut self, settings: &[Setting]) {
-        if let Some(sharing) = &mut self.sharing {
-            sharing.seal = seal(settings);
-            let named = settings.iter().map(|setting| (setting.kind, setting.name.clone()));
-            sharing.settings.extend(named.filter(|(kind, _)| *kind != SettingKind::Token));
-        }
-    }
-
-    /// All settings were read: those that are there hold, and those that are gone do not.
-    pub(crate) fn read_settings(&mut self, answer: Result<Vec<Setting>, store::Error>) {
-        let Some(mut settings) = self.ok(answer) else { return };
-        // Doors look after tokens themselves.
-        settings.retain(|setting| setting.kind != SettingKind::Token);
-        let named = |setting: &Setting| (setting.kind, setting.name.clone());
-        let now: BTreeSet<(SettingKind, String)> = settings.iter().map(named).collect();
-        let before = match &mut self.sharing {
-            Some(sharing) => {
-                sharing.seal = seal(&settings);
-                std::mem::replace(&mut sharing.settings, now.clone())
-            }
-            None => return,
-        };
-        let gone = before.difference(&now).cloned();
-        let gone = gone.map(|(kind, name)| Setting { kind, name, document: None });
-        for setting in gone.chain(settings) {
-            match understand(&setting) {
-                Ok(understood) => self.set(understood),
-                Err(error) => {
-                    let name = setting.name;
-                    tracing::warn!(%error, name, "a setting is not understood and does not count");
-                }
-            }
-        }
-    }
 }
 
-/// What tells settings from others. Neither tokens nor what is asked for are settings that hold.
-pub(crate) fn seal(settings: &[Setting]) -> String {
-    let holds = |one: &&Setting| !matches!(one.kind, SettingKind::Token | SettingKind::Asked);
-    let mut hasher = Sha256::new();
-    for Setting { kind, name, document } in settings.iter().filter(holds) {
-        let document = document.as_deref().unwrap_or_default();
-        for part in [kind.name(), name, document] {
-            hasher.update(part.len().to_le_bytes());
-            hasher.update(part);
-        }
+/// How long after a look that took so long all queues are looked at again.
+fn pause_after(took: Millis) -> Millis {
+    Millis(took.0.saturating_mul(PAUSE_OF_LOOK)).max(LOOK_EVERY).min(PAUSE_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use store::{Memory, Options};
+
+    use super::*;
+    use crate::config::Config;
+    use crate::recover::recover;
+    use crate::watch::Hub;
+
+    #[test]
+    fn after_five_losses_in_a_row_everything_is_looked_at() {
+        let mut sharing = Sharing { wanted: None, ..Sharing::new() };
+        let lose = |n_times: usize, sharing: &mut Sharing| {
+            (0..n_times).for_each(|_| sharing.count_claim(Outcome::Lost));
+            sharing.wanted
+        };
+        assert_eq!(lose(4, &mut sharing), None);
+        sharing.count_claim(Outcome::Won);
+        assert_eq!(lose(4, &mut sharing), None);
+        assert_eq!(lose(1, &mut sharing), Some(Reach::All));
+        sharing.wanted = None;
+        assert_eq!(lose(4, &mut sharing), None, "it is counted anew");
     }
-    hexadecimal(&hasher.finalize()[..8])
+
+    #[test]
+    fn all_queues_are_looked_at_every_second_or_five() {
+        let pauses = [0, 50, 100, 60_000].map(|took| pause_after(Millis(took)).0);
+        assert_eq!(pauses, [1_000, 1_000, 2_000, 5_000]);
+    }
+
+    /// A scheduler that shares a store with others, and has looked at everything.
+    async fn scheduler() -> Scheduler {
+        let store = Arc::new(Memory::new(Options::default()));
+        let scheduler = recover(Arc::new(Config::default()), store, Hub::new()).await;
+        let mut scheduler = scheduler.expect("memory does not fail");
+        scheduler.sharing = Some(Sharing { wanted: None, ..Sharing::new() });
+        scheduler
+    }
+
+    fn wanted(scheduler: &Scheduler) -> Option<Reach> {
+        scheduler.sharing.as_ref().and_then(|sharing| sharing.wanted)
+    }
+
+    #[tokio::test]
+    async fn whoever_did_not_listen_for_a_while_looks_at_everything() {
+        let mut scheduler = scheduler().await;
+        scheduler.hear_news(News::Work);
+        assert_eq!(wanted(&scheduler), Some(Reach::News));
+        scheduler.hear_news(News::Listening);
+        assert_eq!(wanted(&scheduler), Some(Reach::All));
+        assert_eq!(scheduler.calls.len(), 1, "settings are asked for");
+    }
+
+    #[tokio::test]
+    async fn what_a_look_that_failed_knew_of_is_looked_for_everywhere() {
+        let mut scheduler = scheduler().await;
+        let lost = store::Error::Unavailable { doing: "look", cause: "gone".to_owned() };
+        scheduler.seen(Reach::News, Err(lost));
+        assert_eq!(wanted(&scheduler), Some(Reach::All));
+    }
 }

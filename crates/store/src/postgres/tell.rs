@@ -194,7 +194,7 @@ impl Ear {
     /// It listens from now on: what was said in the meantime was not heard.
     async fn begin(&mut self) -> bool {
         let has_missed = std::mem::replace(&mut self.has_listened, true);
-        self.sender.send(News::Work).await.is_ok()
+        self.sender.send(News::Listening).await.is_ok()
             && (!has_missed || self.sender.send(News::Missed).await.is_ok())
     }
 }

@@ -8,6 +8,8 @@ mod ends;
 mod plans;
 mod recent;
 mod sql;
+mod completions;
+mod told;
 
 use std::time::Duration;
 
@@ -258,7 +260,7 @@ async fn what_one_does_the_others_hear() {
     let (database, time) = (database(), Time::new());
     let (one, two) = (open(&database, &time).await, open(&database, &time).await);
     let mut news = two.listen();
-    assert_eq!(next(&mut news).await, News::Work);
+    assert_eq!(next(&mut news).await, News::Listening);
     submit(&one, submission("a", "kind", 3)).await;
     assert_eq!(next(&mut news).await, News::Work);
     let window = Window { reach: Reach::News, ..all(0, 1) };

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use tonic::Status;
 
 use super::super::{Door, answer};
-use crate::share::seal;
+use crate::share::settings::seal;
 use crate::status::{KindNow, Question};
 
 impl Door {

@@ -129,7 +129,10 @@ impl All {
         sheet.gauges("maitre_watches", "Requests that watch, wait or follow", &watching)?;
         let help = "How old what is known of other schedulers is";
         let age = Duration::from_millis(self.measures.others_age_ms);
-        sheet.seconds("maitre_others_age_seconds", help, age)
+        sheet.seconds("maitre_others_age_seconds", help, age)?;
+        let help = "How old what is known of what tenants were charged elsewhere is";
+        let age = Duration::from_millis(self.measures.usage_age_ms);
+        sheet.seconds("maitre_usage_age_seconds", help, age)
     }
 
     fn demand(&self, sheet: &mut Sheet<'_>) -> fmt::Result {

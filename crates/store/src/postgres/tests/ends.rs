@@ -124,3 +124,42 @@ async fn ends_that_have_more_to_say_are_not_plain() {
     assert!(!has_none(&ends[4..]) && has_none(&ends[4..]), "it is taken once");
     assert!(!has_none(&ends[..1]), "what was not taken is still known");
 }
+
+const WAITING: &str = "SELECT count(*) FROM pg_stat_activity \
+    WHERE datname = current_database() AND wait_event_type = 'Lock'";
+
+/// Whoever sees that a job is final sees all that it wrote.
+#[tokio::test]
+async fn an_end_waits_for_the_output_that_came_before_it() {
+    let (database, time) = (database(), Time::new());
+    let (store, other) = (open(&database, &time).await, open(&database, &time).await);
+    let ends = claimed(&store, "a", 1).await;
+    let job = ends[0].job.clone();
+    let (attempt, stream, at) = (1, crate::Stream::Out, time.now());
+    let bytes = b"last words".to_vec();
+    let words = crate::LogChunk { job: job.clone(), attempt, stream, offset: 0, at, bytes };
+    let holder = other.desk.connection().await.unwrap();
+    holder.batch_execute("BEGIN; LOCK TABLE logs IN SHARE MODE").await.unwrap();
+    let done = std::cell::RefCell::new(Vec::new());
+    let keep = async {
+        store.log(vec![words]).await.unwrap();
+        done.borrow_mut().push("output");
+    };
+    let finish = async {
+        store.complete(ends).await.unwrap();
+        done.borrow_mut().push("end");
+    };
+    let let_go = async {
+        while holder.query_one(WAITING, &[]).await.unwrap().get::<_, i64>(0) == 0 {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        // What could pass by has the time of some questions to do so.
+        for _ in 0..20 {
+            let record = other.job(job.clone()).await.unwrap().unwrap();
+            assert!(!record.state.is_terminal());
+        }
+        holder.batch_execute("COMMIT").await.unwrap();
+    };
+    tokio::join!(keep, finish, let_go);
+    assert_eq!(*done.borrow(), ["output", "end"]);
+}
