@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use model::{JobId, Millis, Record, State, WorkerId};
+use model::{JobId, Millis, Record, State, Timestamp, WorkerId};
 use store::{
     Claim, Claimed, Limit, Meeting, Memory, News, Peer, Reply, Seen, Shared, Store as _, Window,
 };
@@ -99,6 +99,16 @@ impl Shared for Line {
                 record.current.as_ref().is_some_and(|current| current.worker == worker)
             };
             unfinished(&wire.memory).into_iter().filter(is_its).collect()
+        })
+    }
+
+    fn unstarted(&self, before: Timestamp, max: usize) -> Reply<'_, Vec<Record>> {
+        self.ask(("unstarted", Order::Read), move |wire| {
+            let is_unstarted = |record: &Record| {
+                let current = record.current.as_ref();
+                record.state == State::Claimed && current.is_some_and(|one| one.claimed <= before)
+            };
+            unfinished(&wire.memory).into_iter().filter(is_unstarted).take(max).collect()
         })
     }
 

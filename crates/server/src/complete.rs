@@ -6,7 +6,7 @@ use model::{
 };
 use proto::v1;
 use proto::v1::server_message::Message;
-use store::{End, Ended, Provided, Report, Start};
+use store::{End, Ended, LogChunk, Provided, Report, Start};
 
 use crate::fleet::words::Completion;
 use crate::scheduler::Scheduler;
@@ -176,6 +176,21 @@ impl Scheduler {
         }
     }
 
+    /// The store keeps it, or could not: then the same is tried again, before what came later.
+    /// Keeping a piece twice does no harm.
+    pub(crate) fn logged(
+        &mut self,
+        chunks: Vec<LogChunk>,
+        answer: Result<Vec<bool>, store::Error>,
+    ) {
+        self.outgoing.logging.clear();
+        if answer.is_err() {
+            self.outgoing.log_bytes += chunks.iter().map(|chunk| chunk.bytes.len()).sum::<usize>();
+            self.outgoing.logs.splice(..0, chunks);
+        }
+        self.noted(answer);
+    }
+
     /// A worker says that an attempt ended, and how.
     pub(crate) fn finish(&mut self, worker: &WorkerId, job: &JobId, completion: Completion) {
         let Some(live) = self.jobs.live_mut(job) else { return };
@@ -229,6 +244,7 @@ impl Scheduler {
         let Some(answers) = self.ok(answer) else {
             // Nothing was told to the workers: the same is tried again, one by one, so that none
             // stands in the way of the others.
+            self.in_doubt.extend(ends.iter().map(|end| end.job.clone()));
             self.outgoing.ends_alone.extend(ends);
             return;
         };
@@ -238,6 +254,7 @@ impl Scheduler {
             let is_accepted = matches!(answer, Ended::Accepted { .. });
             match answer {
                 Ended::Accepted { record, charged, run, released, cancelled, changed } => {
+                    self.in_doubt.remove(&end.job);
                     if let Some(run) = run {
                         self.learn(&run);
                         self.pairs.ended(&run);
@@ -336,7 +353,13 @@ impl Scheduler {
         job: JobId,
         answer: Result<Option<Box<Record>>, store::Error>,
     ) {
-        match self.ok(answer) {
+        let answer = self.ok(answer);
+        if let Some(record) = &answer
+            && self.in_doubt.remove(&job)
+        {
+            self.tell_late(record.as_deref());
+        }
+        match answer {
             None => drop(self.refetch.insert(job)),
             Some(None) => self.withdraw(&job),
             Some(Some(record)) if self.is_over(&record) => {
@@ -345,6 +368,19 @@ impl Scheduler {
             }
             Some(Some(record)) if record.current.is_some() => self.adopt_if_here(&record),
             Some(Some(record)) => self.enqueue(&record),
+        }
+    }
+
+    /// The store was lost in the middle of an end, which was done all the same: nobody was told.
+    fn tell_late(&mut self, record: Option<&Record>) {
+        match record {
+            Some(record) => {
+                self.changed(record);
+                if record.state.is_terminal() {
+                    self.group_job_ended(record);
+                }
+            }
+            None => self.hub.miss(),
         }
     }
 

@@ -39,6 +39,8 @@ pub(crate) struct Outgoing {
     pub(crate) logs: Vec<LogChunk>,
     /// Bytes in them.
     pub(crate) log_bytes: usize,
+    /// Jobs whose output is on its way to the store.
+    pub(crate) logging: BTreeSet<JobId>,
     /// Jobs that the world has placed.
     pub(crate) claims: Vec<Claim>,
     pub(crate) ends: Vec<End>,
@@ -58,13 +60,12 @@ impl Scheduler {
         messages.push(v1::ServerMessage { message: Some(message) });
     }
 
-    /// Asks the store for everything that the turn wants of it. Within one turn, what a worker
-    /// said keeps its order: starts before progress, output before ends.
+    /// Asks the store for everything that the turn wants of it. What a worker said keeps its order:
+    /// starts before progress, output before ends.
     pub(crate) fn flush_store(&mut self) {
         let starts = self.starts_to_write();
         let outgoing = &mut self.outgoing;
         let reports = std::mem::take(&mut outgoing.reports);
-        let logs = if self.is_logging { Vec::new() } else { std::mem::take(&mut outgoing.logs) };
         let renewals = std::mem::take(&mut outgoing.renewals);
         if !starts.is_empty() {
             self.outgoing.is_starting = true;
@@ -76,11 +77,7 @@ impl Scheduler {
         if !reports.is_empty() {
             self.call(|store| async move { Answer::Noted(store.progress(reports).await) }.boxed());
         }
-        if !logs.is_empty() {
-            self.is_logging = true;
-            self.outgoing.log_bytes = 0;
-            self.call(|store| async move { Answer::Logged(store.log(logs).await) }.boxed());
-        }
+        self.flush_logs();
         self.flush_ends();
         self.flush_claims();
         self.flush_renewals(renewals);
@@ -88,27 +85,43 @@ impl Scheduler {
         self.flush_refetch();
     }
 
+    /// Output waits for the output before it to be kept.
+    fn flush_logs(&mut self) {
+        let Outgoing { logs, log_bytes, logging, .. } = &mut self.outgoing;
+        if logs.is_empty() || !logging.is_empty() {
+            return;
+        }
+        let logs = std::mem::take(logs);
+        *log_bytes = 0;
+        logging.extend(logs.iter().map(|chunk| chunk.job.clone()));
+        self.call(|store| {
+            let asked = logs.clone();
+            async move { Answer::Logged(logs, store.log(asked).await) }.boxed()
+        });
+    }
+
     fn flush_ends(&mut self) {
         let n_calls_max = self.calls_left(self.n_ending);
-        let held = self.ends_behind_output();
+        let (held, held_alone) = self.ends_behind_output();
         for ends in portions(&mut self.outgoing.ends, n_calls_max) {
             self.end(ends);
         }
         self.outgoing.ends.extend(held);
-        for end in std::mem::take(&mut self.outgoing.ends_alone) {
+        for end in std::mem::replace(&mut self.outgoing.ends_alone, held_alone) {
             self.end(vec![end]);
         }
     }
 
-    /// Takes out ends of jobs whose output waits for other output to be kept: whoever follows a job
-    /// is told that it is final once all that it wrote is there.
-    fn ends_behind_output(&mut self) -> Vec<End> {
-        let Outgoing { logs, ends, .. } = &mut self.outgoing;
-        if logs.is_empty() {
-            return Vec::new();
+    /// Takes out ends of jobs whose output is not kept yet, of both lists: whoever follows a job is
+    /// told that it is final once all that it wrote is there.
+    fn ends_behind_output(&mut self) -> (Vec<End>, Vec<End>) {
+        let Outgoing { logs, logging, ends, ends_alone, .. } = &mut self.outgoing;
+        if logs.is_empty() && logging.is_empty() {
+            return (Vec::new(), Vec::new());
         }
-        let writing: BTreeSet<&JobId> = logs.iter().map(|chunk| &chunk.job).collect();
-        ends.extract_if(.., |end| writing.contains(&end.job)).collect()
+        let waiting: BTreeSet<&JobId> = logs.iter().map(|chunk| &chunk.job).collect();
+        let is_held = |end: &mut End| waiting.contains(&end.job) || logging.contains(&end.job);
+        (ends.extract_if(.., is_held).collect(), ends_alone.extract_if(.., is_held).collect())
     }
 
     fn end(&mut self, ends: Vec<End>) {

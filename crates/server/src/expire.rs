@@ -80,7 +80,7 @@ impl Scheduler {
     }
 
     /// The worker neither took it nor refused it. Others should not wait for that.
-    fn unaccepted(&mut self, job: &JobId, now: Timestamp) {
+    pub(crate) fn unaccepted(&mut self, job: &JobId, now: Timestamp) {
         let Some(live) = self.jobs.live(job) else { return };
         let is_over = live.claimed + self.config.accept_within() <= now;
         if !live.is_started && !live.is_ending && is_over {
@@ -130,6 +130,7 @@ impl Scheduler {
             return;
         }
         self.call(|store| async move { Answer::Expired(store.expired(EXPIRED_MAX).await) }.boxed());
+        self.look_for_unstarted(now);
     }
 
     /// Their attempts are lost. One that never was on its worker's stream is only refused: it

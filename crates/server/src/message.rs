@@ -7,8 +7,8 @@ use crate::settings::Understood;
 use crate::status::Question;
 use model::{JobId, Record};
 use store::{
-    Cancelled, Claimed, End, Ended, Meeting, News, Reach, Refusal, Seen, Session, Setting, Start,
-    Submitted, Usage,
+    Cancelled, Claimed, End, Ended, LogChunk, Meeting, News, Reach, Refusal, Seen, Session,
+    Setting, Start, Submitted, Usage,
 };
 
 /// What others tell the owner of the world.
@@ -43,7 +43,7 @@ pub(crate) enum Answer {
     Started(Vec<Start>, Result<Vec<bool>, store::Error>),
     /// Whether each report of progress was taken.
     Noted(Result<Vec<bool>, store::Error>),
-    Logged(Result<Vec<bool>, store::Error>),
+    Logged(Vec<LogChunk>, Result<Vec<bool>, store::Error>),
     Completed(Vec<End>, Result<Vec<Ended>, store::Error>),
     /// The session, and what the worker has of what others gave it.
     Joined(Box<Arrival>, Result<(Session, Vec<Record>), store::Error>),
@@ -72,6 +72,7 @@ pub(crate) enum Answer {
     Window(Reach, Result<Seen, store::Error>),
     Met(Result<Meeting, store::Error>),
     CalledOff(Result<Vec<JobId>, store::Error>),
+    Unstarted(Result<Vec<Record>, store::Error>),
     Settings(Result<Vec<Setting>, store::Error>),
 }
 

@@ -66,6 +66,8 @@ pub(crate) struct Scheduler {
     answers: VecDeque<Answer>,
     /// Jobs whose record has to be read again, because what became of a request is not known.
     pub(crate) refetch: BTreeSet<JobId>,
+    /// Jobs whose end may be done or not: the store did not say.
+    pub(crate) in_doubt: BTreeSet<JobId>,
     /// What is known of others that share the store; `None`: nobody does.
     pub(crate) sharing: Option<Sharing>,
     /// What types say, for those who take in jobs.
@@ -85,8 +87,6 @@ pub(crate) struct Scheduler {
     pub(crate) started: Timestamp,
     /// Names in use when they were last counted.
     pub(crate) n_names_used: usize,
-    /// Output is on its way to the store.
-    pub(crate) is_logging: bool,
     /// Calls by which jobs are claimed, and by which attempts end, that are on their way.
     pub(crate) n_claiming: usize,
     pub(crate) n_ending: usize,
@@ -134,6 +134,7 @@ impl Scheduler {
             calls: FuturesUnordered::new(),
             answers: VecDeque::new(),
             refetch: BTreeSet::new(),
+            in_doubt: BTreeSet::new(),
             sharing,
             types: watch::Sender::new(Arc::default()),
             quotas: Quotas::default(),
@@ -146,7 +147,6 @@ impl Scheduler {
             pairs,
             started,
             n_names_used: 0,
-            is_logging: false,
             n_claiming: 0,
             n_ending: 0,
             usage_asked: None,
@@ -248,6 +248,7 @@ impl Scheduler {
             self.paused_until = None;
             self.meet_if_seated();
             self.look_if_wanted();
+            self.read_settings_if_wanted(now);
             let is_time = self.world.wake_at().is_some_and(|at| at <= now);
             if (self.is_dirty || is_time) && self.may_claim() {
                 self.round(now);
@@ -267,7 +268,9 @@ impl Scheduler {
 
     fn wake_in(&self) -> std::time::Duration {
         let now = self.store.now();
-        let moments = [self.timers.next(), self.world.wake_at(), self.paused_until];
+        // Who may not claim decides nothing, however much time passes.
+        let wake_at = self.world.wake_at().filter(|_| self.may_claim());
+        let moments = [self.timers.next(), wake_at, self.paused_until];
         let next = moments.into_iter().flatten().min().unwrap_or(now + Millis::from_secs(1));
         // A moment that is due has been dealt with: what is left of it waits for something else.
         let wait = next.since(now).0.clamp(1, 1_000).unsigned_abs();
@@ -302,10 +305,7 @@ impl Scheduler {
             Answer::Claimed(claims, answer) => self.claimed(claims, answer),
             Answer::Started(starts, answer) => self.started(starts, answer),
             Answer::Noted(answer) => self.noted(answer),
-            Answer::Logged(answer) => {
-                self.is_logging = false;
-                self.noted(answer);
-            }
+            Answer::Logged(chunks, answer) => self.logged(chunks, answer),
             Answer::Completed(ends, answer) => self.completed(ends, answer),
             Answer::Joined(arrival, answer) => self.joined(*arrival, answer),
             Answer::Renewed(beats, answer) => self.renewed(&beats, answer),
@@ -318,6 +318,7 @@ impl Scheduler {
             Answer::Window(reach, answer) => self.seen(reach, answer),
             Answer::Met(answer) => self.met(answer),
             Answer::CalledOff(answer) => self.calls_off(answer),
+            Answer::Unstarted(answer) => self.give_up_unstarted(answer),
             Answer::Settings(answer) => self.read_settings(answer),
             Answer::Lead(lane, answer) => self.lead(&lane, answer),
             Answer::LetGo(lane, answer) => self.let_gone(&lane, answer),

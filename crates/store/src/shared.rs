@@ -21,6 +21,10 @@ pub trait Shared: Send + Sync {
     /// What a worker has.
     fn held(&self, worker: WorkerId) -> Reply<'_, Vec<Record>>;
 
+    /// Attempts that were claimed before this moment, and of which nobody has written down that
+    /// they began.
+    fn unstarted(&self, before: Timestamp, max: usize) -> Reply<'_, Vec<Record>>;
+
     /// Jobs that were called off while one of these workers has them.
     fn called_off(&self, workers: Vec<WorkerId>) -> Reply<'_, Vec<JobId>>;
 

@@ -75,6 +75,42 @@ fn what_one_takes_in_another_runs_and_either_can_call_off() {
     one.wait(&running, "state", "cancelled");
 }
 
+/// Each scheduler has workers of one pool, and claims half of the jobs of both.
+#[test]
+fn no_slot_is_idle_because_of_jobs_that_it_is_not_for() {
+    let database = database();
+    let (mut one, mut two) = (serve(&database), serve(&database));
+    one.work("w1", &["--slots", "4", "--pool", "x"]);
+    two.work("w2", &["--slots", "4", "--pool", "y"]);
+    for (pool, n_jobs) in [("x", "16"), ("y", "40")] {
+        one.said(&["submit", "--count", n_jobs, "--pool", pool, "--", "true"]);
+    }
+    one.until("all of them have run", || {
+        let jobs = one.json(&["jobs", "--state", "succeeded", "--limit", "100"]);
+        (jobs.as_array()?.len() == 56).then_some(())
+    });
+}
+
+/// A scheduler claimed a job for a worker that has moved, and died.
+#[test]
+fn a_claim_of_which_nothing_came_is_given_up_though_its_worker_is_well() {
+    let database = database();
+    let mut one = serve(&database);
+    one.work("w1", &[]);
+    let held = one.submit(&["--hold", "--", "true"]);
+    let claim = format!(
+        "WITH now AS (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms), \
+         given AS (INSERT INTO maitre.grants (call, worker, at, jobs) \
+             SELECT 7, 'w1', ms, ARRAY[{held}] FROM now) \
+         UPDATE maitre.jobs SET state = 'claimed', on_hold = false, fence = fence + 1, \
+             attempts = 1, worker = 'w1', claimed = ms, why = '', pool = 'default', place = NULL \
+             FROM now WHERE id = {held}"
+    );
+    database.say(&claim).unwrap();
+    let job = one.wait(&held, "state", "succeeded");
+    assert_eq!((&job["attempts"], &job["refusals"]), (&json!(2), &json!(1)));
+}
+
 #[test]
 fn a_limit_holds_across_schedulers() {
     let database = database();

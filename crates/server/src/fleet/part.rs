@@ -31,7 +31,7 @@ impl Scheduler {
     fn gone(&mut self, worker: &WorkerId) {
         if self.is_shared() {
             // It may have gone to another scheduler with all that it has. What it lost is found by
-            // its lease.
+            // its lease, and what never came to it because nobody says that it runs.
             for job in self.jobs.of(worker) {
                 let live = self.jobs.live(&job).filter(|live| !live.is_ending);
                 if let Some(number) = live.map(|live| live.number) {

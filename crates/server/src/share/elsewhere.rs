@@ -140,6 +140,9 @@ impl Scheduler {
         sharing.elsewhere.workers = said.iter().flat_map(|one| one.kinds.clone()).collect();
         let seals = said.iter().map(|one| one.settings.clone());
         sharing.elsewhere.seals = seals.chain([sharing.seal.clone()]).collect();
+        // Somebody knows of a change that another did not hear of.
+        let is_sealed = |seal: &String| *seal == sharing.seal;
+        sharing.are_settings_wanted |= !sharing.elsewhere.seals.iter().all(is_sealed);
         sharing.elsewhere.said = others.map(|(_, peer)| peer.at).min();
         let known: Vec<Group> = said.into_iter().flat_map(|one| one.under_way).collect();
         if sharing.elsewhere.known == known {

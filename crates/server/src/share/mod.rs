@@ -9,6 +9,7 @@ mod meet;
 mod seats;
 pub(crate) mod settings;
 mod spare;
+mod unstarted;
 pub(crate) mod watched;
 
 use std::collections::BTreeSet;
@@ -54,14 +55,19 @@ pub(crate) struct Sharing {
     stripe_asked: (usize, usize),
     /// When all queues are looked at next.
     next: Option<Timestamp>,
+    /// When claims of which nothing came are looked for next.
+    unstarted_by: Timestamp,
     /// Claims that were lost in a row.
     losses: u32,
     /// Jobs of others that were not taken.
     left: Left,
     /// What others have under way.
     elsewhere: Elsewhere,
-    /// Settings that hold now.
+    /// Settings that hold now, and when they are read again.
     settings: BTreeSet<(SettingKind, String)>,
+    settings_by: Timestamp,
+    are_settings_wanted: bool,
+    are_settings_asked: bool,
     /// What tells all of them together from others.
     seal: String,
 }
@@ -86,10 +92,14 @@ impl Sharing {
             began: Timestamp(0),
             stripe_asked: (0, 1),
             next: None,
+            unstarted_by: Timestamp(0),
             losses: 0,
             left: Left::default(),
             elsewhere: Elsewhere::default(),
             settings: BTreeSet::new(),
+            settings_by: Timestamp(i64::MIN),
+            are_settings_wanted: false,
+            are_settings_asked: false,
             seal: String::new(),
         }
     }
@@ -152,7 +162,7 @@ impl Scheduler {
             News::Work => self.want_look(),
             News::Listening => {
                 self.look_at_all();
-                self.ask_settings();
+                self.want_settings();
                 self.meet_at(self.store.now());
             }
             // Whoever may connect to the database may say so: it is asked what was called off.
@@ -161,7 +171,7 @@ impl Scheduler {
                 self.refetch.insert(job);
             }
             News::CalledOff(_) => {}
-            News::Settings => self.ask_settings(),
+            News::Settings => self.want_settings(),
             News::Peers => self.meet_at(self.store.now()),
             // Whoever watches reads it: nothing is decided by it.
             News::Changed(_) | News::Missed => {}
@@ -217,7 +227,7 @@ impl Scheduler {
             window.insert(record.id.clone());
             self.stand_in_line(record);
         }
-        self.take_spare(&seen.spare, &mut window);
+        self.take_spare(reach, &seen.spare, &mut window);
         if reach == Reach::All {
             self.look_again_later();
             // What is further on in a queue than this look went may still wait.
@@ -368,7 +378,8 @@ mod tests {
         assert_eq!(wanted(&scheduler), Some(Reach::News));
         scheduler.hear_news(News::Listening);
         assert_eq!(wanted(&scheduler), Some(Reach::All));
-        assert_eq!(scheduler.calls.len(), 1, "settings are asked for");
+        let sharing = scheduler.sharing.as_ref();
+        assert!(sharing.is_some_and(|sharing| sharing.are_settings_wanted));
     }
 
     #[tokio::test]

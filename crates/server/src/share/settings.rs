@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use futures_util::FutureExt as _;
+use model::{Millis, Timestamp};
 use sha2::{Digest as _, Sha256};
 use store::{Setting, SettingKind};
 
@@ -10,9 +11,28 @@ use crate::scheduler::{Answer, Scheduler};
 use crate::settings::understand;
 use crate::tokens::hexadecimal;
 
+/// They are read this often, whatever is heard.
+const READ_EVERY: Millis = Millis::from_secs(30);
+
 impl Scheduler {
-    /// They are read again.
-    pub(super) fn ask_settings(&self) {
+    /// They may have changed.
+    pub(super) fn want_settings(&mut self) {
+        if let Some(sharing) = &mut self.sharing {
+            sharing.are_settings_wanted = true;
+        }
+    }
+
+    /// Reads them, if that is wanted or was not done for a while: what is told may get lost. One
+    /// read at a time, so that none brings what is older than what is known.
+    pub(crate) fn read_settings_if_wanted(&mut self, now: Timestamp) {
+        let Some(sharing) = &mut self.sharing else { return };
+        let is_time = sharing.are_settings_wanted || now >= sharing.settings_by;
+        if sharing.are_settings_asked || !is_time {
+            return;
+        }
+        sharing.are_settings_wanted = false;
+        sharing.are_settings_asked = true;
+        sharing.settings_by = now + READ_EVERY;
         self.call(|store| async move { Answer::Settings(store.settings().await) }.boxed());
     }
 
@@ -27,7 +47,12 @@ impl Scheduler {
 
     /// All settings were read: those that are there hold, and those that are gone do not.
     pub(crate) fn read_settings(&mut self, answer: Result<Vec<Setting>, store::Error>) {
-        let Some(mut settings) = self.ok(answer) else { return };
+        let answer = self.ok(answer);
+        if let Some(sharing) = &mut self.sharing {
+            sharing.are_settings_asked = false;
+            sharing.are_settings_wanted |= answer.is_none();
+        }
+        let Some(mut settings) = answer else { return };
         // Doors look after tokens themselves.
         settings.retain(|setting| setting.kind != SettingKind::Token);
         let named = |setting: &Setting| (setting.kind, setting.name.clone());

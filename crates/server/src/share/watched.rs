@@ -94,6 +94,10 @@ pub(crate) async fn hear_others(
                 hub.miss();
                 continue;
             };
+            // What is not there any more succeeded, and nobody can say more of it.
+            if records.len() < jobs.iter().collect::<BTreeSet<_>>().len() {
+                hub.miss();
+            }
             // A job that changed twice may be read twice as it is now.
             let is_new = |record: &&Record| {
                 let progress = record.current.as_ref().and_then(|it| it.progress.clone());

@@ -149,3 +149,35 @@ async fn a_job_that_is_tried_again_says_after_what_and_when() {
     let detail = &why.detail;
     assert!(detail.starts_with("attempt 1 did not succeed (exit code 3); it is"), "{detail}");
 }
+
+#[tokio::test]
+async fn an_end_waits_until_the_output_before_it_is_kept_also_if_that_fails_at_first() {
+    let site = Site::start().await;
+    let mut worker = site.worker("w").await;
+    let job = site.submit(spec()).await;
+    let offer = worker.offer().await;
+    let attempt = Some(crate::puppet::attempt(&offer));
+    let stream = v1::Stream::Out.into();
+    let output = v1::LogChunk { attempt, stream, offset: 0, bytes: b"last words".to_vec() };
+    let error = store::Error::Unavailable { doing: "log", cause: "a test".to_owned() };
+    site.store.fail("log", 1, error);
+    worker.say_all(vec![Ours::Log(output), Ours::Complete(succeeded(&offer))]).await;
+    site.until("the store failed", async || {
+        (site.counter("store_errors").await == 1).then_some(())
+    })
+    .await;
+    site.store.hold("log");
+    site.pass(Millis(250)).await;
+    site.until("it is asked again", async || site.store.has_held("log").then_some(())).await;
+    assert!(site.store.n_ends.lock().unwrap().is_empty(), "nobody ends what is not kept");
+    site.store.let_go("log");
+    assert!(!worker.ack().await.stale);
+    assert_eq!(site.record(job).await.state, State::Succeeded);
+    let page =
+        store::LogPage { job: model::JobId::number(job), attempt: None, after: None, max: 9 };
+    let kept = store::Store::logs(&*site.store, page).await.unwrap();
+    assert_eq!(
+        kept.iter().map(|chunk| chunk.bytes.as_slice()).collect::<Vec<_>>(),
+        [b"last words"]
+    );
+}

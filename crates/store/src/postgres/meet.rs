@@ -52,6 +52,26 @@ pub(super) async fn held(desk: &Desk, worker: &WorkerId) -> Result<Vec<Record>, 
     row::read_all(&connection.query(&statement, &[&worker.to_string()]).await?)
 }
 
+pub(super) const UNSTARTED: &str = concat!(
+    "SELECT ",
+    jobs_columns!(),
+    " FROM (SELECT DISTINCT g.worker, n.id FROM grants g \
+     CROSS JOIN LATERAL unnest(g.jobs) AS n(id) WHERE g.at <= $1) u CROSS JOIN LATERAL ",
+    theirs!(),
+    " WHERE j.state = 'claimed' AND j.claimed <= $1 ORDER BY j.id LIMIT $2"
+);
+
+pub(super) async fn unstarted(
+    desk: &Desk,
+    before: Timestamp,
+    max: usize,
+) -> Result<Vec<Record>, Fault> {
+    let connection = desk.connection().await?;
+    let statement = connection.prepare_cached(UNSTARTED).await?;
+    let max = i64::try_from(max).unwrap_or(i64::MAX);
+    row::read_all(&connection.query(&statement, &[&before.0, &max]).await?)
+}
+
 pub(super) const CALLED_OFF: &str = "SELECT id FROM jobs WHERE cancelling AND worker = ANY($1)";
 
 pub(super) async fn called_off(desk: &Desk, workers: &[WorkerId]) -> Result<Vec<JobId>, Fault> {

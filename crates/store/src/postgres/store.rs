@@ -277,6 +277,13 @@ impl Shared for Postgres {
         })
     }
 
+    fn unstarted(&self, before: Timestamp, max: usize) -> Reply<'_, Vec<Record>> {
+        Box::pin(async move {
+            let unstarted = meet::unstarted(&self.desk, before, max);
+            self.desk.reading("look for claims of which nothing came", unstarted).await
+        })
+    }
+
     fn called_off(&self, workers: Vec<WorkerId>) -> Reply<'_, Vec<JobId>> {
         Box::pin(async move {
             let called_off = meet::called_off(&self.desk, &workers);

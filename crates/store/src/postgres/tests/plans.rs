@@ -49,8 +49,12 @@ async fn work_is_found_by_an_index_alone_however_long_the_queues() {
 #[tokio::test]
 async fn what_silent_workers_had_is_found_without_a_walk_over_all_jobs() {
     with_many(async |connection| {
-        let by_worker =
-            [(lease::EXPIRED, "(NULL, 5)"), (lease::RENEW_ALL, "(5, NULL)"), (meet::HELD, "('w')")];
+        let by_worker = [
+            (lease::EXPIRED, "(NULL, 5)"),
+            (lease::RENEW_ALL, "(5, NULL)"),
+            (meet::HELD, "('w')"),
+            (meet::UNSTARTED, "(5, 5)"),
+        ];
         for (sql, values) in by_worker {
             let plan = plan(connection, sql, values).await;
             assert!(plan.contains("grants_worker") && !plan.contains("Seq Scan"), "{plan}");
