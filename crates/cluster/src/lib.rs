@@ -177,10 +177,15 @@ impl Cluster {
 
     /// Makes an empty database of a name that no other has.
     pub fn database(&self) -> Result<Database, Error> {
+        self.database_as("TEMPLATE template0")
+    }
+
+    /// Makes an empty database that is set up like this.
+    pub fn database_as(&self, set_up: &str) -> Result<Database, Error> {
         static N_MADE: AtomicU32 = AtomicU32::new(0);
         let n = N_MADE.fetch_add(1, Ordering::Relaxed);
         let name = format!("maitre_own_{}_{n}", std::process::id());
-        let sql = format!("CREATE DATABASE {name} TEMPLATE template0");
+        let sql = format!("CREATE DATABASE {name} {set_up}");
         self.say("make a database", &sql)?;
         let is_kept = !matches!(self.place, Place::Named(_));
         let drop = (!is_kept).then(|| format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));

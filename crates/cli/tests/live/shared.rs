@@ -83,10 +83,10 @@ fn no_slot_is_idle_because_of_jobs_that_it_is_not_for() {
     one.work("w1", &["--slots", "4", "--pool", "x"]);
     two.work("w2", &["--slots", "4", "--pool", "y"]);
     for (pool, n_jobs) in [("x", "16"), ("y", "40")] {
-        one.said(&["submit", "--count", n_jobs, "--pool", pool, "--", "true"]);
+        one.said(&["submit", "--array", n_jobs, "--pool", pool, "--", "true"]);
     }
     one.until("all of them have run", || {
-        let jobs = one.json(&["jobs", "--state", "succeeded", "--limit", "100"]);
+        let jobs = one.json(&["jobs", "--state", "succeeded", "-n", "100"]);
         (jobs.as_array()?.len() == 56).then_some(())
     });
 }
@@ -108,7 +108,7 @@ fn a_claim_of_which_nothing_came_is_given_up_though_its_worker_is_well() {
     );
     database.say(&claim).unwrap();
     let job = one.wait(&held, "state", "succeeded");
-    assert_eq!((&job["attempts"], &job["refusals"]), (&json!(2), &json!(1)));
+    assert_eq!((&job["attempts"], &job["losses"]), (&json!(2), &json!(0)));
 }
 
 #[test]

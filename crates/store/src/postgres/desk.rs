@@ -2,6 +2,7 @@
 //! what is kept beside it.
 
 use std::future::Future;
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -10,10 +11,11 @@ use deadpool_postgres::{Object, Pool, Transaction};
 use foldhash::HashMap;
 use model::{TenantId, Timestamp};
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{RwLock, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, RwLock, Semaphore, mpsc};
 
 use super::clock::Offset;
 use super::fault::{Doubt, Fault};
+use super::forget::History;
 use super::grants::Grants;
 use super::marks::Marks;
 use super::old::Walk;
@@ -30,6 +32,10 @@ const TRIES_MAX: u32 = 20;
 const ANSWER_MAX: Duration = Duration::from_secs(40);
 /// How often the database's clock is looked at, and jobs are counted anew if that is cheap.
 const REFRESH_EVERY: Duration = Duration::from_secs(10);
+/// Questions that may take a while are asked by so many connections at once, and not waited for for
+/// longer than this.
+const QUESTIONS_MAX: usize = 6;
+const QUESTION_WAITS: Duration = Duration::from_secs(5);
 /// Schedulers add what was used to one of so many pairs of rows.
 const PARTS: u32 = 16;
 
@@ -47,12 +53,16 @@ pub(super) struct Desk {
     pub(super) marks: Marks,
     /// Where looking for what is old begins.
     pub(super) walk: Walk,
+    /// The last history that was trimmed: the next ones come after it.
+    trimmed: std::sync::Mutex<History>,
     teller: mpsc::Sender<Told>,
     lost: std::sync::Mutex<Told>,
     /// Which row of usage the next call adds to.
     part: AtomicU32,
     /// What workers say about their attempts is written in the order in which it was said.
     words: RwLock<()>,
+    /// For what people ask, which may take a while: what keeps leases alive has other connections.
+    questions: Arc<Semaphore>,
 }
 
 /// A stage that takes more than one statement. It may be begun again from the beginning.
@@ -118,10 +128,12 @@ impl Desk {
             grants: Grants::default(),
             marks: Marks::default(),
             walk: Walk::default(),
+            trimmed: std::sync::Mutex::default(),
             teller,
             lost: std::sync::Mutex::default(),
-            part: AtomicU32::new(std::process::id() % PARTS * 2),
+            part: AtomicU32::new(any() % PARTS * 2),
             words: RwLock::new(()),
+            questions: Arc::new(Semaphore::new(QUESTIONS_MAX)),
         };
         desk.refresh().await.map_err(|fault| fault.tell("open the store", Doubt::None))?;
         Ok(desk)
@@ -142,6 +154,10 @@ impl Desk {
     /// The time that a test says; `None` lets the database look at its clock.
     pub(super) fn told_time(&self) -> Option<i64> {
         self.options.clock.as_ref().map(|_| self.now().0)
+    }
+
+    pub(super) fn trimmed(&self) -> std::sync::MutexGuard<'_, History> {
+        self.trimmed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn recent(&self) -> std::sync::MutexGuard<'_, Recent<Option<String>>> {
@@ -174,6 +190,21 @@ impl Desk {
     pub(super) async fn beside<T>(&self, work: impl Future<Output = T>) -> T {
         let _turn = self.words.read().await;
         work.await
+    }
+
+    /// Leave to ask something that may take a while.
+    pub(super) async fn question(
+        &self,
+        doing: &'static str,
+    ) -> Result<OwnedSemaphorePermit, Error> {
+        let leave = Arc::clone(&self.questions).acquire_owned();
+        match tokio::time::timeout(QUESTION_WAITS, leave).await {
+            Ok(Ok(leave)) => Ok(leave),
+            Ok(Err(_)) | Err(_) => {
+                let cause = "too much is being asked at once".to_owned();
+                Err(Error::Unavailable { doing, cause })
+            }
+        }
     }
 
     /// A few statements that change nothing.
@@ -305,6 +336,12 @@ impl Desk {
 async fn answered<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
     let answer = tokio::time::timeout(ANSWER_MAX, work).await;
     answer.unwrap_or(Err(Fault::Silence))
+}
+
+/// A number that is another in each process, also where each is the first of its machine.
+fn any() -> u32 {
+    let [.., a, b] = RandomState::new().hash_one(()).to_le_bytes();
+    u32::from(a) << 8 | u32::from(b)
 }
 
 /// This looks at everything: what is set up for looking at little makes the planner sort it too.

@@ -1,6 +1,7 @@
 //! What is old is forgotten, a step at a time.
 
 use model::Timestamp;
+use tokio_postgres::types::ToSql;
 
 use super::desk::{Sheet, Stage};
 use super::fault::Fault;
@@ -37,18 +38,24 @@ const USAGE: &str = "DELETE FROM usage WHERE ctid = ANY(ARRAY(SELECT ctid FROM u
 const RUNS: &str = "DELETE FROM runs \
     WHERE id = ANY(ARRAY(SELECT id FROM runs ORDER BY id LIMIT $2)) AND at < $1";
 
-/// All but the newest of each history, as far as they are among the newest of all.
+/// Histories that one step looks at; the next goes on behind them.
+const HISTORIES_MAX: i64 = 5_000;
+
+/// All but the newest of each history. Answers the last that was looked at, if there may be more.
 const TRIM: &str = "WITH RECURSIVE histories AS ( \
-    (SELECT tenant, kind, history_key FROM runs ORDER BY tenant, kind, history_key LIMIT 1) \
+    (SELECT tenant, kind, history_key FROM runs WHERE (tenant, kind, history_key) > ($2, $3, $4) \
+    ORDER BY tenant, kind, history_key LIMIT 1) \
     UNION ALL SELECT n.tenant, n.kind, n.history_key FROM histories h CROSS JOIN LATERAL ( \
     SELECT r.tenant, r.kind, r.history_key FROM runs r \
     WHERE (r.tenant, r.kind, r.history_key) > (h.tenant, h.kind, h.history_key) \
     ORDER BY r.tenant, r.kind, r.history_key LIMIT 1) n), \
-    last AS MATERIALIZED (SELECT h.*, o.id FROM histories h CROSS JOIN LATERAL ( \
+    portion AS MATERIALIZED (SELECT * FROM histories LIMIT $5), \
+    last AS MATERIALIZED (SELECT h.*, o.id FROM portion h CROSS JOIN LATERAL ( \
     SELECT r.id FROM runs r WHERE r.tenant = h.tenant AND r.kind = h.kind \
-    AND r.history_key = h.history_key ORDER BY r.id DESC LIMIT 1 OFFSET $1) o) \
-    DELETE FROM runs USING last WHERE runs.tenant = last.tenant AND runs.kind = last.kind \
-    AND runs.history_key = last.history_key AND runs.id <= last.id";
+    AND r.history_key = h.history_key ORDER BY r.id DESC LIMIT 1 OFFSET $1) o), \
+    trimmed AS (DELETE FROM runs USING last WHERE runs.tenant = last.tenant \
+    AND runs.kind = last.kind AND runs.history_key = last.history_key AND runs.id <= last.id) \
+    SELECT tenant, kind, history_key FROM portion OFFSET $5 - 1";
 
 /// Workers that have not been seen for so long. Should one come again, its generation is still
 /// higher than any before.
@@ -57,12 +64,13 @@ const SESSIONS: &str = "WITH old AS (DELETE FROM sessions s WHERE s.lease_until 
     UPDATE generations SET highest = greatest(highest, (SELECT max(generation) FROM old)) \
     WHERE EXISTS (SELECT 1 FROM old)";
 
-/// Queues that nobody made sure of for long: those that still have jobs are kept.
+/// Queues that nobody made sure of for long: those that still have jobs are kept. Whoever makes
+/// sure of one meanwhile is seen by the last look at `used`.
 const QUEUES: &str = "WITH old AS MATERIALIZED (SELECT queue FROM queues WHERE used < $1), \
     busy AS MATERIALIZED (SELECT DISTINCT queue FROM jobs WHERE EXISTS (SELECT 1 FROM old)), \
     kept AS (UPDATE queues q SET used = $2 FROM busy \
     WHERE q.queue = busy.queue AND q.used < $1 RETURNING q.queue) \
-    DELETE FROM queues q USING old WHERE q.queue = old.queue \
+    DELETE FROM queues q USING old WHERE q.queue = old.queue AND q.used < $1 \
     AND NOT EXISTS (SELECT 1 FROM busy WHERE busy.queue = q.queue)";
 
 /// Few are kept of each kind, so there are few to look at.
@@ -89,9 +97,7 @@ impl Stage for Forgetting {
         transaction.execute(&usage, &[&minute::of(before), &ROWS_MAX]).await?;
         let runs = transaction.prepare_cached(RUNS).await?;
         transaction.execute(&runs, &[&before.0, &ROWS_MAX]).await?;
-        let runs_max = i64::try_from(sheet.desk.options.runs_max).unwrap_or(i64::MAX);
-        let trim = transaction.prepare_cached(TRIM).await?;
-        transaction.execute(&trim, &[&runs_max]).await?;
+        trim(sheet).await?;
         let sessions = transaction.prepare_cached(SESSIONS).await?;
         transaction.execute(&sessions, &[&before.0]).await?;
         let queues = transaction.prepare_cached(QUEUES).await?;
@@ -107,4 +113,18 @@ impl Stage for Forgetting {
         grants::sweep(sheet).await?;
         Ok(usize::try_from(n_jobs).unwrap_or(usize::MAX))
     }
+}
+
+/// A history: the tenant, the type, and its key.
+pub(super) type History = (String, String, String);
+
+async fn trim(sheet: &Sheet<'_>) -> Result<(), Fault> {
+    let runs_max = i64::try_from(sheet.desk.options.runs_max).unwrap_or(i64::MAX);
+    let (tenant, kind, key) = sheet.desk.trimmed().clone();
+    let statement = sheet.transaction.prepare_cached(TRIM).await?;
+    let values: [&(dyn ToSql + Sync); 5] = [&runs_max, &tenant, &kind, &key, &HISTORIES_MAX];
+    let last = sheet.transaction.query_opt(&statement, &values).await?;
+    let last = last.map(|row| Ok::<_, Fault>((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)));
+    *sheet.desk.trimmed() = last.transpose()?.unwrap_or_default();
+    Ok(())
 }

@@ -1,7 +1,5 @@
 //! What was used, and what runs were like.
 
-use std::collections::BTreeMap;
-
 use model::{Fixed, Millis, Name, TenantId, Timestamp};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -55,19 +53,25 @@ pub(super) async fn charge(sheet: &Sheet<'_>, sums: &Sums) -> Result<(), Fault> 
     Ok(())
 }
 
-const USAGE: &str = "SELECT tenant, cost, completed FROM usage WHERE minute >= $1";
+const USAGE: &str = "SELECT tenant, \
+    greatest(least(sum(cost), 9223372036854775807), -9223372036854775807)::bigint, \
+    least(sum(completed), 9223372036854775807)::bigint \
+    FROM usage WHERE minute >= $1 GROUP BY tenant";
 
 pub(super) async fn usage(desk: &Desk, since: Timestamp) -> Result<Vec<Usage>, Fault> {
     let connection = desk.connection().await?;
     let statement = connection.prepare_cached(USAGE).await?;
-    let mut sums: BTreeMap<TenantId, (Fixed, u64)> = BTreeMap::new();
-    for row in connection.query(&statement, &[&minute::of(since)]).await? {
-        let sum = sums.entry(TenantId::new(row.try_get(0)?)).or_default();
-        sum.0 += Fixed::thousandths(row.try_get(1)?);
-        sum.1 += number::size(row.try_get(2)?);
-    }
-    let usage = |(tenant, (cost, completed))| Usage { tenant, cost, completed };
-    Ok(sums.into_iter().map(usage).collect())
+    let usage = |row: &Row| {
+        Ok(Usage {
+            tenant: TenantId::new(row.try_get(0)?),
+            cost: Fixed::thousandths(row.try_get(1)?),
+            completed: number::size(row.try_get(2)?),
+        })
+    };
+    let rows = connection.query(&statement, &[&minute::of(since)]).await?;
+    let mut usages: Vec<Usage> = rows.iter().map(usage).collect::<Result<_, Fault>>()?;
+    usages.sort_unstable_by(|one, two| one.tenant.cmp(&two.tenant));
+    Ok(usages)
 }
 
 const INSERT_RUNS: &str = "INSERT INTO runs (tenant, kind, history_key, at, wait, duration, \

@@ -9,12 +9,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use tokio_postgres::types::ToSql;
-
 use super::claim::claim_on;
 use super::desk::{Sheet, Stage};
 use super::fault::Fault;
-use crate::{Claim, Claimed, Limit, minute};
+use crate::{Claim, Claimed, Limit, Spent, minute};
 
 /// Claims of which some have limits.
 pub(super) struct Claiming {
@@ -75,10 +73,12 @@ impl Stage for Claiming {
 
 const MAKE: &str = "INSERT INTO holdings (name, held) SELECT u.name, 0 \
     FROM unnest($1::text[]) AS u(name) ON CONFLICT DO NOTHING";
-const LOCK: &str = "SELECT h.name, h.held FROM holdings h WHERE h.name = ANY($1) \
-    ORDER BY h.name FOR UPDATE";
-const SPENT: &str = "SELECT coalesce(sum(cost), 0)::bigint FROM usage \
-    WHERE minute >= $1 AND ($2::text IS NULL OR tenant = $2)";
+pub(super) const LOCK: &str = "SELECT h.name, h.held FROM holdings h WHERE h.name = ANY($1) \
+    ORDER BY h.name COLLATE \"C\" FOR UPDATE";
+/// Of a tenant, by its own minutes, and of all.
+pub(super) const SPENT_BY: &str = "SELECT coalesce(sum(cost), 0)::bigint FROM usage \
+    WHERE tenant = $2 AND minute >= $1";
+const SPENT: &str = "SELECT coalesce(sum(cost), 0)::bigint FROM usage WHERE minute >= $1";
 
 impl Claiming {
     /// Locks what is in use of every limit, and adds what was charged.
@@ -103,15 +103,24 @@ impl Claiming {
         for limit in limits() {
             let Some(of) = &limit.spent else { continue };
             if spent.insert(&limit.name) {
-                let tenant = of.tenant.as_ref().map(ToString::to_string);
-                let statement = sheet.transaction.prepare_cached(SPENT).await?;
-                let values: [&(dyn ToSql + Sync); 2] = [&minute::of(of.since), &tenant];
-                let row = sheet.transaction.query_one(&statement, &values).await?;
-                *in_use.entry(&limit.name).or_default() += row.try_get::<_, i64>(0)?;
+                *in_use.entry(&limit.name).or_default() += charged(sheet, of).await?;
             }
         }
         Ok(in_use)
     }
+}
+
+/// What was charged in the window.
+async fn charged(sheet: &Sheet<'_>, of: &Spent) -> Result<i64, Fault> {
+    let (since, tenant) = (minute::of(of.since), of.tenant.as_ref().map(ToString::to_string));
+    let row = if let Some(tenant) = &tenant {
+        let statement = sheet.transaction.prepare_cached(SPENT_BY).await?;
+        sheet.transaction.query_one(&statement, &[&since, tenant]).await?
+    } else {
+        let statement = sheet.transaction.prepare_cached(SPENT).await?;
+        sheet.transaction.query_one(&statement, &[&since]).await?
+    };
+    Ok(row.try_get(0)?)
 }
 
 const CHANGE: &str = "UPDATE holdings h SET held = greatest(h.held + u.amount, 0) \

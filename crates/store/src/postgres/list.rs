@@ -29,18 +29,20 @@ pub(super) async fn jobs(desk: &Desk, filter: &Filter) -> Result<Vec<Record>, Fa
         list.push(*state);
     }
     let is_any = filter.states.is_empty();
-    let mut records = Vec::new();
+    let (mut open, mut records) = (Vec::new(), Vec::new());
+    if (is_any || !unfinished.is_empty()) && filter.cause.is_none() {
+        let condition = Condition::unfinished(filter, &unfinished);
+        let from = concat!(jobs_columns!(), " FROM jobs j ");
+        open = condition.page(desk, from, filter.max).await?;
+    }
+    // Last: a job that comes to its end meanwhile is in both, and not in neither.
     if is_any || !finished.is_empty() {
         let condition = Condition::finished(filter, &finished);
         let from = concat!(finished_columns!(), " FROM finished j ");
         records = condition.page(desk, from, filter.max).await?;
     }
-    if (is_any || !unfinished.is_empty()) && filter.cause.is_none() {
-        let condition = Condition::unfinished(filter, &unfinished);
-        let from = concat!(jobs_columns!(), " FROM jobs j ");
-        records.extend(condition.page(desk, from, filter.max).await?);
-    }
-    // Two pages in order make one in order. A job that came to its end between them is in both.
+    // Two pages in order make one in order; of a job that is in both, the end is the newer.
+    records.extend(open);
     records.sort_by(|one, two| two.id.cmp(&one.id));
     records.dedup_by(|one, two| one.id == two.id);
     records.truncate(filter.max);

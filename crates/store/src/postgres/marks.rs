@@ -74,10 +74,9 @@ impl Marks {
         let mut places = self.places();
         let mut is_news = false;
         for (queue, place) in &told.work {
-            if places.has_its_turn(*queue, *place) {
-                continue;
-            }
-            is_news = true;
+            // It is kept in mind also if it has its turn: a look that is under way may have begun
+            // before it was there, and come to the end of its queue.
+            is_news |= !places.has_its_turn(*queue, *place);
             let first = places.news.entry(*queue).or_insert(*place);
             *first = (*first).min(*place);
         }
@@ -88,7 +87,7 @@ impl Marks {
     pub(super) fn take_news(&self) -> Vec<(i64, Spot)> {
         let mut places = self.places();
         let mut news = std::mem::take(&mut places.news);
-        // It was news when it was heard, and a look has ended since.
+        // Those whose turn comes are found by a look that begins after now.
         news.retain(|queue, place| !places.has_its_turn(*queue, *place));
         let mut after: Vec<(i64, Spot)> =
             news.into_iter().map(|(queue, place)| (queue, (place, i64::MIN))).collect();
@@ -140,7 +139,9 @@ impl Marks {
 
     /// Whether some queue has more than was seen.
     pub(super) fn is_more(&self) -> bool {
-        self.places().marks.values().any(|mark| mark.is_more)
+        let places = self.places();
+        let is_news = |(queue, place): (&i64, &i64)| !places.has_its_turn(*queue, *place);
+        places.marks.values().any(|mark| mark.is_more) || places.news.iter().any(is_news)
     }
 }
 
@@ -180,6 +181,18 @@ mod tests {
         marks.move_on(&after, &found((8, 3), true));
         assert_eq!(marks.take_news(), []);
         assert_eq!(marks.take_more(), [(1, (8, 3))]);
+    }
+
+    #[test]
+    fn news_that_came_while_a_look_came_to_the_end_of_its_queue_is_looked_at() {
+        let marks = Marks::default();
+        marks.begin_again(&found((8, 3), true));
+        let after = marks.take_more();
+        assert!(!marks.lower(&work(1, 20)), "it would have its turn");
+        marks.move_on(&after, &found((15, 1), false));
+        assert!(marks.is_more());
+        assert_eq!(marks.take_news(), [(1, (20, i64::MIN))]);
+        assert!(!marks.is_more());
     }
 
     #[test]

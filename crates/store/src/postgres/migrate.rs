@@ -23,6 +23,7 @@ pub(super) const STEPS: &[Step] = &[
     Step { name: "0007_grants", sql: include_str!("../../migrations/postgres/0007_grants.sql") },
     Step { name: "0008_stay", sql: include_str!("../../migrations/postgres/0008_stay.sql") },
     Step { name: "0009_forget", sql: include_str!("../../migrations/postgres/0009_forget.sql") },
+    Step { name: "0010_usage", sql: include_str!("../../migrations/postgres/0010_usage.sql") },
 ];
 
 /// How many steps newer a schema may be than this version knows: one that is being replaced goes on

@@ -1,6 +1,7 @@
 //! The trait, stage by stage: in which file it is, and what keeps it from being done twice.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -10,6 +11,8 @@ use model::{JobId, Millis, Record, Retry, TenantId, Timestamp, WorkerId};
 
 use super::amend::Amending;
 use super::cancel::{Cancelling, Reason};
+use super::desk::Desk;
+use super::fault::Fault;
 use super::forget::Forgetting;
 use super::limits::Claiming;
 use super::log::Logging;
@@ -39,6 +42,25 @@ async fn apart<T: Send + 'static>(
         Err(Err(_)) => {
             Err(Error::Unavailable { doing, cause: "the scheduler is being stopped".to_owned() })
         }
+    }
+}
+
+/// Something that is read.
+type Asking<T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send>>;
+
+impl Postgres {
+    /// Answers what somebody asked who may not wait for it any more: the connection is free only
+    /// once it is answered, and only some connections are for that.
+    fn answer<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        read: impl FnOnce(Arc<Desk>) -> Asking<T> + Send + 'static,
+    ) -> Reply<'_, T> {
+        let desk = Arc::clone(&self.desk);
+        Box::pin(apart(doing, async move {
+            let _leave = desk.question(doing).await?;
+            desk.reading(doing, read(Arc::clone(&desk))).await
+        }))
     }
 }
 
@@ -163,25 +185,21 @@ impl Store for Postgres {
     }
 
     fn jobs(&self, filter: Filter) -> Reply<'_, Vec<Record>> {
-        Box::pin(
-            async move { self.desk.reading("list jobs", list::jobs(&self.desk, &filter)).await },
-        )
+        self.answer("list jobs", |desk| Box::pin(async move { list::jobs(&desk, &filter).await }))
     }
 
     fn tally(&self) -> Reply<'_, Vec<Tally>> {
-        Box::pin(self.desk.reading("count jobs", list::tally(&self.desk)))
+        self.answer("count jobs", |desk| Box::pin(async move { list::tally(&desk).await }))
     }
 
     fn attempts(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Vec<Past>>> {
-        Box::pin(async move {
-            self.desk.reading("list attempts", read::attempts(&self.desk, &jobs)).await
+        self.answer("list attempts", |desk| {
+            Box::pin(async move { read::attempts(&desk, &jobs).await })
         })
     }
 
     fn logs(&self, page: LogPage) -> Reply<'_, Vec<LogChunk>> {
-        Box::pin(
-            async move { self.desk.reading("read output", log::logs(&self.desk, &page)).await },
-        )
+        self.answer("read output", |desk| Box::pin(async move { log::logs(&desk, &page).await }))
     }
 
     fn set(&self, settings: Vec<Setting>) -> Reply<'_, ()> {

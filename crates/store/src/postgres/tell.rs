@@ -3,23 +3,27 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use model::JobId;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio_postgres::AsyncMessage;
 
 use super::connect;
 use super::desk::Desk;
-use super::fault::Fault;
+use super::fault::{Doubt, Fault};
 use crate::{News, number};
 
 /// What comes within this is told together.
 const TOGETHER: Duration = Duration::from_millis(10);
 /// How soon a lost connection is made again.
 const AGAIN: Duration = Duration::from_millis(500);
+/// Where nothing is heard for so long, it is asked whether somebody is there; who does not answer
+/// for as long again is not.
+const QUIET_MAX: Duration = Duration::from_secs(15);
 /// Things to tell that may wait; the rest is found by looking.
 const WAITING_MAX: usize = 1_024;
 /// Postgres takes no more than 8,000 bytes.
@@ -63,11 +67,13 @@ impl Told {
     }
 
     /// What is left to say once it could not be told: who watches jobs does not look for what is
-    /// new about them, so it has to know. All else is found by looking.
+    /// new about them, so it has to know; and settings are seldom looked at. All else is found by
+    /// looking.
     pub(super) fn lost(&self) -> Self {
         let of_changed = self.changed.iter().map(|(scheduler, _)| *scheduler);
         let missed: BTreeSet<i64> = of_changed.chain(self.missed.iter().copied()).collect();
-        Self { missed: missed.into_iter().collect(), ..Self::default() }
+        let missed = missed.into_iter().collect();
+        Self { missed, settings: self.settings, ..Self::default() }
     }
 
     /// Each queue once, by its first place; in texts of a size that can be told.
@@ -205,7 +211,8 @@ async fn hear_all(url: String, desk: Weak<Desk>, mut ear: Ear) {
         let pause = match hear(&url, &desk, &mut ear).await {
             // A connection that was there is made again at once.
             Ok(()) => TOGETHER,
-            Err(error) => {
+            Err(fault) => {
+                let error = fault.tell("listen", Doubt::None);
                 tracing::warn!(%error, "news of other schedulers is not heard for now");
                 AGAIN
             }
@@ -214,11 +221,13 @@ async fn hear_all(url: String, desk: Weak<Desk>, mut ear: Ear) {
     }
 }
 
-async fn hear(url: &str, desk: &Weak<Desk>, ear: &mut Ear) -> Result<(), tokio_postgres::Error> {
+async fn hear(url: &str, desk: &Weak<Desk>, ear: &mut Ear) -> Result<(), Fault> {
     let Ok((config, seal)) = connect::config(url) else { return Ok(()) };
-    let (client, mut connection) = config.connect(seal).await?;
+    let (client, mut connection) = in_time(config.connect(seal)).await?;
     let (heard, mut messages) = mpsc::channel(WAITING_MAX);
-    let pump = tokio::spawn(async move {
+    // It ends with whoever hears.
+    let mut pump = JoinSet::new();
+    pump.spawn(async move {
         while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
             if let AsyncMessage::Notification(said) = message
                 && heard.send(said.payload().to_owned()).await.is_err()
@@ -227,14 +236,28 @@ async fn hear(url: &str, desk: &Weak<Desk>, ear: &mut Ear) -> Result<(), tokio_p
             }
         }
     });
-    client.batch_execute(&format!("LISTEN {CHANNEL}")).await?;
+    in_time(client.batch_execute(&format!("LISTEN {CHANNEL}"))).await?;
     let mut is_heard = ear.begin().await;
-    while is_heard && let Some(text) = messages.recv().await {
-        let Some(desk) = desk.upgrade() else { break };
-        is_heard = pass_on(&desk, Told::read(&text), ear).await;
+    while is_heard {
+        match tokio::time::timeout(QUIET_MAX, messages.recv()).await {
+            Ok(Some(text)) => {
+                let Some(desk) = desk.upgrade() else { break };
+                is_heard = pass_on(&desk, Told::read(&text), ear).await;
+            }
+            Ok(None) => break,
+            // Nobody speaks, or nobody is there.
+            Err(_) => in_time(client.batch_execute("SELECT")).await?,
+        }
     }
-    pump.abort();
     Ok(())
+}
+
+/// What is asked on the way to hearing, unless it is not answered in time.
+async fn in_time<T>(
+    asking: impl Future<Output = Result<T, tokio_postgres::Error>>,
+) -> Result<T, Fault> {
+    let answer = tokio::time::timeout(QUIET_MAX, asking).await;
+    Ok(answer.map_err(|_| Fault::Silence)??)
 }
 
 /// Passes on what was heard. `false`: nobody wants to know any more.
@@ -287,8 +310,10 @@ mod tests {
         let changed = vec![(4, 12), (5, 13), (4, 14)];
         let told = Told { work: vec![(1, 1)], changed, missed: vec![6], ..Told::default() };
         assert_eq!(told.lost(), Told { missed: vec![4, 5, 6], ..Told::default() });
-        let told = Told { work: vec![(1, 1)], settings: true, ..Told::default() };
+        let told = Told { work: vec![(1, 1)], peers: true, ..Told::default() };
         assert!(told.lost().is_empty());
+        let told = Told { settings: true, ..told };
+        assert_eq!(told.lost(), Told { settings: true, ..Told::default() });
     }
 
     #[test]

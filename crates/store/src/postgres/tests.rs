@@ -10,6 +10,8 @@ mod recent;
 mod sql;
 mod completions;
 mod told;
+mod questions;
+mod forgotten;
 
 use std::time::Duration;
 

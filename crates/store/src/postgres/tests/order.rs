@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use deadpool_postgres::Object;
 use model::Millis;
+use tokio_postgres::types::ToSql;
 
 use super::*;
 use crate::{Amend, Idempotency, Limit, Start};
@@ -141,6 +142,32 @@ async fn limits_are_taken_in_one_order() {
     let scene = Scene::new().await;
     scene.one.claim(vec![under(2, FORTH)]).await.unwrap();
     scene.cross("SELECT FROM holdings WHERE name = 'limit 2' FOR UPDATE", call).await;
+}
+
+/// Whatever the database takes for the order of texts.
+#[tokio::test]
+async fn limits_are_taken_in_one_order_where_texts_have_another() {
+    let cluster = Cluster::shared().unwrap_or_else(|error| panic!("{error}"));
+    let database = cluster.database_as("LOCALE_PROVIDER icu ICU_LOCALE 'en-US' TEMPLATE template0");
+    let database = database.unwrap_or_else(|error| panic!("{error}"));
+    let store = open(&database, &Time::new()).await;
+    let connection = store.desk.connection().await.unwrap();
+    // The first in bytes, and the last among words.
+    let names = vec!["Beta", "acme"];
+    let make = "INSERT INTO holdings (name, held) SELECT unnest($1::text[]), 0";
+    connection.execute(make, &[&names]).await.unwrap();
+    let by_word = "SELECT name FROM holdings ORDER BY name";
+    let read = async |sql: &str, values: &[&(dyn ToSql + Sync)]| {
+        let rows = connection.query(sql, values).await.unwrap();
+        rows.iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>()
+    };
+    assert_eq!(read(by_word, &[]).await, ["acme", "Beta"], "its own order is another");
+    assert_eq!(read(limits::LOCK, &[&names]).await, names);
+    for worker in &names {
+        store.join(WorkerId::new(worker), Millis(1_000)).await.unwrap();
+    }
+    let workers: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    assert_eq!(read(lease::HEARD, &[&workers, &store.desk.told_time()]).await, names);
 }
 
 #[tokio::test]

@@ -112,6 +112,16 @@ async fn what_is_over_is_found_by_its_id() {
 }
 
 #[tokio::test]
+async fn what_a_tenant_used_is_summed_up_by_its_own_minutes() {
+    with_many(async |connection| {
+        let plan = plan(connection, limits::SPENT_BY, "(5, 'a')").await;
+        let condition = plan.lines().find(|line| line.contains("Index Cond")).unwrap_or("");
+        assert!(plan.contains("usage_tenant") && condition.contains("tenant"), "{plan}");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn what_is_old_is_found_along_the_ids() {
     with_many(async |connection| {
         let statements = [(old::OLD, "(5, 5, 5, 5)"), (forget::JOBS, "(5, ARRAY[1])")];
