@@ -8,6 +8,8 @@ mod ends;
 mod plans;
 mod recent;
 mod sql;
+mod agree;
+mod session;
 
 use std::time::Duration;
 
