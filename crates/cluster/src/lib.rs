@@ -1,10 +1,13 @@
 //! A Postgres of one's own, for tests and benchmarks: made from the installed server's programs in
 //! a temporary directory, reached by a socket in it, and gone when whoever asked for it is gone.
 //!
-//! `MAITRE_TEST_POSTGRES_URL` names another server to use instead; then databases are made there.
+//! `MAITRE_TEST_POSTGRES_URL` names another server for all who share one; then databases are made
+//! there, by a user who may do everything, and removed again. Who stops a server or has it listen
+//! on a port still gets one of its own.
 //!
 //! **Invariant:** whoever cannot have one is told why. Nothing is skipped.
 
+mod database;
 mod programs;
 mod watch;
 
@@ -15,7 +18,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use programs::Programs;
+pub use database::Database;
+use database::{Named, say, with_database};
+use programs::{PROGRAMS, Programs};
 
 /// Names a server to use in place of one's own.
 pub const URL: &str = "MAITRE_TEST_POSTGRES_URL";
@@ -34,10 +39,23 @@ const STEP: Duration = Duration::from_millis(20);
 pub enum Error {
     /// No programs of a server were found.
     #[error(
-        "no Postgres server is installed: install the package `postgresql` (15 or later), or name \
-         a server with `{URL}`"
+        "no Postgres server is installed: there is no `initdb` in {}, nor in `PATH`; install the \
+         package `postgresql` (15 or later; nothing of it has to run), or name the directory of \
+         its programs with `{PROGRAMS}`; a server that `{URL}` names does not replace them: some \
+         tests stop theirs, and all speak to it by `psql`",
+        programs::places()
     )]
     NotInstalled,
+    /// Somebody else's server does not do what it is asked to.
+    #[error(
+        "could not make a database on the server that `{URL}` names: {cause}; it looks like \
+         `postgres://user:password@host/postgres`, is 15 or later, and its user is a superuser; \
+         without it, tests start a server of their own"
+    )]
+    Named {
+        /// What came of it.
+        cause: String,
+    },
     /// One of its programs failed.
     #[error("could not {doing}: {cause}")]
     Failed {
@@ -108,7 +126,8 @@ pub struct Papers {
 impl Cluster {
     /// The one that all tests of a run share. The first who asks starts it.
     pub fn shared() -> Result<Self, Error> {
-        if let Ok(url) = std::env::var(URL) {
+        // Who gives it no value names none.
+        if let Some(url) = std::env::var(URL).ok().filter(|url| !url.is_empty()) {
             return Ok(Self::at(&url));
         }
         let (run, watched) = watch::run();
@@ -186,10 +205,16 @@ impl Cluster {
         let n = N_MADE.fetch_add(1, Ordering::Relaxed);
         let name = format!("maitre_own_{}_{n}", std::process::id());
         let sql = format!("CREATE DATABASE {name} {set_up}");
-        self.say("make a database", &sql)?;
-        let is_kept = !matches!(self.place, Place::Named(_));
-        let drop = (!is_kept).then(|| format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
-        Ok(Database { url: self.url(&name), base: self.url("postgres"), drop })
+        let url = self.url(&name);
+        let Place::Named(base) = &self.place else {
+            say("make a database", &self.url("postgres"), &sql)?;
+            return Ok(Database { url, named: None });
+        };
+        say("make a database", base, &sql).map_err(|error| match error {
+            Error::Failed { cause, .. } => Error::Named { cause },
+            Error::NotInstalled | Error::Named { .. } => error,
+        })?;
+        Ok(Database { url, named: Some(Named { base: base.clone(), name }) })
     }
 
     /// The server goes as it does when its machine loses power: at once, and without a word.
@@ -226,76 +251,15 @@ impl Cluster {
         let host = directory.display().to_string().replace('/', "%2F");
         format!("postgres://{OWNER}@{host}/{database}")
     }
-
-    fn say(&self, doing: &'static str, sql: &str) -> Result<(), Error> {
-        say(doing, &self.url("postgres"), sql)
-    }
 }
 
-/// An empty database. One on somebody else's server is removed when this is dropped.
-#[derive(Debug)]
-pub struct Database {
-    url: String,
-    base: String,
-    drop: Option<String>,
-}
-
-impl Database {
-    /// How it is reached.
-    pub fn url(&self) -> &str {
-        &self.url
-    }
-
-    /// Says something to it that has no answer.
-    pub fn say(&self, sql: &str) -> Result<(), Error> {
-        say("say something to the database", &self.url, sql)
-    }
-
-    /// Copies a schema into a file, as an operator would.
-    pub fn dump(&self, schema: &str, file: &Path) -> Result<(), Error> {
-        let mut dump = Command::new(Programs::find()?.path("pg_dump"));
-        dump.args(["-Fc", "-n", schema, "-f"]).arg(file).arg(&self.url);
-        programs::run("copy a database", &mut dump)
-    }
-
-    /// Takes in what such a file holds.
-    pub fn restore(&self, file: &Path) -> Result<(), Error> {
-        let mut restore = Command::new(Programs::find()?.path("pg_restore"));
-        restore.args(["--exit-on-error", "-d", &self.url]).arg(file);
-        programs::run("restore a database", &mut restore)
-    }
-}
-
-impl Drop for Database {
-    fn drop(&mut self) {
-        if let Some(sql) = &self.drop {
-            // Whoever runs that server can remove it too.
-            drop(say("remove a database", &self.base, sql));
-        }
-    }
-}
-
-/// Whether there is a server that tests can use.
+/// Whether there is what tests need.
 pub fn is_there() -> bool {
-    std::env::var_os(URL).is_some() || Programs::find().is_ok()
+    Programs::find().is_ok()
 }
 
 fn not_ours(doing: &'static str) -> Error {
     Error::Failed { doing, cause: "others use this server too".to_owned() }
-}
-
-fn say(doing: &'static str, url: &str, sql: &str) -> Result<(), Error> {
-    let mut psql = Command::new(Programs::find()?.path("psql"));
-    programs::run(doing, psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", sql]))
-}
-
-/// Another database on the same server.
-fn with_database(url: &str, database: &str) -> String {
-    let (base, question) = url.split_once('?').map_or((url, ""), |(base, rest)| (base, rest));
-    let scheme = base.find("://").map_or(0, |at| at + 3);
-    let end = base[scheme..].find('/').map_or(base.len(), |at| scheme + at);
-    let question = if question.is_empty() { String::new() } else { format!("?{question}") };
-    format!("{}/{database}{question}", &base[..end])
 }
 
 fn directory() -> Result<tempfile::TempDir, Error> {
@@ -365,17 +329,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_database_takes_the_place_of_the_one_in_the_url() {
-        for (url, expected) in [
-            ("postgres://h/a", "postgres://h/b"),
-            ("postgres://u:p@h:5/a?sslmode=require", "postgres://u:p@h:5/b?sslmode=require"),
-            ("postgresql://h", "postgresql://h/b"),
-        ] {
-            assert_eq!(with_database(url, "b"), expected);
-        }
-    }
-
-    #[test]
     fn a_server_that_crashed_comes_back_with_what_was_committed() {
         let cluster = Cluster::start(Sync::Off).unwrap();
         let database = cluster.database().unwrap();
@@ -384,6 +337,38 @@ mod tests {
         assert!(database.say("SELECT 1").is_err());
         cluster.resume().unwrap();
         database.say("SELECT 1 / (SELECT count(*) FROM kept)").unwrap();
+    }
+
+    #[test]
+    fn whoever_has_no_server_is_told_all_that_is_needed() {
+        let told = Error::NotInstalled.to_string();
+        for word in ["`initdb`", "/usr/lib/postgresql", "`postgresql` (15", PROGRAMS, URL] {
+            assert!(told.contains(word), "{told}");
+        }
+        let nowhere = Cluster::at("postgres://me:hush@127.0.0.1:1/mine");
+        let told = nowhere.database().unwrap_err().to_string();
+        for word in ["refused", URL, "superuser", "of their own"] {
+            assert!(told.contains(word) && !told.contains("hush"), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_database_on_somebody_elses_server_is_removed_again() {
+        let theirs = Cluster::start(Sync::Off).unwrap();
+        let named = Cluster::at(&theirs.url("postgres"));
+        let database = named.database().unwrap();
+        let (base, name) = (theirs.url("postgres"), database.url().rsplit('/').next().unwrap());
+        let is_there =
+            format!("SELECT 1 / (SELECT count(*) FROM pg_database WHERE datname = '{name}')");
+        say("look", &base, &is_there).unwrap();
+        drop(database);
+        for _ in 0..STEPS_MAX {
+            if say("look", &base, &is_there).is_err() {
+                return;
+            }
+            std::thread::sleep(STEP);
+        }
+        panic!("it is still there");
     }
 
     #[test]

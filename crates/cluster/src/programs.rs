@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 use crate::Error;
 
 /// Names the directory of the programs, where they are in none of the usual places.
-const PROGRAMS: &str = "MAITRE_TEST_POSTGRES_BIN";
-/// Where packages put one directory a version.
-const VERSIONS: &[&str] = &["/usr/lib/postgresql", "/usr/pgsql", "/opt/homebrew/opt"];
+pub(crate) const PROGRAMS: &str = "MAITRE_TEST_POSTGRES_BIN";
+/// Where packages put one directory a version: `15`, `pgsql-15`, `postgresql@15`.
+const VERSIONS: &[&str] = &["/usr/lib/postgresql", "/usr", "/opt/homebrew/opt"];
 /// Somebody who owns nothing.
 const NOBODY: (u32, u32) = (65_534, 65_534);
 
@@ -55,6 +55,11 @@ impl Programs {
         std::os::unix::fs::chown(directory, Some(uid), Some(gid))
             .map_err(Error::io("give away a directory"))
     }
+}
+
+/// Where each version is looked for, as it is told to people.
+pub(crate) fn places() -> String {
+    VERSIONS.iter().map(|place| format!("`{place}/*/bin`")).collect::<Vec<_>>().join(", ")
 }
 
 /// `bin` of each version, the newest first.

@@ -29,6 +29,7 @@ mod transition;
 mod document;
 mod plan;
 mod sums;
+mod agree;
 mod memory;
 mod sqlite;
 mod shared;

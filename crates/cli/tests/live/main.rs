@@ -18,6 +18,8 @@ mod patient;
 mod unusable;
 mod copies;
 mod across;
+mod role;
+mod moving;
 mod janitor;
 mod lanes;
 mod doors;

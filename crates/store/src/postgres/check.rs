@@ -2,34 +2,14 @@
 
 use super::Postgres;
 use super::fault::{Doubt, Fault};
-use crate::{Checked, Error, number};
+use crate::{Checked, Error, agree, number};
 
-/// What must be nowhere, each as a count of where it is.
-const PROBLEMS: &[(&str, &str)] = &[
-    (
-        "jobs that are both finished and not",
-        "SELECT count(*) FROM jobs j JOIN finished f ON f.id = j.id",
-    ),
+/// What else must be nowhere where several schedulers share it.
+const SHARED: &[(&str, &str)] = &[
     (
         "jobs whose queue is not listed",
         "SELECT count(*) FROM jobs j WHERE NOT EXISTS \
          (SELECT 1 FROM queues q WHERE q.queue = j.queue)",
-    ),
-    (
-        "jobs that count those they wait for wrongly",
-        "SELECT count(*) FROM jobs j WHERE j.n_blockers > 0 AND j.n_blockers <> \
-         (SELECT count(*) FROM waits w WHERE w.waiter = j.id)",
-    ),
-    (
-        "jobs that count those that wait for them wrongly",
-        "SELECT count(*) FROM jobs j WHERE j.n_dependents > 0 AND j.n_dependents <> \
-         (SELECT count(*) FROM waits w WHERE w.blocker = j.id)",
-    ),
-    (
-        "waits for a job that is not there",
-        "SELECT count(*) FROM waits w WHERE \
-         NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = w.blocker) \
-         OR NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = w.waiter)",
     ),
     (
         "attempts of workers that have no session",
@@ -65,12 +45,17 @@ const PROBLEMS: &[(&str, &str)] = &[
     ),
     (
         "limits of which another amount is in use than attempts use",
-        "SELECT count(*) FROM (SELECT h.name FROM holdings h LEFT JOIN \
+        "SELECT count(*) FROM holdings h FULL JOIN \
          (SELECT c.value ->> 0 AS name, sum((c.value ->> 1)::bigint) AS used FROM jobs j, \
          json_array_elements(j.charges::json) AS c(value) WHERE j.charges IS NOT NULL \
-         GROUP BY 1) u ON u.name = h.name WHERE h.held <> coalesce(u.used, 0)) w",
+         GROUP BY 1) u ON u.name = h.name WHERE coalesce(h.held, 0) <> coalesce(u.used, 0)",
     ),
 ];
+
+/// All that must be nowhere.
+pub(super) fn rules() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    agree::PROBLEMS.iter().chain(SHARED)
+}
 
 const COUNTS: &str = "SELECT (SELECT count(*) FROM jobs), (SELECT count(*) FROM finished)";
 
@@ -92,7 +77,7 @@ impl Postgres {
         transaction.batch_execute(settings).await?;
         let counts = transaction.query_one(COUNTS, &[]).await?;
         let mut problems = Vec::new();
-        for (what, sql) in PROBLEMS {
+        for (what, sql) in rules() {
             let n: i64 = transaction.query_one(*sql, &[]).await?.try_get(0)?;
             if n > 0 {
                 problems.push(format!("{n} {what}"));

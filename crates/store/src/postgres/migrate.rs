@@ -183,6 +183,7 @@ mod tests {
             "c07f2e2dd3db7ed3",
             "d388d1239083a893",
             "d040ee96ce86d070",
+            "ee97747c26a96eed",
         ];
         assert_eq!(checksums, released);
     }

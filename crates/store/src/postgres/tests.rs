@@ -12,6 +12,8 @@ mod completions;
 mod told;
 mod questions;
 mod forgotten;
+mod agree;
+mod session;
 
 use std::time::Duration;
 

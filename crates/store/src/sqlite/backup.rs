@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags};
 
 use super::{migrate, open};
-use crate::{Checked, Error};
+use crate::{Checked, Error, agree};
 
 /// What a copy holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +98,12 @@ pub fn check(path: &Path) -> Result<Checked, Error> {
         let orphans = count("SELECT count(*) FROM pragma_foreign_key_check")?;
         if orphans != 0 {
             problems.push(format!("{orphans} rows name others that are not there"));
+        }
+        for (what, sql) in agree::PROBLEMS {
+            let n = count(sql)?;
+            if n != 0 {
+                problems.push(format!("{n} {what}"));
+            }
         }
     }
     if !problems.is_empty() {

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use model::Millis;
 use store::conformance::{Time, options};
-use store::{Backup, Options, Sqlite, backup};
+use store::{Backup, Options, Sqlite, Store as _, backup};
 
 use crate::place::Place;
-use crate::submit::{block_on, submit};
+use crate::submit::{block_on, submission, submit};
 
 #[test]
 fn a_copy_has_all_that_was_answered_before_and_can_be_worked_on() {
@@ -60,4 +60,43 @@ fn what_is_not_ours_is_not_copied_and_nothing_is_left_behind() {
     let names: Vec<String> =
         names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     assert!(!names.iter().any(|name| name.contains(".part")), "{names:?}");
+}
+
+#[test]
+fn what_does_not_agree_in_a_file_is_named() {
+    let (place, time) = (Place::quick(), Time::new());
+    let store = Sqlite::open(&place.file(), options(&time)).unwrap();
+    let mut jobs = submission(3, 10);
+    jobs.jobs[1].after_indexes = vec![0];
+    block_on(store.submit(jobs)).unwrap().unwrap();
+    drop(store);
+    let found = |harm: &str| {
+        let file = rusqlite::Connection::open(place.file()).unwrap();
+        file.execute_batch(harm).unwrap();
+        store::check(&place.file()).unwrap().problems
+    };
+    assert_eq!(found(""), Vec::<String>::new());
+    let (blockers, dependents, waits) = (
+        "1 jobs that count those they wait for wrongly",
+        "1 jobs that count those that wait for them wrongly",
+        "1 waits for a job that is not there",
+    );
+    for (harm, mended, expected) in [
+        ("UPDATE jobs SET n_blockers = 2 WHERE id = 2", "n_blockers = 1 WHERE id = 2", blockers),
+        (
+            "UPDATE jobs SET n_dependents = 0 WHERE id = 1",
+            "n_dependents = 1 WHERE id = 1",
+            dependents,
+        ),
+        ("INSERT INTO waits VALUES (3, 4)", "n_dependents = 0 WHERE id = 3", waits),
+        ("INSERT INTO waits VALUES (1, 3)", "n_dependents = 1 WHERE id = 1", blockers),
+    ] {
+        // One more that waits counts, so that only the other side does not agree.
+        let counted = "UPDATE jobs SET n_dependents = (SELECT count(*) FROM waits \
+            WHERE blocker = jobs.id)";
+        let counted = if harm.starts_with("INSERT") { counted } else { "" };
+        assert_eq!(found(&format!("{harm}; {counted}")), [expected], "{harm}");
+        let mend = format!("DELETE FROM waits WHERE waiter > 2; UPDATE jobs SET {mended}");
+        assert_eq!(found(&mend), Vec::<String>::new());
+    }
 }

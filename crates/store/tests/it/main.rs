@@ -12,6 +12,8 @@ mod full;
 mod killed;
 mod torn;
 mod moved;
+mod resumed;
+mod older;
 mod postgres;
 mod sealed;
 mod place;

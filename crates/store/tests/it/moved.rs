@@ -14,7 +14,7 @@ use crate::place::Place;
 use crate::postgres;
 use crate::submit::{block_on, submission};
 
-fn many(time: &Time) -> Options {
+pub(crate) fn many(time: &Time) -> Options {
     Options { jobs_max: 100_000, tenant_jobs_max: 100_000, ..options(time) }
 }
 
@@ -44,7 +44,7 @@ fn end(job: &JobId, ending: Ending) -> End {
 }
 
 /// A store in which something of everything has happened.
-fn fill(store: &Sqlite) {
+pub(crate) fn fill(store: &Sqlite) {
     let key = Some(Idempotency { key: "key".to_owned(), body: [9; 32] });
     let mut first = Submission { idempotency: key, ..submission(12, 300) };
     first.jobs[3].after_indexes = vec![0, 2];
@@ -156,7 +156,7 @@ fn what_was_used_since_the_move_began_is_not_mixed_with_what_is_there() {
 }
 
 /// Begins to move, and stops in the middle of a table, without a word.
-async fn interrupted(store: &Postgres, file: &Path, table: &str) {
+pub(crate) async fn interrupted(store: &Postgres, file: &Path, table: &str) {
     let stop = tokio::sync::Notify::new();
     let moving = store.import(file, |at, _, _| {
         if at == table {
@@ -168,21 +168,4 @@ async fn interrupted(store: &Postgres, file: &Path, table: &str) {
         () = stop.notified() => {}
         moved = moving => panic!("it came to its end: {moved:?}"),
     }
-}
-
-#[test]
-fn what_does_not_agree_is_named() {
-    let (time, database, runtime) = (Time::new(), postgres::database(), postgres::runtime());
-    let store = runtime.block_on(postgres::open(&database, many(&time)));
-    runtime.block_on(async {
-        store.submit(submission(3, 10)).await.unwrap().unwrap();
-        database.say("UPDATE maitre.jobs SET place = NULL WHERE id = 2").unwrap();
-        database.say("INSERT INTO maitre.waits VALUES (1, 7)").unwrap();
-        let problems = store.check().await.unwrap().problems;
-        let expected = [
-            "1 waits for a job that is not there",
-            "1 jobs that wait for a worker and stand nowhere",
-        ];
-        assert_eq!(problems, expected);
-    });
 }

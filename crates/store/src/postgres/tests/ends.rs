@@ -139,6 +139,7 @@ async fn an_end_waits_for_the_output_that_came_before_it() {
     let bytes = b"last words".to_vec();
     let words = crate::LogChunk { job: job.clone(), attempt, stream, offset: 0, at, bytes };
     let holder = other.desk.connection().await.unwrap();
+    let watcher = other.desk.connection().await.unwrap();
     holder.batch_execute("BEGIN; LOCK TABLE logs IN SHARE MODE").await.unwrap();
     let done = std::cell::RefCell::new(Vec::new());
     let keep = async {
@@ -150,7 +151,7 @@ async fn an_end_waits_for_the_output_that_came_before_it() {
         done.borrow_mut().push("end");
     };
     let let_go = async {
-        while holder.query_one(WAITING, &[]).await.unwrap().get::<_, i64>(0) == 0 {
+        while watcher.query_one(WAITING, &[]).await.unwrap().get::<_, i64>(0) == 0 {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
         // What could pass by has the time of some questions to do so.

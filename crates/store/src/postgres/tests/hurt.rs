@@ -75,23 +75,40 @@ async fn where_nobody_answers_no_connection_is_used_again() {
     submit(&store, submission("a", "kind", 1)).await;
 }
 
+/// One of many that call at once: what each does, in the order of their numbers.
+async fn call(store: &Postgres, n: usize) -> Result<(), Error> {
+    let job = JobId::number(u64::try_from(n).unwrap() + 1);
+    let limit = crate::Limit { name: "one".to_owned(), amount: 1, max: 9, spent: None };
+    match n % 7 {
+        0 => store.job(job).await.map(drop),
+        1 => store.submit(submission("a", "kind", 1)).await.map(drop),
+        2 => store.claim(vec![claim(&job, "w")]).await.map(drop),
+        3 => store.claim(vec![limited(&job, "w", limit)]).await.map(drop),
+        4 => store.window(all(0, 1)).await.map(drop),
+        5 => store.cancel(vec![job]).await.map(drop),
+        _ => store.complete(vec![end(&job, "w")]).await.map(drop),
+    }
+}
+
 #[tokio::test]
 async fn whoever_waits_for_a_connection_gets_one_however_many_do() {
     let (database, time) = (database(), Time::new());
     let store = Arc::new(open(&database, &time).await);
-    submit(&store, submission("a", "kind", 1)).await;
+    submit(&store, submission("a", "kind", CROWD)).await;
+    // Those that are ended and called off are under way: half of them under a limit.
+    let (limit, ids) =
+        (crate::Limit { name: "one".to_owned(), amount: 1, max: 99, spent: None }, 0..CROWD);
+    let under_way = ids.filter(|n| n % 7 > 4).map(|n| {
+        let job = JobId::number(u64::try_from(n).unwrap() + 1);
+        if n % 2 == 0 { claim(&job, "w") } else { limited(&job, "w", limit.clone()) }
+    });
+    store.claim(under_way.collect()).await.unwrap();
     let other = open(&database, &time).await;
     let locked = lock(&other).await;
     let mut crowd = JoinSet::new();
     for n in 0..CROWD {
         let store = Arc::clone(&store);
-        crowd.spawn(async move {
-            match n % 3 {
-                0 => store.job(JobId::number(1)).await.map(drop),
-                1 => store.submit(submission("a", "kind", 1)).await.map(drop),
-                _ => store.claim(vec![claim(&JobId::number(1), "w")]).await.map(drop),
-            }
-        });
+        crowd.spawn(async move { call(&store, n).await });
     }
     // All connections are taken, and wait for one that is not theirs.
     while store.desk.n_waiting() == 0 {
@@ -101,6 +118,10 @@ async fn whoever_waits_for_a_connection_gets_one_however_many_do() {
     while let Some(answered) = crowd.join_next().await {
         answered.unwrap().unwrap();
     }
+    assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
+    let (done, off) = (store.job(JobId::number(7)).await, store.job(JobId::number(6)).await);
+    assert_eq!(done.unwrap().unwrap().state, model::State::Succeeded);
+    assert!(off.unwrap().unwrap().cancelling);
 }
 
 /// What a version may rely on: columns, by table, with their types and whether a row may leave

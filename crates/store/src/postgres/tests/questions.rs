@@ -23,7 +23,8 @@ async fn whoever_asks_much_keeps_nobody_from_renewing_leases_nor_does_whoever_go
         let filter = Filter { max: 1, ..Filter::default() };
         crowd.spawn(async move { store.jobs(filter).await.map(drop) });
     }
-    let n_waiting = async || holder.query_one(WAITING, &[]).await.unwrap().get::<_, i64>(0);
+    let watcher = open(&database, &time).await.desk.connection().await.unwrap();
+    let n_waiting = async || watcher.query_one(WAITING, &[]).await.unwrap().get::<_, i64>(0);
     while n_waiting().await < 6 {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
