@@ -73,6 +73,11 @@ impl Data {
 }
 
 impl Fresh {
+    /// Whether several may use it at once.
+    pub(crate) const fn is_shared(&self) -> bool {
+        matches!(self.place, Place::Postgres(_))
+    }
+
     /// What tells a scheduler to keep its jobs here.
     pub(crate) fn words(&self) -> [String; 2] {
         match &self.place {
