@@ -30,6 +30,7 @@ pub(crate) async fn measure(n_jobs: u64, data: &Data, options: &Options) -> Resu
     let fresh = data.fresh("alike")?;
     let mut site = Site::start(&fresh, options).await?;
     load::submit(&site, n_jobs).await?;
+    fresh.count()?;
     site.hire(options.workers, options.slots).await?;
     let drain = load::drain(&site, n_jobs, n_jobs).await?;
     let start = latency::of_some(&site, N_TIMED, PAUSE).await?;
