@@ -15,8 +15,8 @@ if (process.argv[2] === "worker") {
   const options = { batchSize: BATCH, pollingIntervalSeconds: 0.5 };
   const worker = await boss.work(QUEUE, options, async (jobs) => {
     jobs.forEach((job) => begin(job.data));
-    // Where there were some there may be more: they are not left waiting for the next poll.
-    boss.notifyWorker(worker);
+    // Where there were several there may be more: they are not left waiting for the next poll.
+    if (jobs.length > 1) boss.notifyWorker(worker);
   });
 } else {
   await boss.createQueue(QUEUE);
