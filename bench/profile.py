@@ -17,8 +17,8 @@ import sys
 import tempfile
 
 N_JOBS = 200_000
-# Beside the queue that is drained, so many come and go at once.
-N_TOGETHER = 100_000
+# Beside the queue that is drained, as many come and go at once.
+N_TOGETHER = N_JOBS
 HERTZ = 997
 
 # Which process, the stage, and what is on its stack.
@@ -48,7 +48,7 @@ def main():
     binary = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory() as place:
         data = os.path.join(place, "perf.data")
-        words = ["bench", "run", "--seconds", "0.02", "--jobs", str(N_JOBS), *sys.argv[2:]]
+        words = ["bench", "run", "--as-peers", "--jobs", str(N_JOBS), *sys.argv[2:]]
         record = ["perf", "record", "-q", "-F", str(HERTZ), "-g", "-o", data, "--", binary, *words]
         subprocess.run(record, check=True, stdout=subprocess.DEVNULL)
         fields = ["-F", "comm,pid,tid,ip,sym", "--no-inline", "-i", data]

@@ -32,8 +32,9 @@ async function main(nJobs) {
   const starts = [];
   const workers = cpus().map(() => fork(fileURLToPath(import.meta.url), ["worker"]));
   const next = () => new Promise((resolve) => workers.forEach((one) => one.once("message", resolve)));
-  while ((await left(queue)) === nJobs) await sleep(1);
-  const drained = await rate(nJobs, () => empty(queue));
+  let n;
+  while ((n = await left(queue)) === nJobs) await sleep(1);
+  const drained = await rate(n, () => empty(queue));
   for (let n = 0; n < N_TIMED; n += 1) {
     const before = process.hrtime.bigint();
     const started = next();
@@ -49,7 +50,7 @@ async function main(nJobs) {
     await empty(queue);
   });
   starts.sort((a, b) => a - b);
-  const figures = { drained_per_s: drained, together_per_s: together };
+  const figures = { jobs: nJobs, drained_per_s: drained, together_per_s: together };
   console.log(JSON.stringify({ ...figures, start_p50_us: starts[starts.length >> 1] }));
   workers.forEach((one) => one.kill());
   process.exit(0);

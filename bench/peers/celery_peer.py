@@ -9,13 +9,20 @@ import measure
 from celery_app import moment, noop, store
 
 WORKER = [
-    "celery", "-A", "celery_app", "worker", "--pool=prefork", "--loglevel=ERROR",
-    "--without-gossip", "--without-mingle", "--without-heartbeat",
+    "celery",
+    "-A",
+    "celery_app",
+    "worker",
+    "--pool=prefork",
+    "--loglevel=ERROR",
+    "--without-gossip",
+    "--without-mingle",
+    "--without-heartbeat",
 ]
 
 
-def is_empty():
-    return store.llen("celery") == 0 and store.hlen("unacked") == 0
+def n_left():
+    return store.llen("celery") + store.hlen("unacked")
 
 
 def submit(n_jobs):
@@ -36,21 +43,19 @@ def main():
     command = [*WORKER, f"--concurrency={os.cpu_count()}"]
     worker = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
-        # From the first jobs taken to the last one done: starting it up is not counted.
-        measure.until(lambda: store.llen("celery") < n_jobs)
-        drained = measure.rate(n_jobs, lambda: measure.until(is_empty))
+        drained = measure.drained(n_jobs, n_left)
         start_one()
         start = measure.starts(start_one)
 
         def both():
             submit(n_jobs)
-            measure.until(is_empty)
+            measure.empty(n_left)
 
         together = measure.rate(n_jobs, both)
     finally:
         worker.terminate()
         worker.wait()
-    measure.say(drained, together, start)
+    measure.say(drained, together, start, n_jobs)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def main():
         together = measure.rate(
             n_jobs, lambda: client.gather(client.map(noop, range(n_jobs), pure=False))
         )
-    measure.say(None, together, start)
+    measure.say(None, together, start, n_jobs)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,13 @@
 // graphile-worker (npm): one process a core, each as its own page on performance says.
 
 import { createRequire } from "node:module";
-import { fleet, measure } from "./postgres_peer.mjs";
+import { begin, fleet, measure } from "./postgres_peer.mjs";
 
 // The packages are in the throwaway directory, not beside this file.
 const require = createRequire(process.env.PEERS_NODE + "/");
 const { run, makeWorkerUtils } = require("graphile-worker");
 
 const connectionString = process.env.PEERS_POSTGRES;
-const BATCH = 1000;
 
 if (process.argv[2] === "worker") {
   const worker = {
@@ -19,19 +18,13 @@ if (process.argv[2] === "worker") {
     completeJobBatchDelay: 0,
     failJobBatchDelay: 0,
   };
-  const noop = async (payload) => {
-    if (payload.isTimed) process.send("started");
-  };
+  const noop = async (payload) => begin(payload);
   await run({ preset: { worker }, taskList: { noop } });
 } else {
   const utils = await makeWorkerUtils({ connectionString });
   await utils.migrate();
-  const submit = async (nJobs, isTimed) => {
-    for (let n = 0; n < nJobs; n += BATCH) {
-      const one = { identifier: "noop", payload: { isTimed } };
-      await utils.addJobs(Array.from({ length: Math.min(BATCH, nJobs - n) }, () => one));
-    }
-  };
+  const add = (payloads) =>
+    utils.addJobs(payloads.map((payload) => ({ identifier: "noop", payload })));
   const left = "SELECT count(*) AS n FROM graphile_worker._private_jobs";
-  await measure(Number(process.argv[2]), { submit, left, hire: () => fleet(import.meta.url) });
+  await measure(Number(process.argv[2]), { add, left, hire: () => fleet(import.meta.url) });
 }

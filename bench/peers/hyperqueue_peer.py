@@ -35,8 +35,7 @@ def start_one(client, seen):
 
 
 def main():
-    # Each job is a process, so fewer of them tell as much.
-    n_jobs = max(measure.n_jobs() // 5, 100)
+    n_jobs = measure.n_jobs()
     with tempfile.TemporaryDirectory() as place, LocalCluster() as cluster:
         seen = Path(place) / "seen"
         client = cluster.client()
@@ -51,7 +50,7 @@ def main():
             wait(seen)
 
         together = measure.rate(n_jobs, both)
-    measure.say(drained, together, start)
+    measure.say(drained, together, start, n_jobs)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-// pg-boss (npm): one process a core, as many jobs a fetch as we submit at once, and no pause.
+// pg-boss (npm): one process a core, as many jobs a fetch as we submit at once.
 
 import { createRequire } from "node:module";
-import { fleet, measure } from "./postgres_peer.mjs";
+import { begin, fleet, measure } from "./postgres_peer.mjs";
 
 const require = createRequire(process.env.PEERS_NODE + "/");
 const PgBoss = require("pg-boss");
@@ -13,17 +13,14 @@ await boss.start();
 
 if (process.argv[2] === "worker") {
   const options = { batchSize: BATCH, pollingIntervalSeconds: 0.5 };
-  await boss.work(QUEUE, options, async (jobs) => {
-    if (jobs.some((job) => job.data.isTimed)) process.send("started");
+  const worker = await boss.work(QUEUE, options, async (jobs) => {
+    jobs.forEach((job) => begin(job.data));
+    // Where there were several there may be more: they are not left waiting for the next poll.
+    if (jobs.length > 1) boss.notifyWorker(worker);
   });
 } else {
   await boss.createQueue(QUEUE);
-  const submit = async (nJobs, isTimed) => {
-    for (let n = 0; n < nJobs; n += BATCH) {
-      const one = { name: QUEUE, data: { isTimed } };
-      await boss.insert(Array.from({ length: Math.min(BATCH, nJobs - n) }, () => one));
-    }
-  };
+  const add = (all) => boss.insert(all.map((data) => ({ name: QUEUE, data })));
   const left = `SELECT count(*) AS n FROM pgboss.job WHERE name = '${QUEUE}' AND state < 'completed'`;
-  await measure(Number(process.argv[2]), { submit, left, hire: () => fleet(import.meta.url) });
+  await measure(Number(process.argv[2]), { add, left, hire: () => fleet(import.meta.url) });
 }

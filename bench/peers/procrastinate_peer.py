@@ -11,7 +11,9 @@ import psycopg
 
 import measure
 
+# As for all of them: so many jobs a call, from so many callers at once.
 BATCH = 1000
+SUBMITTERS = 4
 LEFT = "SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')"
 URL = os.environ["PEERS_POSTGRES"]
 
@@ -30,8 +32,16 @@ async def work():
 
 
 async def submit(n_jobs):
-    for n in range(0, n_jobs, BATCH):
-        await noop.batch_defer_async(*[{}] * min(BATCH, n_jobs - n))
+    left = n_jobs
+
+    async def submitter():
+        nonlocal left
+        while left > 0:
+            n = min(BATCH, left)
+            left -= n
+            await noop.batch_defer_async(*[{}] * n)
+
+    await asyncio.gather(*[submitter() for _ in range(SUBMITTERS)])
 
 
 async def main():
@@ -40,21 +50,27 @@ async def main():
         await app.schema_manager.apply_schema_async()
         await submit(n_jobs)
         words = [sys.executable, __file__, "worker"]
-        workers = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(os.cpu_count())]
         with psycopg.connect(URL, autocommit=True) as connection:
-            n_left = lambda: connection.execute(LEFT).fetchone()[0]
-            empty = lambda: measure.until(lambda: n_left() == 0)
-            measure.until(lambda: n_left() < n_jobs)
-            drained = measure.rate(n_left(), empty)
+
+            def n_left():
+                return connection.execute(LEFT).fetchone()[0]
+
+            # In earnest Postgres does so once a minute.
+            connection.execute("ANALYZE")
+            workers = [
+                subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+                for _ in range(os.cpu_count())
+            ]
+            drained = measure.drained(n_jobs, n_left)
             starts = await timed(workers)
-            empty()
+            measure.empty(n_left)
             begun = time.perf_counter()
             await submit(n_jobs)
-            empty()
+            measure.empty(n_left)
             together = n_jobs / (time.perf_counter() - begun)
         for worker in workers:
             worker.kill()
-        measure.say(drained, together, starts)
+        measure.say(drained, together, starts, n_jobs)
 
 
 async def timed(workers):

@@ -29,7 +29,7 @@ def main():
     ray.get(moment.remote())
     start = measure.starts(start_one)
     together = measure.rate(n_jobs, lambda: ray.get([noop.remote() for _ in range(n_jobs)]))
-    measure.say(None, together, start)
+    measure.say(None, together, start, n_jobs)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import socket
 import statistics
 import subprocess
@@ -12,26 +13,49 @@ import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
 
 HERE = Path(__file__).resolve().parent
-# Name, script (or the folder of a crate), what pip or npm installs, and which server it keeps its
-# jobs in.
+SERVER_OF = {"postgres": "postgres", "redis": "sqlite", None: "sqlite"}
+
+
+class Peer(NamedTuple):
+    """Whom we are compared with."""
+
+    name: str
+    # Or the folder of a crate.
+    script: str
+    # What pip or npm installs.
+    packages: list
+    # What it keeps its jobs in.
+    server: str | None
+    # Its queue is that of `--jobs` by this: it takes seconds and not minutes to drain.
+    part: int
+
+
 PEERS = [
-    ("hyperqueue", "hyperqueue_peer.py", ["hyperqueue"], None),
-    ("dask", "dask_peer.py", ["dask[distributed]"], None),
-    ("ray", "ray_peer.py", ["ray"], None),
-    ("celery", "celery_peer.py", ["celery[redis]"], "redis"),
-    ("bullmq", "bullmq_peer.mjs", ["bullmq", "ioredis"], "redis"),
-    ("graphile-worker", "graphile_worker_peer.mjs", ["graphile-worker", "pg"], "postgres"),
-    ("graphile_worker (crate)", "graphile_worker_crate", [], "postgres"),
-    ("pg-boss", "pg_boss_peer.mjs", ["pg-boss@10", "pg"], "postgres"),
-    ("procrastinate", "procrastinate_peer.py", ["procrastinate"], "postgres"),
+    Peer("hyperqueue", "hyperqueue_peer.py", ["hyperqueue"], None, 50),
+    Peer("dask", "dask_peer.py", ["dask[distributed]"], None, 50),
+    Peer("ray", "ray_peer.py", ["ray"], None, 20),
+    Peer("celery", "celery_peer.py", ["celery[redis]"], "redis", 50),
+    Peer("bullmq", "bullmq_peer.mjs", ["bullmq", "ioredis"], "redis", 4),
+    Peer("graphile-worker", "graphile_worker_peer.mjs", ["graphile-worker", "pg"], "postgres", 1),
+    Peer("graphile_worker (crate)", "graphile_worker_crate", [], "postgres", 1),
+    Peer("pg-boss", "pg_boss_peer.mjs", ["pg-boss@10", "pg"], "postgres", 2),
+    Peer("procrastinate", "procrastinate_peer.py", ["procrastinate"], "postgres", 100),
 ]
-# These keep nothing of jobs that succeeded, as they come or as they are set up here: they are
-# compared with ours where it does not either, and the others with ours as it comes.
-FORGETFUL = {"graphile-worker", "graphile_worker (crate)", "procrastinate"}
-FORGETS = "maitre, postgres, --forget"
+# Ours, by the store of the peers that it is compared with: as it comes it keeps every job for a
+# week, and with `--forget` nothing of those that succeeded.
+OURS = {
+    "sqlite": {"maitre": []},
+    "postgres": {"maitre, keeps all": [], "maitre --forget": ["--forget"]},
+}
+# Fewer jobs say nothing.
+JOBS_MIN = 500
+INSTALL_S = 3_600
 PATIENCE_S = 900
+FIGURES = {"drained_per_s": "drained", "together_per_s": "together", "start_p50_us": "start"}
 
 
 def main():
@@ -39,52 +63,66 @@ def main():
     place = options.keep or Path(tempfile.mkdtemp(prefix="maitre-peers-"))
     place.mkdir(parents=True, exist_ok=True)
     try:
-        chosen = [peer for peer in PEERS if peer[0] in (options.only or [peer[0]])]
-        works = {"maitre": (ours, options, "sqlite")}
-        if any(server == "postgres" for *_, server in chosen):
-            works["maitre, postgres"] = (ours, options, "postgres")
-        if any(name in FORGETFUL for name, *_ in chosen):
-            works[FORGETS] = (ours, options, "postgres", "--forget")
-        for name, script, packages, server in chosen:
-            works[name] = (peer, place, script, packages, server, options.jobs)
-        figures = in_turns(works, options.rounds)
-        print(json.dumps(figures, indent=2) if options.json else table(figures))
+        reports = {}
+        for store, names in OURS.items():
+            peers = [peer for peer in PEERS if is_chosen(peer, store, options)]
+            if peers:
+                works = {name: (ours, options, store, words) for name, words in names.items()}
+                works |= {peer.name: installed(peer, place, options.jobs) for peer in peers}
+                reports[store] = report(in_turns(works, options.rounds), list(names))
+        if options.json:
+            print(json.dumps(reports, indent=2))
+        else:
+            print("\n\n".join(table(store, seen) for store, seen in reports.items()))
     finally:
         if not options.keep:
             shutil.rmtree(place, ignore_errors=True)
 
 
-def in_turns(works, n_rounds):
-    """The median of what each came to, one after the other and all of it again: a machine that is
-    slower for a while is so for all of them."""
-    seen = {name: [] for name in works}
-    for n in range(n_rounds):
-        for name, work in works.items():
-            note(f"{name} ..." if n_rounds == 1 else f"{n + 1}/{n_rounds} {name} ...")
-            seen[name].append(attempt(*work))
-    return {name: median(rounds) for name, rounds in seen.items()}
-
-
-def median(rounds):
-    problems = [figures for figures in rounds if "problem" in figures]
-    if problems:
-        return problems[0]
-    of = lambda key: [figures[key] for figures in rounds if figures.get(key)]
-    return {key: statistics.median(of(key)) if of(key) else None for key in rounds[0]}
+def is_chosen(peer, store, options):
+    is_named = peer.name in (options.only or [peer.name])
+    return is_named and SERVER_OF[peer.server] == store and options.store in (None, store)
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("maitre", type=Path, help="the binary, as built with --release")
-    parser.add_argument("--jobs", type=int, default=20_000, help="jobs in each queue")
-    parser.add_argument("--rounds", type=int, default=1, help="by turns; medians are shown")
-    parser.add_argument("--only", nargs="*", help="only these peers")
+    parser.add_argument(
+        "--store", choices=list(OURS), help="only those that are compared with ours on this store"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=200_000, help="jobs in a queue; slow peers get fewer"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=1, help="by turns: medians, and how far ratios varied"
+    )
+    names = ", ".join(f"`{peer.name}`" for peer in PEERS)
+    parser.add_argument("--only", nargs="*", metavar="PEER", help=f"only these: {names}")
     parser.add_argument("--keep", type=Path, help="install here, and leave it for the next run")
     parser.add_argument("--json", action="store_true", help="for machines")
     options = parser.parse_args()
-    if options.rounds < 1:
-        parser.error("--rounds must be 1 or more")
+    if options.rounds < 1 or options.jobs < 1:
+        parser.error("--rounds and --jobs must be 1 or more")
+    unknown = set(options.only or []) - {peer.name for peer in PEERS}
+    if unknown:
+        parser.error(f"there is no peer {', '.join(sorted(unknown))}; there are {names}")
     return options
+
+
+def in_turns(works, n_rounds):
+    """What each came to, one after the other and all of it again: a machine that is slower for a
+    while is so for all of them. Each round begins with another of them."""
+    seen = {name: [] for name in works}
+    for n in range(n_rounds):
+        names = list(works)
+        first = n % len(names)
+        for name in names[first:] + names[:first]:
+            note(f"{n + 1}/{n_rounds} {name} ...")
+            begun = time.monotonic()
+            seen[name].append(attempt(*works[name]))
+            said = ", ".join(f"{key} {value}" for key, value in shown(seen[name][-1]).items())
+            note(f"    {said} ({time.monotonic() - begun:.0f} s)")
+    return seen
 
 
 def attempt(work, *values):
@@ -98,15 +136,15 @@ def attempt(work, *values):
         return {"problem": str(error)}
 
 
-def ours(options, store, *more):
-    words = ["bench", "run", "--json", "--store", store, "--jobs", str(options.jobs), *more]
-    settle()
-    seen = json.loads(run([options.maitre.resolve(), *words]))
-    return {
-        "drained_per_s": seen["loads"][0]["drained_per_s"],
-        "together_per_s": seen["together_per_s"],
-        "start_p50_us": seen["start_idle"]["p50_us"],
-    }
+def ours(options, store, words):
+    words = ["bench", "run", "--as-peers", "--json", "--jobs", str(options.jobs), *words]
+    command = [options.maitre.resolve(), *words]
+    if store == "sqlite":
+        settle()
+        return json.loads(run(command))
+    with postgres(None) as url:
+        settle()
+        return json.loads(run([*command, "--store", url]))
 
 
 def settle():
@@ -114,39 +152,52 @@ def settle():
     os.sync()
 
 
-def peer(place, script, packages, server, n_jobs):
+def installed(peer, place, n_jobs):
+    """How it is let run, with all that takes time before done."""
+    note(f"installing {peer.name} ...")
+    found = attempt(install, peer, place)
+    if "problem" in found:
+        return (lambda: found,)
+    part = min(n_jobs, max(n_jobs // peer.part, JOBS_MIN))
+    return (measure, [*found["command"], part], found["environment"], peer.server, place)
+
+
+def install(peer, place):
     environment = dict(os.environ)
-    if script.endswith("_crate"):
-        words = ["--release", "--quiet", "--manifest-path", HERE / script / "Cargo.toml"]
-        run(["cargo", "build", *words, "--target-dir", place / "crates"])
-        command = [place / "crates" / "release" / script.replace("_crate", "_peer")]
-    elif script.endswith(".mjs"):
+    if peer.script.endswith("_crate"):
+        words = ["--release", "--quiet", "--manifest-path", HERE / peer.script / "Cargo.toml"]
+        run(["cargo", "build", *words, "--target-dir", place / "crates"], patience_s=INSTALL_S)
+        command = [place / "crates" / "release" / peer.script.replace("_crate", "_peer")]
+    elif peer.script.endswith(".mjs"):
         node = place / "node"
-        run(["npm", "install", "--silent", "--prefix", node, *packages])
+        run(["npm", "install", "--silent", "--prefix", node, *peer.packages], patience_s=INSTALL_S)
         environment["PEERS_NODE"] = str(node)
-        command = ["node", HERE / script]
+        command = ["node", HERE / peer.script]
     else:
         python = place / "python" / "bin"
         if not python.exists():
             run([sys.executable, "-m", "venv", python.parent])
-        run([python / "pip", "install", "--quiet", *packages])
+        run([python / "pip", "install", "--quiet", *peer.packages], patience_s=INSTALL_S)
         environment["PATH"] = f"{python}{os.pathsep}{environment['PATH']}"
         environment["PYTHONPATH"] = str(HERE)
-        command = [python / "python", HERE / script]
-    command.append(str(n_jobs))
-    settle()
+        command = [python / "python", HERE / peer.script]
+    return {"command": command, "environment": environment}
+
+
+def measure(command, environment, server, place):
     if server is None:
+        settle()
         return figures_of(run(command, environment))
     with SERVERS[server](place) as url:
-        environment[f"PEERS_{server.upper()}"] = url
-        return figures_of(run(command, environment))
+        settle()
+        return figures_of(run(command, {**environment, f"PEERS_{server.upper()}": url}))
 
 
 @contextmanager
 def redis(place):
     """A Redis of its own, as it comes: it writes to disk once a second."""
     if not shutil.which("redis-server"):
-        run(["apt-get", "install", "-y", "-q", "redis-server"])
+        run(["apt-get", "install", "-y", "-q", "redis-server"], patience_s=INSTALL_S)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -164,11 +215,12 @@ def redis(place):
 
 
 @contextmanager
-def postgres(place):
-    """A Postgres of its own, set up as the one that ours starts for itself."""
+def postgres(_):
+    """A Postgres of its own, for peers and for ours alike: as it comes, but for room for
+    connections and for its log. All reach it by its socket."""
     programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     if not programs:
-        run(["apt-get", "install", "-y", "-q", "postgresql"])
+        run(["apt-get", "install", "-y", "-q", "postgresql"], patience_s=INSTALL_S)
         programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     programs = programs[-1].parent
     # A server does not run as root.
@@ -179,32 +231,30 @@ def postgres(place):
             shutil.chown(data, "postgres", "postgres")
         words = ["-A", "trust", "-U", "peers", "-E", "UTF8", "--locale=C", "--data-checksums"]
         run([*user, programs / "initdb", *words, "-D", f"{data}/data"])
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        words = ["-D", f"{data}/data", "-k", data, "-p", str(port), "-h", "127.0.0.1"]
+        words = ["-D", f"{data}/data", "-k", data, "-c", "listen_addresses="]
         words += ["-c", "max_connections=200", "-c", "max_wal_size=4GB"]
         words = [str(word) for word in [*user, programs / "postgres", *words]]
         server = subprocess.Popen(words, stderr=subprocess.DEVNULL)
         try:
-            is_ready = [str(programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(port)]
+            is_ready = [str(programs / "pg_isready"), "-q", "-h", data]
             for _ in range(300):
-                if subprocess.run(is_ready).returncode == 0:
+                if subprocess.run(is_ready, check=False).returncode == 0:
                     break
                 time.sleep(0.1)
-            yield f"postgres://peers@127.0.0.1:{port}/postgres"
+            yield f"postgres://peers@{quote(data, safe='')}/postgres"
         finally:
-            server.terminate()
+            # At once: sessions that were left open are nothing to wait for.
+            server.send_signal(signal.SIGINT)
             server.wait()
 
 
 SERVERS = {"redis": redis, "postgres": postgres}
 
 
-def run(command, environment=None):
+def run(command, environment=None, patience_s=PATIENCE_S):
     command = [str(word) for word in command]
     ended = subprocess.run(
-        command, env=environment, check=True, capture_output=True, text=True, timeout=PATIENCE_S
+        command, env=environment, check=True, capture_output=True, text=True, timeout=patience_s
     )
     return ended.stdout
 
@@ -213,35 +263,79 @@ def figures_of(said):
     return json.loads(said.strip().splitlines()[-1])
 
 
-def table(figures):
-    """Each figure, and how many times ours is better: in the same kind of store, if there is one,
-    and keeping what they keep."""
-    lines = ["| | drained/s | together/s | start p50, µs | ours: drained | together | start |"]
-    lines.append("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
-    on_postgres = {name for name, *_, server in PEERS if server == "postgres"}
-    for name, seen in figures.items():
-        same = "maitre, postgres" if name in on_postgres else "maitre"
-        mine = figures[FORGETS if name in FORGETFUL else same]
-        if "problem" in seen:
-            lines.append(f"| {name} | could not be measured here: {seen['problem']} |")
-            continue
-        keys = ["drained_per_s", "together_per_s", "start_p50_us"]
-        plain = [f"{seen[key]:,.0f}" if seen.get(key) else "–" for key in keys]
-        ratios = [ratio(mine.get(key), seen.get(key)) for key in keys[:2]]
-        ratios.append(ratio(seen.get("start_p50_us"), mine.get("start_p50_us")))
-        ratios = ["–"] * 3 if name.startswith("maitre") else ratios
-        lines.append(f"| {name} | " + " | ".join(plain + ratios) + " |")
+def report(rounds, names):
+    """Medians of what was seen, and how many times each of ours is better than each peer."""
+    medians = {name: median(seen) for name, seen in rounds.items()}
+    peers = [name for name in rounds if name not in names]
+    ratios = {
+        peer: {name: ratios_of(rounds[name], rounds[peer]) for name in names} for peer in peers
+    }
+    return {"medians": medians, "ratios": ratios, "rounds": rounds}
+
+
+def median(seen):
+    problems = [figures for figures in seen if "problem" in figures]
+    if problems:
+        return problems[0]
+    return {key: middle(figures.get(key) for figures in seen) for key in ["jobs", *FIGURES]}
+
+
+def middle(values):
+    values = [value for value in values if value]
+    return statistics.median(values) if values else None
+
+
+def ratios_of(mine, theirs):
+    """Within each round: what was slow for one of the two was slow for the other."""
+    found = {}
+    for key in FIGURES:
+        pairs = [(one.get(key), other.get(key)) for one, other in zip(mine, theirs, strict=True)]
+        # Of times, less is better.
+        pairs = [(b, a) if key.endswith("_us") else (a, b) for a, b in pairs]
+        ratios = [a / b for a, b in pairs if a and b]
+        found[key] = (
+            {"median": middle(ratios), "min": min(ratios), "max": max(ratios)} if ratios else None
+        )
+    return found
+
+
+def table(store, seen):
+    """What each came to, and below it how many times ours is better."""
+    names = list(OURS[store])
+    lines = [f"| on {store} | jobs | drained/s | together/s | start p50, µs |"]
+    lines.append("| --- " + "| ---: " * 4 + "|")
+    for name, figures in seen["medians"].items():
+        cells = list(shown(figures).values())
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    columns = [f"{name}: {what}" for name in names for what in FIGURES.values()]
+    lines += ["", "| times better | " + " | ".join(columns) + " |"]
+    lines.append("| --- " + "| ---: " * len(columns) + "|")
+    for peer, ratios in seen["ratios"].items():
+        cells = [times(ratios[name][key]) for name in names for key in FIGURES]
+        lines.append(f"| than {peer} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def ratio(better, worse):
-    if not better or not worse:
+def shown(figures):
+    if "problem" in figures:
+        return {"problem": figures["problem"]}
+    named = {"jobs": "jobs", **FIGURES}
+    whole = {what: figures.get(key) for key, what in named.items()}
+    return {what: f"{value:,.0f}" if value else "–" for what, value in whole.items()}
+
+
+def times(ratio):
+    if ratio is None:
         return "–"
-    return f"{better / worse:.2f} ×" if better < 2 * worse else f"{better / worse:.1f} ×"
+    digits = 2 if ratio["median"] < 10 else 0
+    one = f"{ratio['median']:.{digits}f} ×"
+    if ratio["min"] == ratio["max"]:
+        return one
+    return f"{one} ({ratio['min']:.{digits}f}..{ratio['max']:.{digits}f})"
 
 
 def note(text):
-    print(text, file=sys.stderr)
+    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ pub(crate) struct Data {
 pub(crate) struct Fresh {
     pub(crate) directory: PathBuf,
     pub(crate) place: Place,
-    _database: Option<Database>,
+    database: Option<Database>,
 }
 
 impl Data {
@@ -64,15 +64,26 @@ impl Data {
         std::fs::create_dir(&directory).context("make a directory for the data")?;
         let Some(cluster) = &self.cluster else {
             let place = Place::Directory(directory.join("data"));
-            return Ok(Fresh { directory, place, _database: None });
+            return Ok(Fresh { directory, place, database: None });
         };
         let database = cluster.database().context("make an empty database")?;
         let place = Place::Postgres(database.url().to_owned());
-        Ok(Fresh { directory, place, _database: Some(database) })
+        Ok(Fresh { directory, place, database: Some(database) })
     }
 }
 
 impl Fresh {
+    /// Whether several may use it at once.
+    pub(crate) const fn is_shared(&self) -> bool {
+        matches!(self.place, Place::Postgres(_))
+    }
+
+    /// Lets a Postgres count its rows, which it does by itself once a minute.
+    pub(crate) fn count(&self) -> Result<(), Failure> {
+        let counted = self.database.as_ref().map_or(Ok(()), |database| database.say("ANALYZE"));
+        Ok(counted.context("have rows counted")?)
+    }
+
     /// What tells a scheduler to keep its jobs here.
     pub(crate) fn words(&self) -> [String; 2] {
         match &self.place {

@@ -28,6 +28,18 @@ pub(crate) async fn idle(site: &Site, seconds: f64) -> Result<Spread, Failure> {
     Ok(Spread::of(nanos))
 }
 
+/// As many as others are asked for, with the pause that they have, too.
+pub(crate) async fn of_some(site: &Site, n_jobs: u32, pause: Duration) -> Result<Spread, Failure> {
+    site.starts();
+    let mut nanos = Vec::new();
+    for _ in 0..n_jobs {
+        submit_timed(site).await?;
+        nanos.push(site.next_start()?);
+        tokio::time::sleep(pause).await;
+    }
+    Ok(Spread::of(nanos))
+}
+
 /// One job at a time, while `per_second` others come and go.
 pub(crate) async fn under(site: &Site, per_second: f64, seconds: f64) -> Result<Spread, Failure> {
     let before = site.look().await?.done;

@@ -8,12 +8,15 @@ pub(crate) mod echo;
 mod raw;
 mod load;
 mod latency;
+mod alike;
+mod figure;
 mod show;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, value_parser};
+use serde_json::Value;
 
 use super::machine::{Progress, cpu_of, now};
 use crate::client::wait;
@@ -41,7 +44,8 @@ Examples:
   maitre bench run --jobs 10000 --seconds 1
   maitre bench run --dir /var/lib --json
   maitre bench run --store postgres --schedulers 4
-  maitre bench run --store postgres --forget")]
+  maitre bench run --store postgres --forget
+  maitre bench run --jobs 10000,1000000 --rounds 5")]
 pub(crate) struct Options {
     /// Queue lengths.
     #[arg(long, value_delimiter = ',', value_name = "N", default_value = JOBS)]
@@ -65,6 +69,15 @@ pub(crate) struct Options {
     /// Seconds for each figure that is a sample.
     #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
     seconds: f64,
+    /// Measure everything so many times, by turns, and print medians with the least and the most.
+    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(value_parser = value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Only what bench/peers asks of others too, by the definitions that hold for all of them: the
+    /// first queue of `--jobs`, drained to its end, starts, and as many jobs submitted and done at
+    /// the same time, in one store.
+    #[arg(long, conflicts_with = "rounds")]
+    as_peers: bool,
     /// Where `sqlite` keeps its data meanwhile, in a directory that is removed at the end: on
     /// the disk that jobs will be kept on.
     #[arg(long, value_name = "DIR")]
@@ -74,7 +87,10 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// All that was seen.
+/// All that was seen, once a round.
+struct Rounds(Vec<Report>);
+
+/// All that was seen in one round.
 struct Report {
     raw: Raw,
     wire: Wire,
@@ -97,27 +113,46 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         });
     }
     wait(async {
-        let report = measure(options, &data).await?;
-        if options.json {
-            return print::json(&report.json());
+        if options.as_peers {
+            let n_jobs = options.jobs.first().copied().unwrap_or(1).max(1);
+            let alike = alike::measure(n_jobs, &data, options).await?;
+            return shown(options, || alike.json(), || alike.text());
         }
-        print::data(&report.text())
+        let progress = Progress::start();
+        let mut rounds = Vec::new();
+        for n in 1..=options.rounds {
+            let say = |what: &str| match options.rounds {
+                1 => progress.say(what.to_owned()),
+                n_rounds => progress.say(format!("{n}/{n_rounds}: {what}")),
+            };
+            rounds.push(measure(options, &data, say).await?);
+        }
+        progress.finish();
+        let rounds = Rounds(rounds);
+        shown(options, || rounds.json(), || rounds.text())
     })
 }
 
-async fn measure(options: &Options, data: &Data) -> Result<Report, Failure> {
-    let progress = Progress::start();
+fn shown(
+    options: &Options,
+    json: impl Fn() -> Value,
+    text: impl Fn() -> String,
+) -> Result<(), Failure> {
+    if options.json { print::json(&json()) } else { print::data(&text()) }
+}
+
+async fn measure(options: &Options, data: &Data, say: impl Fn(&str)) -> Result<Report, Failure> {
     let seconds = options.seconds;
-    progress.say("the store alone".to_owned());
-    let raw = raw::measure(&data.fresh("raw")?, options.schedulers, seconds).await?;
-    progress.say("the wire alone".to_owned());
+    say("the store alone");
+    let raw = raw::measure(data, options).await?;
+    say("the wire alone");
     let wire = echo::measure(seconds).await?;
     let mut loads = Vec::new();
     for n_jobs in options.jobs.iter().copied().filter(|n_jobs| *n_jobs > 0) {
-        progress.say(format!("{n_jobs} jobs"));
+        say(&format!("{n_jobs} jobs"));
         loads.push(load::measure(n_jobs, data, options).await?);
     }
-    progress.say("jobs that come and go".to_owned());
+    say("jobs that come and go");
     let fresh = data.fresh("site")?;
     let mut site = Site::start(&fresh, options).await?;
     site.hire(options.workers, options.slots).await?;
@@ -126,10 +161,9 @@ async fn measure(options: &Options, data: &Data) -> Result<Report, Failure> {
     let together = load::together(&site, n_together).await?;
     let half = latency::under(&site, together / 2.0, seconds).await?;
     drop(site);
-    progress.say("`maitre dev` with nothing to do".to_owned());
+    say("`maitre dev` with nothing to do");
     let idle_cpu =
         if data.is_shared() { None } else { Some(idle_cpu(&data.fresh("dev")?, seconds).await?) };
-    progress.finish();
     Ok(Report { raw, wire, loads, together, idle, half, idle_cpu })
 }
 

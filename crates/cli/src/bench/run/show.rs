@@ -2,8 +2,105 @@
 
 use serde_json::{Value, json};
 
-use super::{Report, Spread};
+use super::figure::{Figure, middle};
+use super::load::Load;
+use super::{Report, Rounds, Spread, float};
 use crate::print;
+
+impl Rounds {
+    fn figure(&self, of: impl Fn(&Report) -> f64) -> Figure {
+        Figure::of(self.0.iter().map(of))
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let idle = self.0.first().and_then(|report| report.idle_cpu).map(|_| {
+            let idle = self.figure(|report| report.idle_cpu.unwrap_or(0.0) * 100.0).text(2);
+            format!("\n`maitre dev`, idle: {idle} % of a core\n")
+        });
+        let (loads, rates, times) = (self.loads(), self.rates(), self.times());
+        format!("{loads}\n{rates}\n{times}{}", idle.unwrap_or_default())
+    }
+
+    fn loads(&self) -> String {
+        let n_loads = self.0.first().map_or(0, |report| report.loads.len());
+        let rows = (0..n_loads).map(|n| {
+            let figure = |of: &dyn Fn(&Load, &Report) -> f64| {
+                self.figure(|report| of(&report.loads[n], report))
+            };
+            vec![
+                self.0[0].loads[n].n_jobs.to_string(),
+                format!("{:.0}", figure(&|load, _| load.submits).middle()),
+                figure(&|load, _| load.drains).text(0),
+                figure(&|load, report| load.drains / report.raw.lives).text(2),
+                figure(&|load, _| load.steady).text(0),
+                figure(&|load, report| load.steady / report.loads[0].steady).text(2),
+                figure(&|load, _| load.lost).text(2),
+                format!("{:.0}", figure(&|load, _| load.held()).middle()),
+            ]
+        });
+        let header = [
+            "queued",
+            "submits/s",
+            "drained/s",
+            "/ store",
+            "steady/s",
+            "/ first",
+            "% lost",
+            "bytes/job",
+        ];
+        print::tables(&header, &rows.collect::<Vec<_>>())
+    }
+
+    fn rates(&self) -> String {
+        let row = |what: &str, of: &dyn Fn(&Report) -> f64| {
+            let ratio = self.figure(|report| of(report) / report.raw.lives).text(2);
+            vec![what.to_owned(), self.figure(of).text(0), ratio]
+        };
+        let rows = vec![
+            row("store alone: jobs from submission to end", &|report| report.raw.lives),
+            row("wire alone: messages on one stream", &|report| report.wire.messages),
+            row("a queue drained", &|report| report.loads.first().map_or(0.0, |load| load.drains)),
+            row("submitted and done at the same time", &|report| report.together),
+        ];
+        let callers = self.figure(|report| f64::from(report.raw.callers)).text(0);
+        let table = print::table(&["in a second", "", "/ store"], rows, &[1, 2]);
+        format!("{table}the store alone did most with {callers} callers side by side\n")
+    }
+
+    fn times(&self) -> String {
+        let row = |what: &str, of: &dyn Fn(&Report) -> &Spread| {
+            vec![
+                what.to_owned(),
+                self.figure(|report| of(report).micros(50)).text(0),
+                self.figure(|report| of(report).micros(99)).text(0),
+                self.figure(|report| of(report).micros(50) / report.floor()).text(2),
+            ]
+        };
+        let rows = vec![
+            row("store alone: one commit", &|report| &report.raw.commit),
+            row("wire alone: one round trip", &|report| &report.wire.round_trip),
+            row("submission to start, idle", &|report| &report.idle),
+            row("submission to start, at half load", &|report| &report.half),
+        ];
+        print::table(&["µs", "p50", "p99", "p50 / (commit + trip)"], rows, &[1, 2, 3])
+    }
+
+    /// Medians, and each round by itself where there are several.
+    pub(crate) fn json(&self) -> Value {
+        let rounds: Vec<Value> = self.0.iter().map(Report::json).collect();
+        let mut all = middle(&rounds);
+        if rounds.len() > 1 {
+            all["rounds"] = Value::Array(rounds);
+        }
+        all
+    }
+}
+
+impl Load {
+    fn held(&self) -> f64 {
+        float(u64::try_from(self.bytes_per_job).unwrap_or(u64::MAX))
+    }
+}
 
 impl Report {
     /// One commit of the store alone and one trip over the wire alone, in microseconds: nothing
@@ -12,64 +109,21 @@ impl Report {
         self.raw.commit.micros(50) + self.wire.round_trip.micros(50)
     }
 
-    pub(crate) fn text(&self) -> String {
-        let rate = |rate: f64| format!("{rate:.0}");
-        let ratio = |ratio: f64| format!("{ratio:.2}");
-        let rows = self.loads.iter().map(|load| {
-            vec![
-                load.n_jobs.to_string(),
-                rate(load.submits),
-                rate(load.drains),
-                ratio(load.drains / self.raw.lives),
-                ratio(load.drains / self.loads.first().map_or(load.drains, |first| first.drains)),
-                ratio(load.lost),
-                load.bytes_per_job.to_string(),
-            ]
-        });
-        let header =
-            ["queued", "submits/s", "drained/s", "/ store", "/ first", "% lost", "bytes/job"];
-        let loads = print::table(&header, rows.collect(), &[0, 1, 2, 3, 4, 5, 6]);
-        let first = self.loads.first().map_or(0.0, |load| load.drains);
-        let rates = [
-            ("store alone: jobs from submission to end", self.raw.lives),
-            ("wire alone: messages on one stream", self.wire.messages),
-            ("a queue drained", first),
-            ("submitted and done at the same time", self.together),
-        ];
-        let rates = rates.map(|(what, figure)| {
-            vec![what.to_owned(), rate(figure), ratio(figure / self.raw.lives)]
-        });
-        let rates = print::table(&["in a second", "", "/ store"], rates.to_vec(), &[1, 2]);
-        let times = [
-            ("store alone: one commit", &self.raw.commit),
-            ("wire alone: one round trip", &self.wire.round_trip),
-            ("submission to start, idle", &self.idle),
-            ("submission to start, at half load", &self.half),
-        ];
-        let times = times.map(|(what, spread)| {
-            let (middle, last) = (spread.micros(50), spread.micros(99));
-            vec![what.to_owned(), rate(middle), rate(last), ratio(middle / self.floor())]
-        });
-        let header = ["µs", "p50", "p99", "p50 / (commit + trip)"];
-        let times = print::table(&header, times.to_vec(), &[1, 2, 3]);
-        let idle = self.idle_cpu.map_or_else(String::new, |idle| {
-            format!("\n`maitre dev`, idle: {:.2} % of a core\n", idle * 100.0)
-        });
-        format!("{loads}\n{rates}\n{times}{idle}")
-    }
-
-    pub(crate) fn json(&self) -> Value {
+    fn json(&self) -> Value {
         let rounded = |figure: f64| (figure * 1_000.0).round() / 1_000.0;
         let spread = |spread: &Spread| {
             let (middle, last) = (spread.micros(50), spread.micros(99));
             json!({ "p50_us": rounded(middle), "p99_us": rounded(last) })
         };
+        let first = self.loads.first().map_or(0.0, |load| load.steady);
         let loads = self.loads.iter().map(|load| {
             json!({
                 "queued": load.n_jobs,
                 "submits_per_s": load.submits.round(),
                 "drained_per_s": load.drains.round(),
                 "drained_of_store": rounded(load.drains / self.raw.lives),
+                "steady_per_s": load.steady.round(),
+                "steady_of_first": rounded(load.steady / first),
                 "claims_lost_percent": rounded(load.lost),
                 "bytes_per_job": load.bytes_per_job,
             })
@@ -77,6 +131,7 @@ impl Report {
         json!({
             "store": {
                 "lives_per_s": self.raw.lives.round(),
+                "callers": self.raw.callers,
                 "commit": spread(&self.raw.commit),
             },
             "wire": {
