@@ -9,7 +9,8 @@ use rusqlite::{Connection, Statement};
 use tokio_postgres::types::ToSql;
 
 use super::Postgres;
-use super::columns::{PRIORITY_CLAMP, STEP_MS, clean};
+use super::arrive;
+use super::columns::clean;
 use super::fault::{Doubt, Fault, unreachable};
 use crate::sqlite::to_read;
 use crate::{Error, checksum};
@@ -156,31 +157,6 @@ const TABLES: &[Table] = &[
     },
 ];
 
-/// Jobs stand in queues, and numbers go on where they were.
-fn finish() -> String {
-    format!(
-        "UPDATE jobs SET queue = hashtextextended(json_build_array(tenant, kind, \
-        document::json -> 'pool', document::json -> 'needs', document::json -> 'slots', \
-        document::json -> 'amounts', document::json -> 'on_demand', \
-        document::json -> 'resource')::text, 0), \
-        due = CASE WHEN state = 'queued' AND NOT on_hold THEN greatest(backoff_until, \
-        (document::json ->> 'not_before_ms')::bigint, 0) END; \
-        UPDATE jobs SET due = NULL, place = ready - {STEP_MS} \
-        * greatest(least(priority, {PRIORITY_CLAMP}), -{PRIORITY_CLAMP}) \
-        WHERE due <= (extract(epoch FROM clock_timestamp()) * 1000)::bigint; \
-        INSERT INTO queues (queue, tenant, kind, pool, used) \
-        SELECT DISTINCT ON (queue) queue, tenant, kind, document::json ->> 'pool', \
-        (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM jobs ON CONFLICT DO NOTHING; \
-        INSERT INTO grants (call, worker, at, jobs) SELECT row_number() OVER (), worker, \
-        (extract(epoch FROM clock_timestamp()) * 1000)::bigint, array_agg(id) \
-        FROM jobs WHERE worker IS NOT NULL GROUP BY worker; \
-        SELECT setval(pg_get_serial_sequence('keys', 'id'), (SELECT max(id) FROM keys)), \
-        setval(pg_get_serial_sequence('runs', 'id'), (SELECT max(id) FROM runs)), \
-        setval(pg_get_serial_sequence('notices', 'id'), (SELECT max(id) FROM notices)), \
-        setval(pg_get_serial_sequence('notes', 'id'), (SELECT max(id) FROM notes))"
-    )
-}
-
 /// Is there from the first row to the last: until then, what there is, is half of something. It
 /// belongs to no step of the schema, so that no other version trips over it.
 const BEGIN: &str = "CREATE TABLE moving \
@@ -233,7 +209,7 @@ impl Postgres {
             connection.query_one(sql, &[&next.max(1)]).await?;
             connection.execute("UPDATE generations SET highest = $1", &[&generations]).await?;
             connection.batch_execute("SET statement_timeout = 0").await?;
-            connection.batch_execute(&format!("{}; {END}", finish())).await?;
+            connection.batch_execute(&format!("{}; {END}", arrive::arrive())).await?;
             connection.batch_execute("RESET statement_timeout").await?;
             Ok(n_jobs)
         };

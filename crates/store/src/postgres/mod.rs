@@ -45,6 +45,7 @@ mod forget;
 mod old;
 mod check;
 mod import;
+mod arrive;
 mod window;
 mod meet;
 mod store;

@@ -6,8 +6,8 @@ use std::path::Path;
 use model::{Ending, JobId, Measured, Millis, Name, State, WorkerId};
 use store::conformance::{Time, options};
 use store::{
-    Claim, End, Filter, Idempotency, LogChunk, LogPage, Options, Postgres, Reach, Setting,
-    SettingKind, Shared as _, Sqlite, Start, Store, Stream, Submission, Window,
+    Claim, Claimed, End, Filter, Idempotency, Limit, LogChunk, LogPage, Options, Postgres, Reach,
+    Setting, SettingKind, Shared as _, Sqlite, Start, Store, Stream, Submission, Window,
 };
 
 use crate::place::Place;
@@ -134,6 +134,48 @@ fn everything_is_there_as_it_was_and_goes_on() {
         assert!(next.jobs[0].id > JobId::number(5_012));
         let revived = store.revive(vec![JobId::number(10)]).await.unwrap();
         assert!(matches!(revived[..], [store::Revived::Done(_)]));
+        assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
+    });
+}
+
+#[test]
+fn what_is_under_way_counts_under_limits_where_it_was_moved_to() {
+    let (time, place) = (Time::new(), Place::quick());
+    let file = Sqlite::open(&place.file(), many(&time)).unwrap();
+    let mut jobs = submission(2, 10);
+    jobs.jobs[0].spec.cost = model::Fixed::thousandths(2_500);
+    let jobs = block_on(file.submit(jobs)).unwrap().unwrap().jobs;
+    let (kind, tenant) = (&jobs[0].spec.kind, &jobs[0].spec.tenant);
+    let named = Some(model::Ask::Named(Name::new("R")));
+    let first = Claim { holds: named, ..claim(&jobs[0].id, jobs[0].fence) };
+    block_on(file.claim(vec![first])).unwrap();
+    let (database, runtime) = (postgres::database(), postgres::runtime());
+    let store = runtime.block_on(postgres::open(&database, many(&time)));
+    runtime.block_on(async {
+        store.import(&place.file(), |_, _, _| {}).await.unwrap();
+        assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
+        let ask = Window { stripe: (0, 1), jobs_max: 9, reach: Reach::All };
+        let fence = store.window(ask).await.unwrap().own[0].fence;
+        let under = |parts: &[&str], max| Claim {
+            limits: vec![Limit { name: parts.join("\u{1f}"), amount: 1, max, spent: None }],
+            ..claim(&jobs[1].id, fence)
+        };
+        let (kind, tenant) = (kind.to_string(), tenant.to_string());
+        let limits: [(&[&str], i64); 6] = [
+            (&["resource", "R"], 1),
+            (&["jobs", &tenant], 1),
+            (&["quota", &tenant, "p"], 1),
+            (&["type", &kind], 1),
+            (&["budget", &tenant], 2_500),
+            (&["budgets"], 2_500),
+        ];
+        for (parts, max) in limits {
+            let answer = store.claim(vec![under(parts, max)]).await.unwrap();
+            assert!(matches!(&answer[..], [Claimed::Refused(_)]), "{parts:?}: {answer:?}");
+        }
+        store.complete(vec![end(&jobs[0].id, Ending::Permanent)]).await.unwrap();
+        let answer = store.claim(vec![under(&["resource", "R"], 1)]).await.unwrap();
+        assert!(matches!(&answer[..], [Claimed::Won(_)]), "{answer:?}");
         assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
     });
 }
