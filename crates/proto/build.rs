@@ -22,6 +22,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
     // Apart, or every message to a worker would take the room of the largest.
     let builder = tonic_prost_build::configure().boxed(".maitre.v1.Offer.spec");
+    // Shared, so that a worker keeps what it has sent without another copy of it.
+    let builder = builder.bytes(".maitre.v1.LogChunk.bytes");
     builder.compile_fds(descriptors)?;
     println!("cargo::rerun-if-changed=proto");
     Ok(())

@@ -81,12 +81,13 @@ impl Cursor {
 
     /// Lines of our own go out whether there is room or not: they are short, and few.
     fn push(&mut self, outbox: &Outbox, stream: Stream, bytes: &[u8]) {
-        outbox.log(v1::LogChunk {
+        let chunk = v1::LogChunk {
             attempt: Some(self.key.into()),
             stream: v1::Stream::from(stream).into(),
             offset: self.offset,
-            bytes: bytes.to_vec(),
-        });
+            bytes: bytes.to_vec().into(),
+        };
+        outbox.log(self.key, chunk);
         self.offset += length(bytes);
     }
 }
@@ -155,7 +156,7 @@ mod tests {
         let line = format!("\n[maitre: {lost} bytes of output were lost here]\n");
         assert_eq!(rest[0].bytes, line.as_bytes());
         assert_eq!(rest[0].offset, u64::try_from(LOG_BYTES_QUEUED_MAX + lost).unwrap());
-        assert_eq!(rest[1].bytes, b"after");
+        assert_eq!(rest[1].bytes, b"after"[..]);
         assert_eq!(rest[1].offset, rest[0].offset + u64::try_from(line.len()).unwrap());
     }
 }

@@ -3,6 +3,7 @@
 //! **Invariant:** everything in here is bounded, and nobody who puts something in waits for the
 //! network. Output that there is no room for is left out; a completion is kept until the server
 //! has it.
+//! **Invariant:** a completion goes out after the output before it, in every session.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
@@ -18,8 +19,12 @@ use crate::attempt::Key;
 use crate::completions::Completions;
 use crate::lock::lock;
 
-/// Output of all attempts that waits to be sent.
-pub(crate) const LOG_BYTES_QUEUED_MAX: usize = 4 << 20;
+mod logs;
+
+#[cfg(test)]
+pub(crate) use logs::LOG_BYTES_QUEUED_MAX;
+use logs::Logs;
+
 /// Accepts and refusals that wait to be sent, for each slot and for a start. A server that causes
 /// more does not listen.
 const ANSWERS_A_SLOT: usize = 2;
@@ -53,11 +58,7 @@ struct Waiting {
     progress: BTreeMap<Key, Told>,
     /// Work that was found, and how detections ended: in order.
     pages: VecDeque<Message>,
-    logs: VecDeque<v1::LogChunk>,
-    log_bytes: usize,
-    /// Chunks that ever came in, and ever went out. A completion waits for the output before it.
-    logs_in: u64,
-    logs_out: u64,
+    logs: Logs,
     completions: Completions,
     says_goodbye: bool,
     is_goodbye_sent: bool,
@@ -98,6 +99,7 @@ impl Outbox {
         waiting.heartbeat = None;
         waiting.inventory.clear();
         waiting.pages.clear();
+        waiting.logs.repeat_all();
         waiting.completions.repeat_all();
         drop(waiting);
         self.wake.notify_one();
@@ -170,8 +172,13 @@ impl Outbox {
         self.wake.notify_one();
     }
 
+    /// The server has a heartbeat of this session.
+    pub(crate) fn acknowledged(&self, sequence: u64) {
+        lock(&self.waiting).logs.acknowledged(sequence);
+    }
+
     pub(crate) fn has_log_room(&self, bytes: usize) -> bool {
-        lock(&self.waiting).log_bytes + bytes <= LOG_BYTES_QUEUED_MAX
+        lock(&self.waiting).logs.has_room(bytes)
     }
 
     /// Waits for room for so much output, or for the connection to be gone.
@@ -188,19 +195,15 @@ impl Outbox {
         }
     }
 
-    pub(crate) fn log(&self, chunk: v1::LogChunk) {
-        let mut waiting = lock(&self.waiting);
-        waiting.log_bytes += chunk.bytes.len();
-        waiting.logs_in += 1;
-        waiting.logs.push_back(chunk);
-        drop(waiting);
+    pub(crate) fn log(&self, key: Key, chunk: v1::LogChunk) {
+        lock(&self.waiting).logs.push(key, chunk);
         self.wake.notify_one();
     }
 
     /// An attempt ended: its completion is sent until it is acknowledged.
     pub(crate) fn complete(&self, key: Key, complete: v1::Complete) {
         let mut waiting = lock(&self.waiting);
-        let after_logs = waiting.logs_in;
+        let after_logs = waiting.logs.end();
         waiting.completions.insert(key, complete, after_logs);
         drop(waiting);
         self.wake.notify_one();
@@ -210,6 +213,7 @@ impl Outbox {
     pub(crate) fn forget(&self, key: Key) -> bool {
         let mut waiting = lock(&self.waiting);
         let was_kept = waiting.completions.forget(key);
+        waiting.logs.forget(key);
         waiting.progress.remove(&key);
         drop(waiting);
         self.acked.notify_waiters();
@@ -281,9 +285,7 @@ impl Outbox {
     #[cfg(test)]
     pub(crate) fn take_logs(&self) -> Vec<v1::LogChunk> {
         let mut waiting = lock(&self.waiting);
-        waiting.log_bytes = 0;
-        waiting.logs_out = waiting.logs_in;
-        waiting.logs.drain(..).collect()
+        std::iter::from_fn(|| waiting.logs.take()).collect()
     }
 }
 
@@ -292,6 +294,9 @@ impl Waiting {
     fn next(&mut self, now: Instant) -> Parcel {
         let mut messages: Vec<Message> = Vec::new();
         let mut bytes = 0;
+        if let Some(heartbeat) = &self.heartbeat {
+            self.logs.ask(heartbeat.sequence);
+        }
         while bytes < BATCH_BYTES_MAX
             && let Some(page) = self.inventory.pop_front()
         {
@@ -311,14 +316,12 @@ impl Waiting {
         }
         let next_at = self.take_progress(now, &mut messages);
         while bytes < BATCH_BYTES_MAX
-            && let Some(chunk) = self.logs.pop_front()
+            && let Some(chunk) = self.logs.take()
         {
             bytes += chunk.bytes.len();
-            self.log_bytes -= chunk.bytes.len();
-            self.logs_out += 1;
             messages.push(Message::Log(chunk));
         }
-        let (room, moment) = ((bytes, BATCH_BYTES_MAX), (self.logs_out, now));
+        let (room, moment) = ((bytes, BATCH_BYTES_MAX), (self.logs.sent(), now));
         let n_before = messages.len();
         let bytes = self.completions.take(&mut messages, room, moment);
         let begun = begun(&messages[n_before..]);

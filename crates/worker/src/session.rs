@@ -85,6 +85,8 @@ pub(crate) async fn session(shared: &Arc<Shared>, backoff: &mut Backoff) -> End 
     }
     drop(opened.sender);
     let end = read(shared, backoff, opened.rest, &mut opened.stream).await;
+    // What this session still took out would be missing in the next one.
+    tasks.shutdown().await;
     shared.outbox.disconnected();
     // Whoever asked is not there any more.
     shared.detections.stop_all();
@@ -229,6 +231,7 @@ fn heard(shared: &Arc<Shared>, backoff: &mut Backoff, message: Message) -> bool 
             if shared.lease.acknowledged(ack.sequence) {
                 // Only now is it sure that the server is well, and not just there.
                 backoff.reset();
+                shared.outbox.acknowledged(ack.sequence);
             }
         }
         Message::Offer(offer) => return offered(shared, offer),

@@ -110,7 +110,7 @@ pub(crate) fn heard(message: v1::WorkerMessage) -> Result<Option<Heard>, Invalid
                     format!("has {} bytes of at most {LOG_CHUNK_BYTES_MAX}", chunk.bytes.len());
                 return Err(Invalid::new("log.bytes", problem));
             }
-            Heard::Log(attempt(chunk.attempt)?, stream, chunk.offset, chunk.bytes)
+            Heard::Log(attempt(chunk.attempt)?, stream, chunk.offset, chunk.bytes.into())
         }
         Message::Complete(complete) => {
             let about = attempt(complete.attempt)?;

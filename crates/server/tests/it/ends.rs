@@ -65,7 +65,7 @@ async fn nothing_is_kept_of_what_succeeds_and_leaves_nothing_if_its_type_says_so
     let printed = site.submit(spec()).await;
     let offer = worker.offer().await;
     let attempt = Some(crate::puppet::attempt(&offer));
-    let (stream, bytes) = (v1::Stream::Out.into(), b"done".to_vec());
+    let (stream, bytes) = (v1::Stream::Out.into(), b"done"[..].into());
     let output = v1::LogChunk { attempt, stream, offset: 0, bytes };
     worker.say_all(vec![Ours::Log(output), Ours::Complete(succeeded(&offer))]).await;
     worker.ack().await;

@@ -5,7 +5,7 @@ use super::*;
 const KEY: Key = Key { job: 7, attempt: 1 };
 
 fn log(bytes: usize) -> v1::LogChunk {
-    v1::LogChunk { bytes: vec![0; bytes], ..v1::LogChunk::default() }
+    v1::LogChunk { bytes: vec![0; bytes].into(), ..v1::LogChunk::default() }
 }
 
 fn kinds(parcel: &Parcel) -> String {
@@ -25,7 +25,7 @@ fn kinds(parcel: &Parcel) -> String {
 fn the_heartbeat_comes_first_and_the_end_after_what_was_said() {
     let outbox = Outbox::new(1);
     outbox.complete(KEY, v1::Complete::default());
-    outbox.log(log(1));
+    outbox.log(KEY, log(1));
     outbox.progress(KEY, v1::Progress::default());
     assert!(outbox.answer(Message::Accept(v1::Accept::default())));
     outbox.heartbeat(v1::Heartbeat::default());
@@ -55,7 +55,7 @@ fn an_end_of_its_own_says_that_there_was_a_beginning() {
     let late = Key { job: 9, ..KEY };
     assert!(outbox.answer(accept(late)));
     for _ in 0..3 {
-        outbox.log(log(BATCH_BYTES_MAX / 2));
+        outbox.log(KEY, log(BATCH_BYTES_MAX / 2));
     }
     outbox.complete(late, end(late, v1::Ending::Succeeded));
     assert_eq!((kinds(&outbox.next(now)), kinds(&outbox.next(now))), ("all".into(), "lc".into()));
@@ -65,13 +65,60 @@ fn an_end_of_its_own_says_that_there_was_a_beginning() {
 fn a_completion_waits_for_the_output_before_it() {
     let (outbox, now) = (Outbox::new(1), Instant::now());
     for _ in 0..3 {
-        outbox.log(log(BATCH_BYTES_MAX / 2));
+        outbox.log(KEY, log(BATCH_BYTES_MAX / 2));
     }
     outbox.complete(KEY, v1::Complete::default());
     outbox.goodbye();
     let parcel = outbox.next(now);
     assert_eq!((kinds(&parcel).as_str(), parcel.next_at), ("ll", Some(now)));
     assert_eq!(kinds(&outbox.next(now)), "lcg");
+}
+
+#[test]
+fn a_completion_waits_for_the_output_before_it_in_every_session() {
+    let (outbox, now) = (Outbox::new(1), Instant::now());
+    for _ in 0..3 {
+        outbox.log(KEY, log(BATCH_BYTES_MAX / 2));
+    }
+    outbox.complete(KEY, v1::Complete::default());
+    for _ in 0..2 {
+        assert_eq!(
+            (kinds(&outbox.next(now)), kinds(&outbox.next(now))),
+            ("ll".into(), "lc".into())
+        );
+        assert_eq!(kinds(&outbox.next(now)), "");
+        outbox.connected();
+    }
+    outbox.forget(KEY);
+    assert_eq!(kinds(&outbox.next(now)), "");
+}
+
+#[test]
+fn a_heartbeat_counts_for_what_went_out_before_it() {
+    let (outbox, now) = (Outbox::new(1), Instant::now());
+    outbox.log(KEY, log(1));
+    let kinds_again = |n_acknowledged: u64| {
+        outbox.connected();
+        outbox.next(now);
+        for sequence in 1..=n_acknowledged {
+            outbox.heartbeat(v1::Heartbeat { sequence, ..v1::Heartbeat::default() });
+            outbox.next(now);
+            outbox.acknowledged(sequence);
+        }
+        outbox.connected();
+        kinds(&outbox.next(now))
+    };
+    assert_eq!((kinds_again(1), kinds_again(2)), ("l".into(), String::new()));
+    // That which goes out with it is not before it.
+    outbox.log(KEY, log(1));
+    outbox.heartbeat(v1::Heartbeat { sequence: 8, ..v1::Heartbeat::default() });
+    assert_eq!(kinds(&outbox.next(now)), "hl");
+    outbox.acknowledged(8);
+    outbox.heartbeat(v1::Heartbeat { sequence: 9, ..v1::Heartbeat::default() });
+    outbox.next(now);
+    outbox.acknowledged(9);
+    outbox.connected();
+    assert_eq!(kinds(&outbox.next(now)), "l");
 }
 
 #[test]

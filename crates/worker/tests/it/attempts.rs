@@ -301,7 +301,7 @@ async fn output_waits_for_a_server_that_is_away_and_comes_before_the_end() {
     session.say(Theirs::Welcome(welcome())).await;
     let (complete, chunks) = session.run_to_end().await;
     assert_eq!(chunks.len(), 1);
-    assert_eq!(chunks[0].bytes, b"said while nobody listened");
+    assert_eq!(chunks[0].bytes, b"said while nobody listened"[..]);
     assert_eq!(complete.ending(), v1::Ending::Succeeded);
 }
 

@@ -6,6 +6,7 @@
 mod server;
 mod world;
 mod session;
+mod output;
 mod detection;
 mod attempts;
 mod leases;

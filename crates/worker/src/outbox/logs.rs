@@ -1,0 +1,166 @@
+//! Output of attempts, until the server can be believed to have kept it.
+//!
+//! What is sent stays, so that the next session can send it again: the server may have died with
+//! it. An acknowledged heartbeat says that all before it was heard, and another one, sent after
+//! that, that the server had time to keep what it heard. The end of an attempt is acknowledged
+//! only once its output is kept.
+//!
+//! **Invariant:** a chunk goes out in the order in which it came in, in every session.
+//! **Invariant:** what was sent makes room for what was not, and never the other way round.
+
+use std::collections::{HashMap, VecDeque};
+
+use proto::v1;
+
+use crate::attempt::Key;
+
+/// Output of all attempts: what waits to be sent, and with it what may have to be sent again.
+pub(crate) const LOG_BYTES_QUEUED_MAX: usize = 4 << 20;
+/// What a chunk takes beside its bytes, about: many small ones are no way around the limit.
+const CHUNK_BYTES: usize = 128;
+
+/// Chunks by number, as they came in.
+#[derive(Debug, Default)]
+pub(super) struct Logs {
+    /// Those from `first` on.
+    kept: VecDeque<Kept>,
+    first: u64,
+    /// Those before were sent in this session, or need not be.
+    sent: u64,
+    /// Those before were sent in some session.
+    told: u64,
+    /// Bytes of chunks that were never sent, and of the others.
+    bytes_new: usize,
+    bytes_told: usize,
+    /// The last chunk of each attempt.
+    last: HashMap<Key, u64>,
+    /// A heartbeat of this session without an answer yet, and how much was sent before it.
+    asked: Option<(u64, u64)>,
+    /// Those before were heard.
+    heard: u64,
+}
+
+#[derive(Debug)]
+struct Kept {
+    key: Key,
+    /// The chunk of the same attempt before this one.
+    before: Option<u64>,
+    /// `None`: its attempt is over.
+    chunk: Option<v1::LogChunk>,
+}
+
+impl Logs {
+    /// Whether so much fits. Whoever writes does not wait for what was sent already.
+    pub(super) fn has_room(&self, n_bytes: usize) -> bool {
+        self.bytes_new + n_bytes <= LOG_BYTES_QUEUED_MAX
+    }
+
+    pub(super) fn push(&mut self, key: Key, chunk: v1::LogChunk) {
+        self.bytes_new += chunk.bytes.len();
+        let before = self.last.insert(key, self.end());
+        self.kept.push_back(Kept { key, before, chunk: Some(chunk) });
+        while self.first < self.told && self.size() > LOG_BYTES_QUEUED_MAX {
+            self.drop_first();
+        }
+    }
+
+    /// The next one to send.
+    pub(super) fn take(&mut self) -> Option<v1::LogChunk> {
+        loop {
+            let chunk = self.kept.get(self.place(self.sent))?.chunk.clone();
+            let is_new = self.sent == self.told;
+            self.sent += 1;
+            if is_new {
+                self.told = self.sent;
+            }
+            if let Some(chunk) = chunk {
+                if is_new {
+                    self.bytes_new -= chunk.bytes.len();
+                    self.bytes_told += chunk.bytes.len();
+                }
+                return Some(chunk);
+            }
+        }
+    }
+
+    /// The number of the next chunk to come in.
+    pub(super) fn end(&self) -> u64 {
+        self.first + u64::try_from(self.kept.len()).unwrap_or(u64::MAX)
+    }
+
+    /// All with a number below this are sent.
+    pub(super) fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// A new session has begun: everything that is still here is sent again.
+    pub(super) fn repeat_all(&mut self) {
+        self.sent = self.first;
+        self.heard = self.first;
+        self.asked = None;
+    }
+
+    /// A heartbeat goes out, after all that is sent. One is asked about at a time.
+    pub(super) fn ask(&mut self, sequence: u64) {
+        self.asked.get_or_insert((sequence, self.sent));
+    }
+
+    /// The server has a heartbeat of this session.
+    pub(super) fn acknowledged(&mut self, sequence: u64) {
+        if let Some((asked, sent)) = self.asked
+            && asked <= sequence
+        {
+            self.asked = None;
+            // Heard before this heartbeat was sent, and that is heard too.
+            while self.first < self.heard {
+                self.drop_first();
+            }
+            self.heard = sent;
+        }
+    }
+
+    /// An attempt is over: nobody needs to hear what it said.
+    pub(super) fn forget(&mut self, key: Key) {
+        let mut number = self.last.remove(&key);
+        while let Some(here) = number.filter(|number| *number >= self.first) {
+            let place = self.place(here);
+            let Some(kept) = self.kept.get_mut(place) else { break };
+            number = kept.before;
+            if let Some(chunk) = kept.chunk.take() {
+                self.uncount(here, &chunk);
+            }
+        }
+        while self.kept.front().is_some_and(|kept| kept.chunk.is_none()) {
+            self.drop_first();
+        }
+    }
+
+    fn place(&self, number: u64) -> usize {
+        usize::try_from(number - self.first).unwrap_or(usize::MAX)
+    }
+
+    fn size(&self) -> usize {
+        self.bytes_new + self.bytes_told + self.kept.len() * CHUNK_BYTES
+    }
+
+    fn drop_first(&mut self) {
+        let Some(Kept { key, chunk, .. }) = self.kept.pop_front() else { return };
+        if let Some(chunk) = chunk {
+            self.uncount(self.first, &chunk);
+        }
+        if self.last.get(&key) == Some(&self.first) {
+            self.last.remove(&key);
+        }
+        self.first += 1;
+        self.sent = self.sent.max(self.first);
+        self.told = self.told.max(self.first);
+    }
+
+    fn uncount(&mut self, number: u64, chunk: &v1::LogChunk) {
+        let bytes = if number < self.told { &mut self.bytes_told } else { &mut self.bytes_new };
+        *bytes -= chunk.bytes.len();
+    }
+}
+
+#[cfg(test)]
+mod tests;

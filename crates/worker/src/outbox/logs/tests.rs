@@ -1,0 +1,171 @@
+//! What is sent again, and what makes room.
+
+use super::*;
+
+const ONE: Key = Key { job: 1, attempt: 1 };
+const TWO: Key = Key { job: 2, attempt: 1 };
+
+/// Puts in chunks of this length, told apart by their offsets.
+fn say(logs: &mut Logs, key: Key, offsets: std::ops::Range<u64>, length: usize) {
+    for offset in offsets {
+        let bytes = vec![b'x'; length].into();
+        logs.push(key, v1::LogChunk { offset, bytes, ..v1::LogChunk::default() });
+    }
+}
+
+/// Sends all that there is to send: the offsets.
+fn send(logs: &mut Logs) -> Vec<u64> {
+    std::iter::from_fn(|| logs.take()).map(|chunk| chunk.offset).collect()
+}
+
+fn is_empty(logs: &Logs) -> bool {
+    let size = (logs.bytes_new, logs.bytes_told, logs.kept.len(), logs.last.len());
+    size == (0, 0, 0, 0)
+}
+
+#[test]
+fn a_new_session_hears_all_from_the_oldest_on() {
+    let mut logs = Logs::default();
+    say(&mut logs, ONE, 0..3, 1);
+    assert_eq!((send(&mut logs), send(&mut logs)), (vec![0, 1, 2], vec![]));
+    say(&mut logs, ONE, 3..5, 1);
+    assert_eq!(logs.take().map(|chunk| chunk.offset), Some(3));
+    for _ in 0..2 {
+        logs.repeat_all();
+        assert_eq!(logs.sent(), 0);
+        assert_eq!((send(&mut logs), logs.sent()), (vec![0, 1, 2, 3, 4], 5));
+    }
+}
+
+#[test]
+fn what_was_kept_for_two_acknowledged_heartbeats_is_not_sent_again() {
+    let mut logs = Logs::default();
+    logs.ask(1);
+    say(&mut logs, ONE, 0..2, 1);
+    send(&mut logs);
+    // This one went out before.
+    logs.acknowledged(1);
+    logs.ask(2);
+    say(&mut logs, ONE, 2..3, 1);
+    send(&mut logs);
+    logs.acknowledged(2);
+    assert_eq!(logs.kept.len(), 3, "one is not enough");
+    logs.ask(3);
+    logs.acknowledged(3);
+    logs.repeat_all();
+    assert_eq!(send(&mut logs), [2]);
+    logs.ask(4);
+    logs.acknowledged(4);
+    assert_eq!(logs.kept.len(), 1, "what the last session heard is nothing to this one");
+    logs.ask(5);
+    logs.acknowledged(5);
+    assert!(is_empty(&logs));
+}
+
+#[test]
+fn a_heartbeat_that_was_under_way_at_an_acknowledgement_does_not_count_as_the_second() {
+    let mut logs = Logs::default();
+    say(&mut logs, ONE, 0..1, 1);
+    send(&mut logs);
+    logs.ask(1);
+    logs.ask(2);
+    logs.acknowledged(1);
+    logs.acknowledged(2);
+    logs.acknowledged(2);
+    assert_eq!(logs.kept.len(), 1);
+    logs.ask(3);
+    // That of a later one says the same.
+    logs.acknowledged(4);
+    assert!(is_empty(&logs));
+}
+
+#[test]
+fn an_acknowledgement_that_the_last_session_waited_for_is_not_waited_for_any_more() {
+    let mut logs = Logs::default();
+    say(&mut logs, ONE, 0..1, 1);
+    send(&mut logs);
+    logs.ask(1);
+    logs.repeat_all();
+    for sequence in 2..9 {
+        logs.ask(sequence);
+        logs.acknowledged(sequence);
+    }
+    assert_eq!(send(&mut logs), [0]);
+}
+
+#[test]
+fn acknowledgements_that_are_always_late_count_too() {
+    let mut logs = Logs::default();
+    say(&mut logs, ONE, 0..1, 1);
+    send(&mut logs);
+    logs.ask(1);
+    for sequence in 2..5 {
+        logs.ask(sequence);
+        logs.acknowledged(sequence - 1);
+    }
+    assert!(is_empty(&logs));
+}
+
+#[test]
+fn whose_attempt_is_over_is_not_sent_again_wherever_it_stands() {
+    let mut logs = Logs::default();
+    for at in 0..4 {
+        say(&mut logs, ONE, 2 * at..2 * at + 1, 10);
+        say(&mut logs, TWO, 2 * at + 1..2 * at + 2, 10);
+    }
+    send(&mut logs);
+    say(&mut logs, ONE, 8..9, 10);
+    logs.forget(ONE);
+    assert_eq!((logs.bytes_new, logs.bytes_told, send(&mut logs)), (0, 40, vec![]));
+    assert_eq!(logs.sent(), logs.end(), "an end does not wait for what is not sent");
+    logs.repeat_all();
+    assert_eq!((send(&mut logs), logs.sent()), (vec![1, 3, 5, 7], logs.end()));
+    // What it says after that is new.
+    say(&mut logs, ONE, 9..10, 10);
+    assert_eq!(send(&mut logs), [9]);
+    logs.forget(TWO);
+    logs.forget(TWO);
+    assert_eq!((logs.bytes_told, logs.last.len()), (10, 1));
+    logs.forget(ONE);
+    assert!(is_empty(&logs));
+}
+
+#[test]
+fn what_was_sent_makes_room_for_what_was_not_the_oldest_first() {
+    const LENGTH: usize = 64 << 10;
+    const N_MAX: usize = LOG_BYTES_QUEUED_MAX / LENGTH;
+    let mut logs = Logs::default();
+    let n_max = u64::try_from(N_MAX).unwrap();
+    say(&mut logs, ONE, 0..n_max, LENGTH);
+    assert!(!logs.has_room(1));
+    assert_eq!(send(&mut logs).len(), N_MAX);
+    assert!(logs.has_room(LOG_BYTES_QUEUED_MAX));
+    say(&mut logs, TWO, n_max..n_max + 2, LENGTH);
+    assert!(logs.size() <= LOG_BYTES_QUEUED_MAX && logs.first == 3, "{}", logs.first);
+    // Also while it is on its way for the second time.
+    logs.repeat_all();
+    assert_eq!(logs.take().map(|chunk| chunk.offset), Some(3));
+    assert!(logs.has_room(LOG_BYTES_QUEUED_MAX - 2 * LENGTH));
+    say(&mut logs, TWO, n_max + 2..2 * n_max, LENGTH);
+    assert!(!logs.has_room(1));
+    assert_eq!(send(&mut logs), (n_max..2 * n_max).collect::<Vec<u64>>());
+}
+
+#[test]
+fn what_was_not_sent_makes_room_for_nothing() {
+    let mut logs = Logs::default();
+    say(&mut logs, ONE, 0..5, LOG_BYTES_QUEUED_MAX / 4);
+    assert_eq!(send(&mut logs), [0, 1, 2, 3, 4]);
+}
+
+#[test]
+fn many_small_ones_are_no_way_around_the_limit() {
+    let mut logs = Logs::default();
+    for offset in 0..100_000 {
+        say(&mut logs, ONE, offset..offset + 1, 1);
+        logs.take();
+    }
+    assert!(logs.kept.len() <= LOG_BYTES_QUEUED_MAX / CHUNK_BYTES);
+    logs.forget(ONE);
+    assert!(is_empty(&logs));
+}

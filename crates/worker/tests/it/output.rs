@@ -1,0 +1,147 @@
+//! Output that was sent when a connection broke.
+
+use std::sync::Arc;
+
+use model::maxima::LOG_CHUNK_BYTES_MAX;
+use proto::v1;
+use proto::v1::server_message::Message as Theirs;
+use proto::v1::worker_message::Message as Ours;
+use tokio::sync::Notify;
+use worker::{Attempt, Done, Handler, Stream};
+
+use crate::server::{Server, Session, welcome};
+use crate::world::{Running, builder, spec};
+
+/// Says two words, and a third when it is told to.
+fn words(go_on: &Arc<Notify>) -> impl Handler {
+    let go_on = Arc::clone(go_on);
+    move |attempt: Attempt| {
+        let go_on = Arc::clone(&go_on);
+        async move {
+            attempt.log(Stream::Out, b"one ");
+            attempt.log(Stream::Err, b"two ");
+            go_on.notified().await;
+            attempt.log(Stream::Out, b"three");
+            Ok(Done::new())
+        }
+    }
+}
+
+fn text(chunks: &[v1::LogChunk]) -> String {
+    chunks.iter().map(|chunk| String::from_utf8_lossy(&chunk.bytes)).collect()
+}
+
+/// Acknowledges a heartbeat that was sent after all that came so far; the worker knows it then.
+async fn acknowledge(session: &mut Session) {
+    let sequence = session.heartbeat_from_now().await.sequence;
+    session.say(Theirs::HeartbeatAck(v1::HeartbeatAck { sequence })).await;
+    // What comes after it is answered after it.
+    session.offer(99, 1, spec("nobody has it")).await;
+    while !matches!(session.next().await, Ours::Refuse(_)) {}
+}
+
+#[tokio::test]
+async fn what_came_before_an_end_comes_before_it_again() {
+    let mut server = Server::start();
+    let go_on = Arc::new(Notify::new());
+    let _running = Running::start(builder(&server).type_("a", 0, words(&go_on)));
+    let mut session = server.welcomed().await;
+    session.stop_acknowledging();
+    session.offer(7, 1, spec("a")).await;
+    go_on.notify_one();
+    let heard = session.run_to_end().await;
+    assert_eq!(text(&heard.1), "one two three");
+    for _ in 0..2 {
+        drop(session);
+        session = server.welcomed().await;
+        session.stop_acknowledging();
+        assert_eq!(session.run_to_end().await, heard);
+    }
+}
+
+#[tokio::test]
+async fn what_is_said_later_comes_after_what_comes_again() {
+    let mut server = Server::start();
+    let go_on = Arc::new(Notify::new());
+    let _running = Running::start(builder(&server).type_("a", 0, words(&go_on)));
+    let mut session = server.welcomed().await;
+    session.stop_acknowledging();
+    session.offer(7, 1, spec("a")).await;
+    assert_eq!(session.output_with("two ").await, "one two ");
+    drop(session);
+    go_on.notify_one();
+    let (_, chunks) = server.welcomed().await.run_to_end().await;
+    assert_eq!(text(&chunks), "one two three");
+    assert_eq!(chunks.iter().map(|chunk| chunk.offset).collect::<Vec<_>>(), [0, 4, 8]);
+}
+
+#[tokio::test]
+async fn what_the_server_had_time_to_keep_does_not_come_again() {
+    let mut server = Server::start();
+    let go_on = Arc::new(Notify::new());
+    let _running = Running::start(builder(&server).type_("a", 0, words(&go_on)));
+    let mut session = server.welcomed().await;
+    session.stop_acknowledging();
+    session.offer(7, 1, spec("a")).await;
+    session.output_with("two ").await;
+    // One from before may have been under way.
+    for _ in 0..3 {
+        acknowledge(&mut session).await;
+    }
+    drop(session);
+    go_on.notify_one();
+    let (_, chunks) = server.welcomed().await.run_to_end().await;
+    assert_eq!((text(&chunks).as_str(), chunks[0].offset), ("three", 8));
+}
+
+#[tokio::test]
+async fn an_attempt_whose_end_is_acknowledged_says_nothing_again() {
+    let mut server = Server::start();
+    let go_on = Arc::new(Notify::new());
+    let _running = Running::start(builder(&server).slots(2).type_("a", 0, words(&go_on)));
+    let mut session = server.welcomed().await;
+    session.stop_acknowledging();
+    session.offer(7, 1, spec("a")).await;
+    session.output_with("two ").await;
+    session.offer(8, 1, spec("a")).await;
+    session.output_with("two ").await;
+    go_on.notify_one();
+    let (complete, _) = session.run_to_end().await;
+    session.ack(&complete).await;
+    // What comes after it is answered after it.
+    session.offer(99, 1, spec("nobody has it")).await;
+    while !matches!(session.next().await, Ours::Refuse(_)) {}
+    drop(session);
+    go_on.notify_one();
+    let (other, chunks) = server.welcomed().await.run_to_end().await;
+    assert_ne!(other.attempt, complete.attempt);
+    assert!(chunks.iter().all(|chunk| chunk.attempt == other.attempt));
+    assert_eq!(text(&chunks), "one two three");
+}
+
+#[tokio::test]
+async fn who_writes_does_not_wait_for_what_is_kept_to_come_again() {
+    const N_CHUNKS: usize = 100;
+    let mut server = Server::start();
+    let handler = |attempt: Attempt| async move {
+        let bytes = vec![b'x'; N_CHUNKS * LOG_CHUNK_BYTES_MAX];
+        attempt.log_patiently(Stream::Out, &bytes).await;
+        Ok(Done::new())
+    };
+    let _running = Running::start(builder(&server).type_("a", 0, handler));
+    let roomy = || Theirs::Welcome(v1::Welcome { log_bytes_max: 64 << 20, ..welcome() });
+    let mut session = server.session().await;
+    session.say(roomy()).await;
+    session.stop_acknowledging();
+    session.offer(7, 1, spec("a")).await;
+    let (end, chunks) = session.run_to_end().await;
+    assert_eq!(chunks.len(), N_CHUNKS, "all of it came, and nothing else");
+    drop(session);
+    let mut session = server.session().await;
+    session.say(roomy()).await;
+    let (again, latest) = session.run_to_end().await;
+    assert_eq!(again, end);
+    let n_bytes: usize = latest.iter().map(|chunk| chunk.bytes.len()).sum();
+    assert!((2 << 20..=4 << 20).contains(&n_bytes), "{n_bytes} bytes");
+    assert!(chunks.ends_with(&latest), "it is the end of it that comes again");
+}
