@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use faults::{Attempt, History, Job, Key, Step, read_marks, read_said};
+use faults::{Attempt, Harm, History, Job, Key, Mark, Step, read_marks, read_said};
 use serde::Deserialize;
 use tokio_postgres::{Client, Row};
 
@@ -16,6 +16,8 @@ use crate::stage::Stage;
 const CLOCKS_MS: i64 = 300;
 /// How often a job is tried if it does not say.
 const ATTEMPTS_MAX: u32 = 3;
+/// A worker that is killed is gone this soon after it was decided to.
+const KILL_MS: i64 = 1_000;
 
 /// Everything that is known about a run.
 pub(crate) async fn history(client: &Client, stage: &Stage) -> Result<History, Error> {
@@ -47,6 +49,7 @@ pub(crate) async fn history(client: &Client, stage: &Stage) -> Result<History, E
         history.marks.extend(read_marks(&path, |at| at.parse().ok())?);
     }
     keep_time(&mut history);
+    close_runs(&mut history);
     Ok(history)
 }
 
@@ -191,4 +194,22 @@ fn keep_time(history: &mut History) {
         let at_ms = gone.get(&job.id).copied();
         job.finished_ms = job.finished_ms.map(|finished_ms| at_ms.unwrap_or(finished_ms));
     }
+}
+
+/// A run that never said that it was over went on until its worker was killed.
+fn close_runs(history: &mut History) {
+    let mut last: BTreeMap<(u64, u32), &Mark> = BTreeMap::new();
+    for mark in &history.marks {
+        last.insert((mark.job, mark.attempt), mark);
+    }
+    let open = last.into_values().filter(|mark| mark.what == "start");
+    let killed = |mark: &Mark| {
+        let kills = history.faults.iter().filter(|fault| fault.harm == Harm::Kill);
+        let mut own = kills.filter(|fault| fault.who == mark.worker);
+        let kill = own.find(|fault| fault.at_ms + KILL_MS >= mark.at_ms)?;
+        let at_ms = kill.at_ms.max(mark.at_ms);
+        Some(Mark { what: "killed".to_owned(), at_ms, ..mark.clone() })
+    };
+    let closed: Vec<Mark> = open.filter_map(killed).collect();
+    history.marks.extend(closed);
 }

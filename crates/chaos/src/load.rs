@@ -20,6 +20,10 @@ pub(crate) const BUDGET: (&str, i64) = ("thrifty", 60);
 pub(crate) const LABEL: &str = "submission";
 /// Things that one job at a time may hold.
 const RESOURCES: [&str; 3] = ["r1", "r2", "r3"];
+/// How long most jobs take.
+const SHORT_MS: (u64, u64) = (0, 10);
+/// How long jobs take of which few may run at once: as long as it takes to see that too many do.
+const LIMITED_MS: (u64, u64) = (5, 60);
 /// Jobs in a submission of many.
 const MANY: (u64, u64) = (20, 70);
 const RETRY: v1::Retry = v1::Retry { attempts_max: 3, backoff_ms: 1_000, backoff_ms_max: 2_000 };
@@ -88,12 +92,17 @@ pub(crate) fn asked(spec: &v1::Spec) -> Asked {
 }
 
 fn job(chance: &mut Chance, tenant: &str) -> v1::Spec {
+    timed(chance, tenant, SHORT_MS)
+}
+
+/// One that takes so long, unless it is one of the slow ones or of those that fail.
+fn timed(chance: &mut Chance, tenant: &str, (least_ms, most_ms): (u64, u64)) -> v1::Spec {
     let (ms, end) = match chance.between(0, 99) {
         0..=2 => (chance.between(300, 5_000), End::Done),
         3..=5 => (chance.between(0, 30), End::Flaky),
         6 => (0, End::Failing),
         7 => (0, End::Wrong),
-        _ => (chance.between(0, 10), End::Done),
+        _ => (chance.between(least_ms, most_ms), End::Done),
     };
     let payload = serde_json::to_vec(&Manner { ms, end }).unwrap_or_default();
     let priority = i32::try_from(chance.between(0, 5)).unwrap_or(0);
@@ -114,12 +123,15 @@ fn job(chance: &mut Chance, tenant: &str) -> v1::Spec {
 fn few(chance: &mut Chance, tenant: &str) -> Vec<v1::Spec> {
     let n = chance.between(1, 6);
     let slots = |chance: &mut Chance| if tenant == CAPPED.0 && chance.is_one_in(3) { 2 } else { 1 };
-    (0..n).map(|_| v1::Spec { slots: slots(chance), ..job(chance, tenant) }).collect()
+    let limited = |chance: &mut Chance| timed(chance, tenant, LIMITED_MS);
+    (0..n).map(|_| v1::Spec { slots: slots(chance), ..limited(chance) }).collect()
 }
 
 fn rare(chance: &mut Chance) -> Vec<v1::Spec> {
     let n = chance.between(1, 6);
-    (0..n).map(|_| v1::Spec { r#type: RARE.0.to_owned(), ..job(chance, "b") }).collect()
+    (0..n)
+        .map(|_| v1::Spec { r#type: RARE.0.to_owned(), ..timed(chance, "b", LIMITED_MS) })
+        .collect()
 }
 
 /// Many jobs that nobody asks about, or some that wait for each other, have a name, or whose tenant
@@ -143,7 +155,7 @@ fn holding(chance: &mut Chance) -> Vec<v1::Spec> {
     let n = chance.between(1, 4);
     let hold = |chance: &mut Chance| {
         let resource = chance.pick(&RESOURCES).copied().unwrap_or_default().to_owned();
-        v1::Spec { resource, ..job(chance, "a") }
+        v1::Spec { resource, ..timed(chance, "a", LIMITED_MS) }
     };
     (0..n).map(|_| hold(chance)).collect()
 }

@@ -174,9 +174,11 @@ impl Stage {
     /// Suspends a worker, or lets it go on, or kills it, and takes note.
     pub(crate) fn hurt_worker(&mut self, worker: usize, harm: Harm) {
         let process = &mut self.workers[worker];
+        // Before: until then it surely ran.
+        let at_ms = now_ms();
         hurt(process, harm);
         let who = process.name.clone();
-        self.faults.push(Fault { at_ms: now_ms(), harm, who });
+        self.faults.push(Fault { at_ms, harm, who });
     }
 
     /// The same for a scheduler.

@@ -27,20 +27,27 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
     dedupe(facts, found);
 }
 
-/// What really ran, but on workers that were suspended and could not know that their time was up.
+/// What really ran, but for attempts whose time ran out on workers that were suspended and could
+/// not know it.
 pub(super) fn check_runs(facts: &Facts<'_>, found: &mut Found) {
-    let mut ran = Vec::new();
-    for ((job, _), run) in runs::runs(&facts.history.marks) {
-        let Some(job) = facts.jobs.get(&job) else { continue };
-        if !was_suspended(facts.history, run.worker, (run.first_ms, run.last_ms)) {
-            let to_ms = Some((run.last_ms - SLACK_MS).max(run.first_ms));
-            ran.push(Span { job, worker: run.worker, from_ms: run.first_ms, to_ms });
+    let (mut ran, mut taken) = (Vec::new(), Vec::new());
+    let known = runs::known(facts);
+    for (token, run) in runs::runs(&facts.history.marks) {
+        let Some(job) = facts.jobs.get(&token.0) else { continue };
+        let attempt = known.get(&token).copied();
+        let (worker, from_ms) = (run.worker, run.first_ms);
+        let span = |to_ms: i64| Span { job, worker, from_ms, to_ms: Some(to_ms) };
+        // A worker knows its own room, whatever others think of it.
+        taken.push(span(run.last_ms));
+        let during = (run.first_ms, run.last_ms);
+        if run.was_told(attempt) || !was_suspended(facts.history, run.worker, during) {
+            ran.push(span(run.until_ms(attempt)));
         }
     }
     within(facts, &ran, &RAN, found);
     for (worker, max) in &facts.history.limits.run_slots {
         let takes = |span: &Span<'_>| (span.worker == worker).then_some(span.job.slots);
-        if let Some(most) = too_many(&ran, *max, takes) {
+        if let Some(most) = too_many(&taken, *max, takes) {
             found.add("ran-over-slots", format!("worker {worker} ran {most} slots of {max}"));
         }
     }
@@ -130,12 +137,12 @@ fn too_many(
     max: u32,
     takes: impl Fn(&Span<'_>) -> Option<u32>,
 ) -> Option<String> {
-    // At one moment, what ends comes before what begins.
+    // At one moment, what ends comes before what begins: nobody knows more of what is no longer.
     let mut changes: Vec<(i64, i64, u64)> = Vec::new();
-    for span in spans {
+    for span in spans.iter().filter(|span| span.to_ms.is_none_or(|to_ms| to_ms > span.from_ms)) {
         let Some(slots) = takes(span).map(i64::from) else { continue };
         changes.push((span.from_ms, slots, span.job.id));
-        changes.extend(span.to_ms.map(|to_ms| (to_ms.max(span.from_ms), -slots, span.job.id)));
+        changes.extend(span.to_ms.map(|to_ms| (to_ms, -slots, span.job.id)));
     }
     changes.sort_unstable();
     let mut taken = 0;

@@ -117,12 +117,13 @@ fn too_many_tries_and_losses_are_found() {
 #[test]
 fn a_breach_of_a_quota_is_found() {
     let rules = broken(|history| history.limits.tenant_slots = [("a".to_owned(), 1)].into());
-    assert_eq!(rules, ["quota"]);
+    assert_eq!(rules, ["quota", "ran-over-quota"]);
     let rules = broken(|history| history.limits.tenant_jobs = [("a".to_owned(), 1)].into());
-    assert_eq!(rules, ["jobs-max"]);
+    assert_eq!(rules, ["jobs-max", "ran-over-jobs-max"]);
     let rules = broken(|history| history.limits.worker_slots = [("w1".to_owned(), 1)].into());
     assert_eq!(rules, ["worker-slots"]);
-    assert_eq!(broken(|history| history.jobs[0].slots = 2), ["quota", "worker-slots"]);
+    let rules = broken(|history| history.jobs[0].slots = 2);
+    assert_eq!(rules, ["quota", "worker-slots", "ran-over-quota"]);
 }
 
 #[test]
@@ -200,6 +201,10 @@ fn two_runs_of_one_job_at_once_are_found_unless_a_worker_was_suspended() {
         history.faults.push(Fault { at_ms: 1_300, harm: Harm::Stop, who });
     });
     assert_eq!(rules, Vec::<&str>::new());
+    // What says itself that it has failed is over when the next begins.
+    let told = |at_ms: i64| broken(|history| history.marks.push(mark("tick", 2, 1, at_ms)));
+    assert_eq!(told(1_270), Vec::<&str>::new());
+    assert_eq!(told(1_271), ["side-by-side"]);
 }
 
 #[test]
