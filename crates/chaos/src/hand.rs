@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use worker::{Attempt, Done, Failure, Outcome, Worker};
 
 use crate::Error;
+use crate::crew::offer;
 use crate::load::{End, FLEETING, Manner, TYPES};
 
 /// Who works, and where.
@@ -23,9 +24,9 @@ pub struct Hand {
     /// What it is called.
     #[arg(long)]
     name: String,
-    /// Slots that it has.
+    /// Its place in the crew, which says what it offers.
     #[arg(long)]
-    slots: u32,
+    place: usize,
     /// Where it writes down what it does.
     #[arg(long)]
     log: PathBuf,
@@ -37,12 +38,22 @@ pub fn work(hand: &Hand) -> Result<(), Error> {
     runtime.map_err(Error::system("start a runtime"))?.block_on(async {
         let log = File::options().create(true).append(true).open(&hand.log);
         let log = Arc::new(log.map_err(Error::system("open a log"))?);
+        let offer = offer(hand.place);
         let mut builder = Worker::builder(&hand.server)
             .name(&hand.name)
-            .slots(hand.slots)
+            .pool(&offer.pool)
+            .slots(offer.slots)
             .leave_grace(Duration::from_secs(1))
             .stop_grace(Duration::from_millis(100));
-        for kind in TYPES {
+        for (name, n) in &offer.amounts {
+            builder = builder.amount(name, *n);
+        }
+        for (key, value) in
+            offer.has.iter().flat_map(|(key, all)| all.iter().map(move |v| (key, v)))
+        {
+            builder = builder.has(key, value);
+        }
+        for kind in TYPES.into_iter().filter(|kind| offer.types.contains(*kind)) {
             let (log, name) = (Arc::clone(&log), hand.name.clone());
             builder = builder.type_(kind, 0, move |attempt: Attempt| {
                 run(attempt, Arc::clone(&log), name.clone(), kind)

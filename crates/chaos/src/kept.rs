@@ -9,7 +9,7 @@ use tokio_postgres::{Client, Row};
 
 use crate::Error;
 use crate::load::{FLEETING, LABEL};
-use crate::stage::Stage;
+use crate::stage::{Stage, limits};
 
 /// By how much the clocks of schedulers may differ: each follows the database's, over a way that
 /// may be slow.
@@ -27,7 +27,8 @@ pub(crate) async fn history(client: &Client, stage: &Stage) -> Result<History, E
         keys: list(client, "SELECT tenant, key, jobs FROM maitre.keys ORDER BY id", key).await?,
         steps: list(client, STEPS, step).await?,
         faults: stage.faults.clone(),
-        limits: stage.limits(),
+        limits: limits(),
+        workers: stage.offers(),
         forgetful: [FLEETING.to_owned()].into(),
         clocks_ms: CLOCKS_MS,
         damage: stage.panics(),
@@ -74,10 +75,10 @@ const STEPS: &str = "SELECT job, at, state, fence, attempt, worker FROM journal.
 async fn list<T>(
     client: &Client,
     sql: &str,
-    read: impl Fn(&Row) -> Result<T, tokio_postgres::Error>,
+    read: impl Fn(&Row) -> Result<T, Error>,
 ) -> Result<Vec<T>, Error> {
     let rows = client.query(sql, &[]).await?;
-    Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
+    rows.iter().map(read).collect()
 }
 
 /// What documents say, as far as it is checked.
@@ -85,9 +86,21 @@ async fn list<T>(
 struct Document {
     slots: Option<u32>,
     retry: Option<Retry>,
-    resource: Option<String>,
+    resource: Option<Ask>,
+    pool: Option<String>,
+    #[serde(default)]
+    needs: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    amounts: BTreeMap<String, u64>,
     #[serde(default)]
     labels: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Ask {
+    Named(String),
+    Any,
 }
 
 #[derive(Deserialize)]
@@ -96,9 +109,10 @@ struct Retry {
     backoff_ms: i64,
 }
 
-fn job(row: &Row) -> Result<Job, tokio_postgres::Error> {
+fn job(row: &Row) -> Result<Job, Error> {
     let document: String = row.try_get(12)?;
-    let mut document: Document = serde_json::from_str(&document).unwrap_or_default();
+    let unread = |_| faults::Error::Line { line: document.clone() };
+    let mut document: Document = serde_json::from_str(&document).map_err(unread)?;
     let retry = document.retry.unwrap_or(Retry { attempts_max: ATTEMPTS_MAX, backoff_ms: 0 });
     let result: Option<Vec<u8>> = row.try_get(13)?;
     Ok(Job {
@@ -117,7 +131,13 @@ fn job(row: &Row) -> Result<Job, tokio_postgres::Error> {
         n_refusals: small(row, 9)?,
         created_ms: row.try_get(10)?,
         finished_ms: row.try_get(11)?,
-        resource: document.resource,
+        resource: document.resource.and_then(|ask| match ask {
+            Ask::Named(name) => Some(name),
+            Ask::Any => None,
+        }),
+        pool: document.pool,
+        needs: document.needs,
+        amounts: document.amounts,
         result: result.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
         label: document.labels.remove(LABEL),
         is_forgotten: row.try_get(14)?,
@@ -126,7 +146,7 @@ fn job(row: &Row) -> Result<Job, tokio_postgres::Error> {
     })
 }
 
-fn attempt(row: &Row) -> Result<Attempt, tokio_postgres::Error> {
+fn attempt(row: &Row) -> Result<Attempt, Error> {
     Ok(Attempt {
         job: number(row, 0)?,
         number: small(row, 1)?,
@@ -139,13 +159,13 @@ fn attempt(row: &Row) -> Result<Attempt, tokio_postgres::Error> {
     })
 }
 
-fn key(row: &Row) -> Result<Key, tokio_postgres::Error> {
+fn key(row: &Row) -> Result<Key, Error> {
     let ids: Vec<i64> = row.try_get(2)?;
     let ids = ids.into_iter().map(i64::unsigned_abs).collect();
     Ok(Key { tenant: row.try_get(0)?, key: row.try_get(1)?, ids })
 }
 
-fn step(row: &Row) -> Result<Step, tokio_postgres::Error> {
+fn step(row: &Row) -> Result<Step, Error> {
     Ok(Step {
         job: number(row, 0)?,
         at_ms: row.try_get(1)?,

@@ -4,13 +4,18 @@ use faults::{Asked, Chance};
 use proto::v1;
 use serde::{Deserialize, Serialize};
 
-/// Jobs that anybody may run, jobs of which few run at once, and jobs that nobody will ask about.
-pub(crate) const TYPES: [&str; 3] = ["free", RARE.0, FLEETING];
+use crate::crew::{TIGHT, WIDE};
+
+/// Jobs that anybody does, jobs of which few run at once, jobs that nobody will ask about, and jobs
+/// that few do.
+pub(crate) const TYPES: [&str; 4] = ["free", RARE.0, FLEETING, HEAVY];
+/// The type that not every worker does.
+pub(crate) const HEAVY: &str = "heavy";
 /// The type that is forgotten: nothing is kept of what leaves nothing.
 pub(crate) const FLEETING: &str = "fleeting";
 /// The type of which few run at once.
 pub(crate) const RARE: (&str, u32) = ("rare", 3);
-/// The tenant with a quota of slots.
+/// The tenant with a quota of slots, in the pool in which it has all its jobs.
 pub(crate) const CAPPED: (&str, u32) = ("capped", 4);
 /// The tenant that runs few jobs at once.
 pub(crate) const NARROW: (&str, u32) = ("narrow", 2);
@@ -61,11 +66,12 @@ pub(crate) fn request(chance: &mut Chance, key: String, known: &[u64]) -> v1::Su
         31..=33 => (few(chance, BUDGET.0), 0),
         34..=38 => (rare(chance), 0),
         39..=42 => (holding(chance), 0),
-        43..=62 => (fleeting(chance), 0),
+        43..=59 => (fleeting(chance), 0),
+        60..=66 => (picky(chance), 0),
         _ => {
             let tenant = if chance.is_one_in(2) { "a" } else { "b" };
             let n = chance.between(MANY.0, MANY.1);
-            ((0..n).map(|_| job(chance, tenant)).collect(), 0)
+            ((0..n).map(|_| any(chance, tenant)).collect(), 0)
         }
     };
     if jobs.len() > 1 {
@@ -119,12 +125,56 @@ fn timed(chance: &mut Chance, tenant: &str, (least_ms, most_ms): (u64, u64)) -> 
     }
 }
 
+/// One that may need something of its worker.
+fn any(chance: &mut Chance, tenant: &str) -> v1::Spec {
+    let job = job(chance, tenant);
+    if chance.is_one_in(12) { demand(chance, job) } else { job }
+}
+
+/// A few jobs that not every worker can run.
+fn picky(chance: &mut Chance) -> Vec<v1::Spec> {
+    let n = chance.between(2, 9);
+    let one = |chance: &mut Chance| {
+        let job = timed(chance, "b", LIMITED_MS);
+        demand(chance, job)
+    };
+    (0..n).map(|_| one(chance)).collect()
+}
+
+/// The same job, with something that it needs of its worker.
+fn demand(chance: &mut Chance, job: v1::Spec) -> v1::Spec {
+    let need = |key: &str, any: &[&str]| {
+        let values = any.iter().map(|value| (*value).to_owned()).collect();
+        (key.to_owned(), v1::Values { values })
+    };
+    let amount = |name: &str, n: u64| [(name.to_owned(), n)].into();
+    let (few, n) = (u32::try_from(chance.between(2, 3)).unwrap_or(2), chance.between(1, 4));
+    match chance.between(0, 9) {
+        0 => v1::Spec { needs: [need("os", &["linux"])].into(), ..job },
+        1 => v1::Spec { needs: [need("os", &["mac"])].into(), ..job },
+        2 => v1::Spec { needs: [need("arch", &["arm", "riscv"])].into(), ..job },
+        3 => v1::Spec { needs: [need("os", &["linux"]), need("arch", &["x86"])].into(), ..job },
+        4 => v1::Spec { r#type: HEAVY.to_owned(), ..job },
+        5 => v1::Spec { amounts: amount("ram", n), ..job },
+        6 => v1::Spec { amounts: amount("gpu", 1), ..job },
+        7 => v1::Spec { slots: few, ..job },
+        8 => v1::Spec { pool: TIGHT.to_owned(), slots: few, ..job },
+        _ => v1::Spec { pool: WIDE.to_owned(), amounts: amount("ram", n), slots: few, ..job },
+    }
+}
+
 /// A few jobs of somebody who may not have more at once.
 fn few(chance: &mut Chance, tenant: &str) -> Vec<v1::Spec> {
     let n = chance.between(1, 6);
     let slots = |chance: &mut Chance| if tenant == CAPPED.0 && chance.is_one_in(3) { 2 } else { 1 };
     let limited = |chance: &mut Chance| timed(chance, tenant, LIMITED_MS);
-    (0..n).map(|_| v1::Spec { slots: slots(chance), ..limited(chance) }).collect()
+    let pool = if tenant == CAPPED.0 { WIDE } else { "" };
+    let one = |chance: &mut Chance| v1::Spec {
+        slots: slots(chance),
+        pool: pool.to_owned(),
+        ..limited(chance)
+    };
+    (0..n).map(|_| one(chance)).collect()
 }
 
 fn rare(chance: &mut Chance) -> Vec<v1::Spec> {

@@ -78,6 +78,9 @@ async fn play(plan: &Plan) -> Result<Report, Error> {
     history.seen = seen.findings;
     report.add(&history);
     report.violations.extend(check(&history, Scope::Everything));
+    if !report.violations.is_empty() {
+        stage.keep()?;
+    }
     report.took = start.elapsed();
     Ok(report)
 }

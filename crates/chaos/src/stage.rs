@@ -1,5 +1,6 @@
 //! Postgres, schedulers, workers, and the ways between them.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -8,12 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cluster::{Cluster, Database, Sync};
-use faults::{Chance, Fault, Harm, Limits, now_ms, until};
+use faults::{Chance, Fault, Harm, Limits, Offer, now_ms, until};
 use proto::v1;
 use proto::v1::admin_client::AdminClient;
 use rustix::process::Signal;
 
 use crate::client::{channel, set};
+use crate::crew::{WIDE, offer};
 use crate::load::{BUDGET, CAPPED, FLEETING, NARROW, RARE};
 use crate::process::Process;
 use crate::weather::{Target, Way};
@@ -23,8 +25,6 @@ use crate::{Error, Plan, journal};
 pub(crate) const LEASE_MS: u64 = 3_000;
 /// Losses after which a job is parked.
 const LOSSES_MAX: u32 = 20;
-/// Slots of each worker.
-const SLOTS: u32 = 8;
 /// How long a scheduler may take to answer after its start, on a busy machine.
 const START: Duration = Duration::from_mins(1);
 /// Ports that the system gives to nobody who does not ask for them.
@@ -104,7 +104,7 @@ impl Stage {
         self.until_answers().await?;
         journal::install(self.database.url()).await?;
         let port = self.front.port;
-        let quota = format!("{{\"quotas\":[{{\"pool\":\"default\",\"max\":{}}}]}}", CAPPED.1);
+        let quota = format!("{{\"quotas\":[{{\"pool\":\"{WIDE}\",\"max\":{}}}]}}", CAPPED.1);
         let tenant = v1::SettingKind::Tenant;
         set(port, (tenant, CAPPED.0, &quota)).await?;
         set(port, (tenant, NARROW.0, &format!("{{\"jobs_max\":{}}}", NARROW.1))).await?;
@@ -165,7 +165,7 @@ impl Stage {
     pub(crate) fn start_worker(&mut self, worker: usize) -> Result<(), Error> {
         let process = &mut self.workers[worker];
         let mut command = Command::new(&self.plan.hand);
-        command.args(["worker", "--name", &process.name, "--slots", &SLOTS.to_string()]);
+        command.args(["worker", "--name", &process.name, "--place", &worker.to_string()]);
         command.arg("--server").arg(format!("127.0.0.1:{}", self.front.port));
         command.arg("--log").arg(self.plan.dir.join(format!("{}.runs", process.name)));
         process.start(command)
@@ -189,17 +189,19 @@ impl Stage {
         self.faults.push(Fault { at_ms: now_ms(), harm, who });
     }
 
-    /// What may not be exceeded.
-    pub(crate) fn limits(&self) -> Limits {
-        let of = |(name, max): (&str, u32)| [(name.to_owned(), max)].into();
-        Limits {
-            tenant_slots: of(CAPPED),
-            tenant_jobs: of(NARROW),
-            type_jobs: of(RARE),
-            run_slots: self.workers.iter().map(|one| (one.name.clone(), SLOTS)).collect(),
-            losses_max: LOSSES_MAX,
-            ..Limits::default()
-        }
+    /// Keeps what is left for whoever wants to know how it came to that.
+    pub(crate) fn keep(&self) -> Result<(), Error> {
+        let dump = |schema: &str| {
+            self.database.dump(schema, &self.plan.dir.join(format!("{schema}.dump")))
+        };
+        dump("maitre")?;
+        Ok(dump("journal")?)
+    }
+
+    /// What each worker offers.
+    pub(crate) fn offers(&self) -> BTreeMap<String, Offer> {
+        let names = self.workers.iter().map(|worker| worker.name.clone());
+        names.enumerate().map(|(place, name)| (name, offer(place))).collect()
     }
 
     /// Where clients write down what they are told.
@@ -216,6 +218,18 @@ impl Stage {
     /// What no process may ever say.
     pub(crate) fn panics(&self) -> Vec<String> {
         self.schedulers.iter().chain(&self.workers).flat_map(Process::panics).collect()
+    }
+}
+
+/// What may not be exceeded.
+pub(crate) fn limits() -> Limits {
+    let of = |(name, max): (&str, u32)| [(name.to_owned(), max)].into();
+    Limits {
+        tenant_slots: of(CAPPED),
+        tenant_jobs: of(NARROW),
+        type_jobs: of(RARE),
+        losses_max: LOSSES_MAX,
+        ..Limits::default()
     }
 }
 

@@ -27,6 +27,8 @@ pub struct History {
     pub faults: Vec<Fault>,
     /// What may not be exceeded.
     pub limits: Limits,
+    /// What each worker offers; if nobody says, no attempt is held to it.
+    pub workers: BTreeMap<String, Offer>,
     /// Types of jobs that may be forgotten.
     pub forgetful: BTreeSet<String>,
     /// Every change of a job's row, as the database itself wrote it down; empty if it did not.
@@ -93,6 +95,12 @@ pub struct Job {
     pub finished_ms: Option<i64>,
     /// What it must hold alone.
     pub resource: Option<String>,
+    /// Where it must run; `None` means anywhere.
+    pub pool: Option<String>,
+    /// What it needs of a worker: of each key, any one of these values.
+    pub needs: BTreeMap<String, Vec<String>>,
+    /// Amounts that it takes.
+    pub amounts: BTreeMap<String, u64>,
     /// What came of it: `17 2 w1`, the job, the attempt and the worker that did it; `None` if jobs
     /// do not say.
     pub result: Option<String>,
@@ -266,9 +274,23 @@ pub struct Limits {
     pub type_jobs: BTreeMap<String, u32>,
     /// Slots that a worker has, by what the store gave it.
     pub worker_slots: BTreeMap<String, u32>,
-    /// Slots that a worker has, by what really ran: where a scheduler may give it something that
-    /// does not know yet that it has gone to another one, it refuses what it has no room for.
-    pub run_slots: BTreeMap<String, u32>,
     /// Losses after which a job is parked.
     pub losses_max: u32,
+}
+
+/// What a worker says that it offers. What really runs there takes no more; where a scheduler may
+/// give it something that does not know yet that it has gone to another one, it refuses what it has
+/// no room for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Offer {
+    /// Where it belongs.
+    pub pool: String,
+    /// Types of jobs that it does.
+    pub types: BTreeSet<String>,
+    /// The values that it has under each key.
+    pub has: BTreeMap<String, BTreeSet<String>>,
+    /// Its slots.
+    pub slots: u32,
+    /// Amounts that it has.
+    pub amounts: BTreeMap<String, u64>,
 }

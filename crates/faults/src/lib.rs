@@ -33,7 +33,7 @@ pub use check::{Scope, Violation, check};
 pub use clock::{now_ms, until};
 pub use error::Error;
 pub use history::{
-    Asked, Attempt, Fault, Harm, History, Job, Key, Limits, Mark, Op, Outcome, Said, Step,
+    Asked, Attempt, Fault, Harm, History, Job, Key, Limits, Mark, Offer, Op, Outcome, Said, Step,
 };
 pub use kept::read_marks;
 pub use notebook::{Answer, Notebook, read_said, settle};

@@ -3,6 +3,7 @@
 mod acknowledged;
 mod forgotten;
 mod lives;
+mod fit;
 mod limits;
 mod order;
 mod runs;
@@ -51,6 +52,7 @@ pub fn check(history: &History, scope: Scope) -> Vec<Violation> {
     forgotten::check(&facts, &mut found);
     steps::check(&facts, &mut found);
     limits::check(&facts, &mut found);
+    fit::check(&facts, &mut found);
     if scope == Scope::Everything {
         acknowledged::check(&facts, &mut found);
         order::check(&facts, &mut found);

@@ -1,6 +1,8 @@
 //! What only those can get wrong who share a store, and what the database itself wrote down.
 
-use faults::{Fault, Harm, History, Step};
+use std::collections::BTreeMap;
+
+use faults::{Fault, Harm, History, Job, Offer, Step};
 
 use crate::sound::{broken, mark, steps};
 
@@ -61,6 +63,61 @@ fn a_run_that_was_ended_from_outside_may_go_on_for_a_little() {
     assert_eq!(shared(("stop", 1_300), "lost", close), [""; 0]);
 }
 
+/// What anybody needs who does the jobs.
+fn offer() -> Offer {
+    Offer {
+        pool: "default".to_owned(),
+        types: ["exec".to_owned()].into(),
+        slots: 4,
+        ..Offer::default()
+    }
+}
+
+fn workers(offer: Offer) -> BTreeMap<String, Offer> {
+    [("w1".to_owned(), offer)].into()
+}
+
+#[test]
+fn a_job_on_a_worker_that_does_not_fit_is_found() {
+    let given = |offer: Offer, change: fn(&mut Job)| {
+        broken(|history| {
+            history.workers = workers(offer);
+            change(&mut history.jobs[0]);
+        })
+    };
+    assert_eq!(given(offer(), |_| ()), [""; 0]);
+    let other = Offer { types: ["other".to_owned()].into(), ..offer() };
+    assert_eq!(given(other, |_| ()), ["misfit"]);
+    assert_eq!(given(offer(), |job| job.pool = Some("default".to_owned())), [""; 0]);
+    assert_eq!(given(offer(), |job| job.pool = Some("gpu".to_owned())), ["misfit"]);
+    let needs = |job: &mut Job| {
+        job.needs = [("os".to_owned(), vec!["mac".to_owned(), "linux".to_owned()])].into();
+    };
+    let has = |key: &str, value: &str| {
+        let has = [(key.to_owned(), [value.to_owned()].into())].into();
+        Offer { has, ..offer() }
+    };
+    assert_eq!(given(has("os", "linux"), needs), [""; 0]);
+    assert_eq!(given(has("os", "bsd"), needs), ["misfit"]);
+    assert_eq!(given(has("arch", "linux"), needs), ["misfit"]);
+    let takes = |job: &mut Job| job.amounts = [("ram".to_owned(), 3)].into();
+    let amount = |n: u64| Offer { amounts: [("ram".to_owned(), n)].into(), ..offer() };
+    assert_eq!(given(amount(3), takes), [""; 0]);
+    assert_eq!(given(amount(2), takes), ["misfit", "ran-over-amounts"]);
+    assert_eq!(given(offer(), takes), ["misfit"]);
+    let rules = broken(|history| {
+        history.workers = [("w2".to_owned(), offer())].into();
+        history.jobs[0].slots = 2;
+    });
+    assert!(rules.contains(&"misfit"), "{rules:?}");
+    // Each fits, and both at once do not.
+    let rules = broken(|history| {
+        history.workers = workers(amount(3));
+        history.jobs.iter_mut().for_each(takes);
+    });
+    assert_eq!(rules, ["ran-over-amounts"]);
+}
+
 #[test]
 fn what_really_ran_at_once_is_held_to_every_limit() {
     // Attempt 1 of job 1 and attempt 1 of job 2 run at once, from 1,110 to 1,150.
@@ -71,12 +128,12 @@ fn what_really_ran_at_once_is_held_to_every_limit() {
         let rules: &[&str] = if n == 1 { &["quota", "ran-over-quota"] } else { &[] };
         assert_eq!(broken(|history| history.limits.tenant_slots = max(n)), rules);
     }
-    let slots = |n: u32| [("w1".to_owned(), n)].into();
-    assert_eq!(broken(|history| history.limits.run_slots = slots(2)), [""; 0]);
-    assert_eq!(broken(|history| history.limits.run_slots = slots(1)), ["ran-over-slots"]);
+    let slots = |slots: u32| workers(Offer { slots, ..offer() });
+    assert_eq!(broken(|history| history.workers = slots(2)), [""; 0]);
+    assert_eq!(broken(|history| history.workers = slots(1)), ["ran-over-slots"]);
     // A worker knows what it has, also when it was suspended, and has not let go of what was lost.
     let rules = broken(|history| {
-        history.limits.run_slots = slots(1);
+        history.workers = slots(1);
         suspended(history);
         history.attempts.iter_mut().for_each(|attempt| attempt.ending = "lost".to_owned());
     });
