@@ -8,7 +8,8 @@ CREATE TABLE journal.steps (
     state text,
     fence bigint NOT NULL,
     attempt bigint NOT NULL,
-    worker text
+    worker text,
+    ready bigint
 );
 
 -- What was known of a job when it went.
@@ -27,7 +28,9 @@ CREATE TABLE journal.gone (
     claimed bigint,
     document text NOT NULL,
     n_dependents bigint NOT NULL,
-    cancelling boolean NOT NULL
+    cancelling boolean NOT NULL,
+    evictions bigint NOT NULL,
+    priority integer NOT NULL
 );
 
 CREATE VIEW journal.forgotten AS SELECT * FROM journal.gone
@@ -38,14 +41,16 @@ DECLARE
     now_ms bigint := (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
 BEGIN
     IF TG_OP = 'DELETE' THEN
-        INSERT INTO journal.steps (at, job, state, fence, attempt, worker)
-            VALUES (now_ms, OLD.id, NULL, OLD.fence, OLD.attempts, NULL);
+        INSERT INTO journal.steps (at, job, state, fence, attempt, worker, ready)
+            VALUES (now_ms, OLD.id, NULL, OLD.fence, OLD.attempts, NULL, OLD.ready);
         INSERT INTO journal.gone VALUES (OLD.id, now_ms, OLD.tenant, OLD.kind, OLD.dedupe_key,
             OLD.attempts, OLD.failures, OLD.losses, OLD.refusals, OLD.created, OLD.worker,
-            OLD.claimed, OLD.document, OLD.n_dependents, OLD.cancelling);
+            OLD.claimed, OLD.document, OLD.n_dependents, OLD.cancelling,
+            OLD.evictions, OLD.priority);
     ELSE
-        INSERT INTO journal.steps (at, job, state, fence, attempt, worker)
-            VALUES (now_ms, NEW.id, NEW.state, NEW.fence, NEW.attempts, NEW.worker);
+        INSERT INTO journal.steps (at, job, state, fence, attempt, worker, ready)
+            VALUES (now_ms, NEW.id, NEW.state, NEW.fence, NEW.attempts, NEW.worker,
+                NEW.ready);
     END IF;
     RETURN NULL;
 END

@@ -56,13 +56,14 @@ pub(crate) async fn history(client: &Client, stage: &Stage) -> Result<History, E
 
 /// What is in no table any more must have succeeded.
 const JOBS: &str = "SELECT id, tenant, kind, state, NULL, dedupe_key, attempts, failures, \
-    losses, refusals, created, NULL, document, NULL, false, 0::bigint, false FROM maitre.jobs \
+    losses, refusals, created, NULL, document, NULL, false, 0::bigint, false, \
+    evictions, priority FROM maitre.jobs \
     UNION ALL SELECT id, tenant, kind, state, cause, dedupe_key, attempts, failures, \
-    losses, refusals, created, finished, document, result, false, 0, false \
+    losses, refusals, created, finished, document, result, false, 0, false, evictions, priority \
     FROM maitre.finished \
     UNION ALL SELECT id, tenant, kind, 'succeeded', NULL, dedupe_key, attempts, failures, \
-    losses, refusals, created, at, document, NULL, true, n_dependents, cancelling \
-    FROM journal.forgotten ORDER BY 1";
+    losses, refusals, created, at, document, NULL, true, n_dependents, cancelling, \
+    evictions, priority FROM journal.forgotten ORDER BY 1";
 
 const ATTEMPTS: &str = "SELECT job, number, worker, claimed, ended, ending, error \
     FROM maitre.pasts UNION ALL SELECT id, attempts, worker, claimed, NULL, '', NULL \
@@ -70,7 +71,8 @@ const ATTEMPTS: &str = "SELECT job, number, worker, claimed, ended, ending, erro
     UNION ALL SELECT id, attempts, worker, claimed, at, 'succeeded', NULL \
     FROM journal.forgotten WHERE worker IS NOT NULL ORDER BY 1, 2";
 
-const STEPS: &str = "SELECT job, at, state, fence, attempt, worker FROM journal.steps ORDER BY seq";
+const STEPS: &str = "SELECT job, at, state, fence, attempt, worker, ready \
+    FROM journal.steps ORDER BY seq";
 
 async fn list<T>(
     client: &Client,
@@ -143,6 +145,8 @@ fn job(row: &Row) -> Result<Job, Error> {
         is_forgotten: row.try_get(14)?,
         n_dependents: small(row, 15)?,
         was_cancelling: row.try_get(16)?,
+        n_evictions: small(row, 17)?,
+        priority: row.try_get(18)?,
     })
 }
 
@@ -173,6 +177,7 @@ fn step(row: &Row) -> Result<Step, Error> {
         fence: number(row, 3)?,
         attempt: small(row, 4)?,
         worker: row.try_get(5)?,
+        ready_ms: row.try_get(6)?,
     })
 }
 

@@ -17,6 +17,11 @@ pub(crate) const FLEETING: &str = "fleeting";
 pub(crate) const RARE: (&str, u32) = ("rare", 3);
 /// The tenant with a quota of slots, in the pool in which it has all its jobs.
 pub(crate) const CAPPED: (&str, u32) = ("capped", 4);
+/// The tenant that can fill a pool, and the most slots that it has there.
+pub(crate) const YIELDING: (&str, u32) = ("yielding", 6);
+/// The tenant that has others stopped there until it has its minimum, and the most that it has.
+pub(crate) const OWED: (&str, u32) = ("owed", 4);
+pub(crate) const OWED_MIN: u32 = 2;
 /// The tenant that runs few jobs at once.
 pub(crate) const NARROW: (&str, u32) = ("narrow", 2);
 /// The tenant with a budget; each of its jobs costs 1.
@@ -29,6 +34,11 @@ const RESOURCES: [&str; 3] = ["r1", "r2", "r3"];
 const SHORT_MS: (u64, u64) = (0, 10);
 /// How long jobs take of which few may run at once: as long as it takes to see that too many do.
 const LIMITED_MS: (u64, u64) = (5, 60);
+/// How long jobs take that fill a pool, and how many they are.
+const LONG_MS: (u64, u64) = (1_000, 2_000);
+const YIELDING_JOBS: (u64, u64) = (7, 9);
+/// The priority of those for whom others are stopped; no other has as much.
+const IMPORTANT: i32 = 9;
 /// Jobs in a submission of many.
 const MANY: (u64, u64) = (20, 70);
 const RETRY: v1::Retry = v1::Retry { attempts_max: 3, backoff_ms: 1_000, backoff_ms_max: 2_000 };
@@ -77,12 +87,40 @@ pub(crate) fn request(chance: &mut Chance, key: String, known: &[u64]) -> v1::Su
     if jobs.len() > 1 {
         array = 0;
     }
-    for job in &mut jobs {
-        job.labels.insert(LABEL.to_owned(), key.clone());
-    }
+    jobs = jobs.into_iter().map(|job| labelled(job, &key)).collect();
     // What can be asked for by its key is not forgotten.
     let has_key = jobs[0].r#type != FLEETING || chance.is_one_in(5);
     v1::SubmitRequest { jobs, idempotency_key: if has_key { key } else { String::new() }, array }
+}
+
+/// More jobs than a pool has room for, and some that are more important, from somebody who is owed
+/// room there. `keys` are those of the two submissions.
+pub(crate) fn squeeze(chance: &mut Chance, keys: [String; 2]) -> [v1::SubmitRequest; 2] {
+    let submission = |key: String, jobs: Vec<v1::Spec>| v1::SubmitRequest {
+        jobs: jobs.into_iter().map(|job| labelled(job, &key)).collect(),
+        idempotency_key: key,
+        array: 0,
+    };
+    let pool = || TIGHT.to_owned();
+    let [long, short] = keys;
+    let n = chance.between(YIELDING_JOBS.0, YIELDING_JOBS.1);
+    let yielding = (0..n).map(|_| {
+        let priority = i32::try_from(chance.between(0, 5)).unwrap_or(0);
+        v1::Spec { pool: pool(), priority, ..timed(chance, YIELDING.0, LONG_MS) }
+    });
+    let long = submission(long, yielding.collect());
+    let n = chance.between(1, u64::from(OWED.1));
+    let owed = (0..n).map(|_| v1::Spec {
+        pool: pool(),
+        priority: IMPORTANT,
+        ..timed(chance, OWED.0, LIMITED_MS)
+    });
+    [long, submission(short, owed.collect())]
+}
+
+fn labelled(mut job: v1::Spec, key: &str) -> v1::Spec {
+    job.labels.insert(LABEL.to_owned(), key.to_owned());
+    job
 }
 
 /// What the checker is to know about a job.

@@ -13,10 +13,11 @@ use faults::{Chance, Fault, Harm, Limits, Offer, now_ms, until};
 use proto::v1;
 use proto::v1::admin_client::AdminClient;
 use rustix::process::Signal;
+use serde_json::json;
 
 use crate::client::{channel, set};
-use crate::crew::{WIDE, offer};
-use crate::load::{BUDGET, CAPPED, FLEETING, NARROW, RARE};
+use crate::crew::{TIGHT, WIDE, offer};
+use crate::load::{BUDGET, CAPPED, FLEETING, NARROW, OWED, OWED_MIN, RARE, YIELDING};
 use crate::process::Process;
 use crate::weather::{Target, Way};
 use crate::{Error, Plan, journal};
@@ -25,6 +26,11 @@ use crate::{Error, Plan, journal};
 pub(crate) const LEASE_MS: u64 = 3_000;
 /// Losses after which a job is parked.
 const LOSSES_MAX: u32 = 20;
+/// How often a job is stopped to make room, at most.
+const EVICTIONS_MAX: u32 = 2;
+/// How long a job waits before others are stopped for it, and how long these have run.
+const EVICT_AFTER_MS: i64 = 200;
+const EVICTED_AFTER_MS: i64 = 600;
 /// How long a scheduler may take to answer after its start, on a busy machine.
 const START: Duration = Duration::from_mins(1);
 /// Ports that the system gives to nobody who does not ask for them.
@@ -103,21 +109,39 @@ impl Stage {
         }
         self.until_answers().await?;
         journal::install(self.database.url()).await?;
-        let port = self.front.port;
-        let quota = format!("{{\"quotas\":[{{\"pool\":\"{WIDE}\",\"max\":{}}}]}}", CAPPED.1);
-        let tenant = v1::SettingKind::Tenant;
-        set(port, (tenant, CAPPED.0, &quota)).await?;
-        set(port, (tenant, NARROW.0, &format!("{{\"jobs_max\":{}}}", NARROW.1))).await?;
-        set(port, (tenant, BUDGET.0, &format!("{{\"budget\":{}}}", BUDGET.1))).await?;
-        let rare = format!("{{\"jobs_max\":{}}}", RARE.1);
-        set(port, (v1::SettingKind::Type, RARE.0, &rare)).await?;
-        set(port, (v1::SettingKind::Type, FLEETING, "{\"forget\":true}")).await?;
+        self.set_limits().await?;
         // Whoever takes in a job that is under a limit knows of it: settings are heard of by all.
         tokio::time::sleep(Duration::from_secs(1)).await;
         for worker in 0..self.workers.len() {
             self.start_worker(worker)?;
         }
         Ok(())
+    }
+
+    async fn set_limits(&self) -> Result<(), Error> {
+        let port = self.front.port;
+        let quota = |pool: &str, min: u32, max: u32| {
+            let quota = json!({ "pool": pool, "min": min, "max": max });
+            json!({ "quotas": [quota] }).to_string()
+        };
+        let jobs_max = |max: u32| json!({ "jobs_max": max }).to_string();
+        let (tenant, kind) = (v1::SettingKind::Tenant, v1::SettingKind::Type);
+        let budget = json!({ "budget": BUDGET.1 }).to_string();
+        let preemption = json!({
+            "enabled": true,
+            "delay_ms": EVICT_AFTER_MS,
+            "min_run_ms": EVICTED_AFTER_MS,
+            "evictions_max": EVICTIONS_MAX,
+        });
+        let policy = json!({ "preset": "balanced", "preemption": preemption }).to_string();
+        set(port, (v1::SettingKind::Policy, "", &policy)).await?;
+        set(port, (tenant, CAPPED.0, &quota(WIDE, 0, CAPPED.1))).await?;
+        set(port, (tenant, YIELDING.0, &quota(TIGHT, 0, YIELDING.1))).await?;
+        set(port, (tenant, OWED.0, &quota(TIGHT, OWED_MIN, OWED.1))).await?;
+        set(port, (tenant, NARROW.0, &jobs_max(NARROW.1))).await?;
+        set(port, (tenant, BUDGET.0, &budget)).await?;
+        set(port, (kind, RARE.0, &jobs_max(RARE.1))).await?;
+        set(port, (kind, FLEETING, "{\"forget\":true}")).await
     }
 
     /// The tenant with a budget gets as much as it needs, so that all its jobs come to their end.
@@ -223,9 +247,12 @@ impl Stage {
 
 /// What may not be exceeded.
 pub(crate) fn limits() -> Limits {
-    let of = |(name, max): (&str, u32)| [(name.to_owned(), max)].into();
+    let of = |(name, max): (&str, u32)| BTreeMap::from([(name.to_owned(), max)]);
     Limits {
-        tenant_slots: of(CAPPED),
+        tenant_slots: [CAPPED, YIELDING, OWED].into_iter().flat_map(of).collect(),
+        owed: [OWED.0.to_owned()].into(),
+        evictions_max: EVICTIONS_MAX,
+        evicted_after_ms: EVICTED_AFTER_MS,
         tenant_jobs: of(NARROW),
         type_jobs: of(RARE),
         losses_max: LOSSES_MAX,

@@ -58,6 +58,8 @@ pub struct Step {
     pub attempt: u32,
     /// Who has it.
     pub worker: Option<String>,
+    /// When it first could have run; `None` while it waits for others.
+    pub ready_ms: Option<i64>,
 }
 
 /// A job as the store's file has it.
@@ -89,6 +91,10 @@ pub struct Job {
     pub n_losses: u32,
     /// Attempts that a worker would not have.
     pub n_refusals: u32,
+    /// Attempts that were stopped to make room.
+    pub n_evictions: u32,
+    /// What its submitter asked for: higher is sooner.
+    pub priority: i32,
     /// When it was submitted.
     pub created_ms: i64,
     /// When it became final.
@@ -274,6 +280,12 @@ pub struct Limits {
     pub type_jobs: BTreeMap<String, u32>,
     /// Slots that a worker has, by what the store gave it.
     pub worker_slots: BTreeMap<String, u32>,
+    /// Tenants that may have others stopped to make room for them.
+    pub owed: BTreeSet<String>,
+    /// How often a job may be stopped to make room.
+    pub evictions_max: u32,
+    /// How long it must have run before.
+    pub evicted_after_ms: i64,
     /// Losses after which a job is parked.
     pub losses_max: u32,
 }

@@ -6,6 +6,7 @@ mod lives;
 mod fit;
 mod limits;
 mod order;
+mod room;
 mod runs;
 mod steps;
 
@@ -53,6 +54,7 @@ pub fn check(history: &History, scope: Scope) -> Vec<Violation> {
     steps::check(&facts, &mut found);
     limits::check(&facts, &mut found);
     fit::check(&facts, &mut found);
+    room::check(&facts, &mut found);
     if scope == Scope::Everything {
         acknowledged::check(&facts, &mut found);
         order::check(&facts, &mut found);

@@ -67,6 +67,7 @@ fn a_result_that_is_ignored_or_missing_is_found() {
     assert_eq!(rules, ["result-ignored"]);
     let rules = broken(|history| {
         history.attempts[0].ending = "preempted".to_owned();
+        (history.jobs[0].n_evictions, history.limits.evictions_max) = (1, 1);
         history.n_completed = 1;
     });
     assert_eq!(rules, ["no-result"]);

@@ -3,4 +3,5 @@
 mod sound;
 mod doctored;
 mod forgotten;
+mod evicted;
 mod several;
