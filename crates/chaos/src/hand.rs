@@ -9,11 +9,14 @@ use std::time::Duration;
 use faults::now_ms;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-use worker::{Attempt, Done, Failure, Outcome, Worker};
+use worker::{Attempt, Done, Failure, Outcome, Stream, Worker};
 
 use crate::Error;
 use crate::crew::offer;
 use crate::load::{End, FLEETING, Manner, TYPES};
+
+/// How often a job says something.
+const SAY_EVERY: Duration = Duration::from_millis(150);
 
 /// Who works, and where.
 #[derive(Clone, Debug, clap::Args)]
@@ -110,11 +113,26 @@ async fn run(attempt: Attempt, log: Arc<File>, worker: String, kind: &str) -> Ou
     let mut run = Run::begin(log, token.clone());
     let manner: Manner = serde_json::from_slice(attempt.payload())
         .map_err(|error| Failure::permanent(error.to_string()))?;
-    tokio::select! {
-        () = tokio::time::sleep(Duration::from_millis(manner.ms)) => {}
-        () = attempt.stop_token().cancelled() => {
-            run.end("stop");
-            return Err(Failure::transient("stopped"));
+    let mut voice = Voice { attempt: &attempt, token: &token, n_lines: 0 };
+    // What says something is not forgotten.
+    let says = kind != FLEETING;
+    let whole = Duration::from_millis(manner.ms);
+    let mut left = whole;
+    loop {
+        if says {
+            voice.say(&run, 1.0 - part(left, whole));
+        }
+        let piece = left.min(SAY_EVERY);
+        tokio::select! {
+            () = tokio::time::sleep(piece) => {}
+            () = attempt.stop_token().cancelled() => {
+                run.end("stop");
+                return Err(Failure::transient("stopped"));
+            }
+        }
+        left -= piece;
+        if left.is_zero() {
+            break;
         }
     }
     let is_failing = match manner.end {
@@ -130,7 +148,32 @@ async fn run(attempt: Attempt, log: Arc<File>, worker: String, kind: &str) -> Ou
         run.end("fail");
         return Err(Failure::transient("this may pass"));
     }
+    if says {
+        voice.say(&run, 1.0);
+    }
     run.end("end");
     // What has a result is not forgotten.
     Ok(if kind == FLEETING { Done::new() } else { Done::with_result(token) })
+}
+
+fn part(of: Duration, whole: Duration) -> f64 {
+    if whole.is_zero() { 0.0 } else { of.as_secs_f64() / whole.as_secs_f64() }
+}
+
+/// What an attempt says.
+struct Voice<'a> {
+    attempt: &'a Attempt,
+    token: &'a str,
+    n_lines: u32,
+}
+
+impl Voice<'_> {
+    /// One more line, and how far it is.
+    fn say(&mut self, run: &Run, fraction: f64) {
+        self.n_lines += 1;
+        let line = format!("{} {}", self.token, self.n_lines);
+        run.mark("line");
+        self.attempt.log(Stream::Out, format!("{line}\n").as_bytes());
+        self.attempt.progress(fraction, &line);
+    }
 }

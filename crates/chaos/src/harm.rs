@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use faults::{Chance, Harm};
+use faults::{Chance, Harm, now_ms};
 use rustix::process::Signal;
 use tokio::time::{Instant, sleep};
 
@@ -16,6 +16,10 @@ use crate::{Error, journal};
 const TICK: Duration = Duration::from_millis(50);
 /// One that ended by itself is started again after so long.
 const AGAIN: Duration = Duration::from_millis(300);
+
+/// So long after something was hurt, what came of it is over: a worker that heard nothing has found
+/// another scheduler, and whoever was there again has written down what waited.
+const CALM_MS: i64 = 5_000;
 
 /// What can be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,11 +75,13 @@ pub(crate) struct Nemesis {
     chance: Chance,
     cures: Vec<(Instant, Cure)>,
     tally: BTreeMap<&'static str, usize>,
+    /// From when to when something was hurt.
+    storms: Vec<(i64, i64)>,
 }
 
 impl Nemesis {
     pub(crate) fn new(chance: Chance) -> Self {
-        Self { chance, cures: Vec::new(), tally: BTreeMap::new() }
+        Self { chance, cures: Vec::new(), tally: BTreeMap::new(), storms: Vec::new() }
     }
 
     /// Does so many things, evenly over so long.
@@ -104,6 +110,9 @@ impl Nemesis {
 
     /// Heals what is due. Whoever ended by itself is started again, as a supervisor does.
     pub(crate) async fn nurse(&mut self, stage: &mut Stage) -> Result<(), Error> {
+        if !self.cures.is_empty() {
+            self.blow();
+        }
         self.heal(stage, Instant::now()).await?;
         self.tend(stage);
         Ok(())
@@ -112,6 +121,20 @@ impl Nemesis {
     /// Whether nothing is hurt any more.
     pub(crate) fn is_done(&self) -> bool {
         self.cures.is_empty()
+    }
+
+    /// From when to when something was hurt, or had just been.
+    pub(crate) fn storms(&self) -> &[(i64, i64)] {
+        &self.storms
+    }
+
+    /// Now something is hurt.
+    fn blow(&mut self) {
+        let now_ms = now_ms();
+        match self.storms.last_mut().filter(|(_, until_ms)| *until_ms >= now_ms) {
+            Some((_, until_ms)) => *until_ms = now_ms + CALM_MS,
+            None => self.storms.push((now_ms, now_ms + CALM_MS)),
+        }
     }
 
     fn tend(&mut self, stage: &mut Stage) {
@@ -183,6 +206,7 @@ impl Nemesis {
             is_it
         });
         let Some((act, name, _)) = drawn.copied() else { return Ok(false) };
+        self.blow();
         let is_done = self.do_it(act, stage).await?;
         if is_done {
             *self.tally.entry(name).or_default() += 1;

@@ -62,3 +62,40 @@ CREATE TRIGGER journal_change AFTER UPDATE ON maitre.jobs
     FOR EACH ROW WHEN (OLD.state <> NEW.state OR OLD.attempts <> NEW.attempts
         OR OLD.worker IS DISTINCT FROM NEW.worker)
     EXECUTE FUNCTION journal.step();
+
+-- Output of attempts, and how far they said they were.
+CREATE TABLE journal.pieces (
+    at bigint NOT NULL,
+    job bigint NOT NULL,
+    attempt bigint NOT NULL,
+    position bigint NOT NULL,
+    PRIMARY KEY (job, attempt, position)
+);
+
+CREATE TABLE journal.notes (
+    job bigint NOT NULL,
+    attempt bigint NOT NULL,
+    worker text,
+    note text NOT NULL
+);
+
+CREATE FUNCTION journal.piece() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO journal.pieces VALUES ((extract(epoch FROM clock_timestamp()) * 1000)::bigint,
+        NEW.job, NEW.attempt, NEW.position);
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION journal.note() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO journal.notes VALUES (NEW.id, NEW.attempts, NEW.worker, NEW.note);
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER journal_piece AFTER INSERT ON maitre.logs
+    FOR EACH ROW EXECUTE FUNCTION journal.piece();
+CREATE TRIGGER journal_note AFTER UPDATE ON maitre.jobs
+    FOR EACH ROW WHEN (NEW.note IS NOT NULL AND OLD.note IS DISTINCT FROM NEW.note)
+    EXECUTE FUNCTION journal.note();

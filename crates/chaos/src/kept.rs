@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use faults::{Attempt, Harm, History, Job, Key, Mark, Step, read_marks, read_said};
+use faults::{Attempt, Harm, History, Job, Key, Mark, Note, Piece, Step, read_marks, read_said};
 use serde::Deserialize;
 use tokio_postgres::{Client, Row};
 
@@ -26,6 +26,8 @@ pub(crate) async fn history(client: &Client, stage: &Stage) -> Result<History, E
         attempts: list(client, ATTEMPTS, attempt).await?,
         keys: list(client, "SELECT tenant, key, jobs FROM maitre.keys ORDER BY id", key).await?,
         steps: list(client, STEPS, step).await?,
+        output: list(client, OUTPUT, piece).await?,
+        notes: list(client, "SELECT job, attempt, worker, note FROM journal.notes", note).await?,
         faults: stage.faults.clone(),
         limits: limits(),
         workers: stage.offers(),
@@ -73,6 +75,10 @@ const ATTEMPTS: &str = "SELECT job, number, worker, claimed, ended, ending, erro
 
 const STEPS: &str = "SELECT job, at, state, fence, attempt, worker, ready \
     FROM journal.steps ORDER BY seq";
+
+const OUTPUT: &str = "SELECT job, attempt, position, at, bytes FROM ( \
+    SELECT job, attempt, position, bytes FROM maitre.logs) l \
+    JOIN journal.pieces USING (job, attempt, position)";
 
 async fn list<T>(
     client: &Client,
@@ -181,6 +187,26 @@ fn step(row: &Row) -> Result<Step, Error> {
     })
 }
 
+fn piece(row: &Row) -> Result<Piece, Error> {
+    let bytes: Vec<u8> = row.try_get(4)?;
+    Ok(Piece {
+        job: number(row, 0)?,
+        attempt: small(row, 1)?,
+        position: number(row, 2)?,
+        at_ms: row.try_get(3)?,
+        text: String::from_utf8_lossy(&bytes).into_owned(),
+    })
+}
+
+fn note(row: &Row) -> Result<Note, Error> {
+    Ok(Note {
+        job: number(row, 0)?,
+        attempt: small(row, 1)?,
+        worker: row.try_get(2)?,
+        text: row.try_get(3)?,
+    })
+}
+
 fn number(row: &Row, column: usize) -> Result<u64, tokio_postgres::Error> {
     Ok(row.try_get::<_, i64>(column)?.unsigned_abs())
 }
@@ -227,7 +253,7 @@ fn close_runs(history: &mut History) {
     for mark in &history.marks {
         last.insert((mark.job, mark.attempt), mark);
     }
-    let open = last.into_values().filter(|mark| mark.what == "start");
+    let open = last.into_values().filter(|mark| matches!(mark.what.as_str(), "start" | "line"));
     let killed = |mark: &Mark| {
         let kills = history.faults.iter().filter(|fault| fault.harm == Harm::Kill);
         let mut own = kills.filter(|fault| fault.who == mark.worker);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use faults::{History, Outcome, Violation};
+use faults::{History, Outcome, Violation, missing};
 
 /// Violations that are listed.
 const LISTED_MAX: usize = 30;
@@ -30,6 +30,9 @@ pub struct Report {
     pub n_runs: usize,
     /// How often what is counted was compared with what is there, while things went wrong.
     pub n_looks: usize,
+    /// Pieces of output that are kept, attempts that told their end and some of whose output is
+    /// missing, and reports of how far attempts were.
+    pub n_said: [usize; 3],
     /// Changes of jobs that the database wrote down.
     pub n_steps: usize,
     /// How long it took until the last job was final, from when all was well again.
@@ -60,6 +63,7 @@ impl Report {
         }
         self.n_runs = history.marks.iter().filter(|mark| mark.what == "start").count();
         self.n_steps = history.steps.len();
+        self.n_said = [history.output.len(), missing(history).len(), history.notes.len()];
     }
 }
 
@@ -70,10 +74,16 @@ impl fmt::Display for Report {
             each.collect::<Vec<String>>().join(", ")
         };
         let [done, refused, unknown] = self.answers;
+        let [pieces, missing, notes] = self.n_said;
         let rows = [
             ("jobs", format!("{}: {}", self.n_jobs, list(&self.states))),
             ("attempts", list(&self.endings)),
             ("runs that workers wrote down", self.n_runs.to_string()),
+            ("pieces of output, reports of progress", format!("{pieces}, {notes}")),
+            (
+                "attempts that ended, and some of whose output was lost on its way",
+                missing.to_string(),
+            ),
             ("changes that the database wrote down", self.n_steps.to_string()),
             ("answers", format!("{done} done, {refused} refused, {unknown} unknown at first")),
             ("looks at what is counted", self.n_looks.to_string()),

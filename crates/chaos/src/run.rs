@@ -76,6 +76,7 @@ async fn play(plan: &Plan) -> Result<Report, Error> {
     let client = journal::connect(stage.database.url()).await?;
     let mut history = kept::history(&client, &stage).await?;
     history.seen = seen.findings;
+    history.storms = nemesis.storms().to_vec();
     report.add(&history);
     report.violations.extend(check(&history, Scope::Everything));
     if !report.violations.is_empty() {

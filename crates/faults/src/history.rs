@@ -23,8 +23,16 @@ pub struct History {
     pub said: Vec<Said>,
     /// What runs wrote down, in the order in which they did.
     pub marks: Vec<Mark>,
+    /// Output of attempts that the store has: in lines `17 2 w1 5`, the fifth that worker w1 wrote
+    /// for attempt 2 at job 17.
+    pub output: Vec<Piece>,
+    /// How far attempts said they were, as the database itself wrote it down.
+    pub notes: Vec<Note>,
     /// What was done to the processes, in order.
     pub faults: Vec<Fault>,
+    /// From when to when things went wrong, and for a little after that: output that was on its way
+    /// may be lost.
+    pub storms: Vec<(i64, i64)>,
     /// What may not be exceeded.
     pub limits: Limits,
     /// What each worker offers; if nobody says, no attempt is held to it.
@@ -148,6 +156,34 @@ pub struct Attempt {
     pub error: String,
 }
 
+/// Output of an attempt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Piece {
+    /// The job.
+    pub job: u64,
+    /// Which attempt at it.
+    pub attempt: u32,
+    /// How much came before.
+    pub position: u64,
+    /// When it was written down, by the database's clock.
+    pub at_ms: i64,
+    /// What it says.
+    pub text: String,
+}
+
+/// How far an attempt said it was: `17 2 w1 5`, as it says in its output.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Note {
+    /// The job.
+    pub job: u64,
+    /// Which attempt was under way when this was written down.
+    pub attempt: u32,
+    /// Who had that.
+    pub worker: Option<String>,
+    /// What it says.
+    pub text: String,
+}
+
 /// A submission that the store remembers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Key {
@@ -225,7 +261,7 @@ pub struct Asked {
 /// Something that a run of a job wrote down about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// `start`, `tick`, `fail` or `end`.
+    /// `start`, `tick`, `line` (of output), `fail`, `stop`, `killed` or `end`.
     pub what: String,
     /// The job.
     pub job: u64,

@@ -29,11 +29,12 @@ mod zombie;
 mod scenario;
 
 pub use chance::Chance;
-pub use check::{Scope, Violation, check};
+pub use check::{Scope, Violation, check, missing};
 pub use clock::{now_ms, until};
 pub use error::Error;
 pub use history::{
-    Asked, Attempt, Fault, Harm, History, Job, Key, Limits, Mark, Offer, Op, Outcome, Said, Step,
+    Asked, Attempt, Fault, Harm, History, Job, Key, Limits, Mark, Note, Offer, Op, Outcome, Piece,
+    Said, Step,
 };
 pub use kept::read_marks;
 pub use notebook::{Answer, Notebook, read_said, settle};

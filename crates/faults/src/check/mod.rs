@@ -8,10 +8,13 @@ mod limits;
 mod order;
 mod room;
 mod runs;
+mod output;
 mod steps;
 
 use std::collections::BTreeMap;
 use std::fmt;
+
+pub use output::missing;
 
 use crate::{Attempt, History, Job};
 
@@ -60,6 +63,7 @@ pub fn check(history: &History, scope: Scope) -> Vec<Violation> {
         order::check(&facts, &mut found);
         runs::check(&facts, &mut found);
         limits::check_runs(&facts, &mut found);
+        output::check(&facts, &mut found);
     }
     found.0
 }

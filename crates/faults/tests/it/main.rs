@@ -4,4 +4,5 @@ mod sound;
 mod doctored;
 mod forgotten;
 mod evicted;
+mod output;
 mod several;
