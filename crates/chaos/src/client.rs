@@ -97,6 +97,11 @@ impl Client {
         Ok(())
     }
 
+    /// Fills a pool, and does no more.
+    pub(crate) async fn squeeze_once(mut self) -> Result<(), Error> {
+        self.squeeze().await
+    }
+
     /// Does one thing.
     async fn act(&mut self) -> Result<(), Error> {
         if !self.known.is_empty() && self.chance.is_one_in(6) {

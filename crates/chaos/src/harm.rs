@@ -1,6 +1,6 @@
 //! What is done to processes, to Postgres and to the ways between them, as chance has it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +17,10 @@ const TICK: Duration = Duration::from_millis(50);
 /// One that ended by itself is started again after so long.
 const AGAIN: Duration = Duration::from_millis(300);
 
+/// Workers that are killed at last.
+const LAST_WORKERS: i64 = 2;
+/// How long one of them stays away: longer than its lease.
+const AWAY: Duration = Duration::from_millis(LEASE_MS + 1_000);
 /// So long after something was hurt, what came of it is over: a worker that heard nothing has found
 /// another scheduler, and whoever was there again has written down what waited.
 const CALM_MS: i64 = 5_000;
@@ -77,11 +81,22 @@ pub(crate) struct Nemesis {
     tally: BTreeMap<&'static str, usize>,
     /// From when to when something was hurt.
     storms: Vec<(i64, i64)>,
+    /// When something was last hurt or healed.
+    last_ms: i64,
+    /// Workers that were not there all the time since then.
+    away: BTreeSet<String>,
 }
 
 impl Nemesis {
     pub(crate) fn new(chance: Chance) -> Self {
-        Self { chance, cures: Vec::new(), tally: BTreeMap::new(), storms: Vec::new() }
+        Self {
+            chance,
+            cures: Vec::new(),
+            tally: BTreeMap::new(),
+            storms: Vec::new(),
+            last_ms: now_ms(),
+            away: BTreeSet::new(),
+        }
     }
 
     /// Does so many things, evenly over so long.
@@ -100,6 +115,34 @@ impl Nemesis {
             }
             sleep(TICK).await;
         }
+        Ok(())
+    }
+
+    /// Kills a scheduler, and the workers that have most to do. All start again at once but one of
+    /// the workers: nobody else can say what it had.
+    pub(crate) async fn last_blow(&mut self, stage: &mut Stage) -> Result<(), Error> {
+        self.blow();
+        let client = journal::connect(stage.database.url()).await?;
+        let sql = "SELECT worker FROM maitre.jobs WHERE worker IS NOT NULL \
+            GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT $1";
+        let rows = client.query(sql, &[&LAST_WORKERS]).await?;
+        let busy: Vec<String> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+        for at in 0..stage.workers.len() {
+            if busy.contains(&stage.workers[at].name) {
+                stage.hurt_worker(at, Harm::Kill);
+                let is_first = self.away.is_empty();
+                let after = if is_first { AWAY } else { Duration::ZERO };
+                self.cure(after, Cure::StartWorker(at));
+                self.away.insert(stage.workers[at].name.clone());
+                *self.tally.entry("worker: SIGKILL").or_default() += 1;
+            }
+        }
+        let scheduler = self.one_of(stage.schedulers.len());
+        stage.hurt_scheduler(scheduler, Harm::Kill);
+        self.cure(Duration::ZERO, Cure::StartScheduler(scheduler));
+        *self.tally.entry("scheduler: SIGKILL").or_default() += 1;
+        self.nurse(stage).await?;
+        self.last_ms = now_ms();
         Ok(())
     }
 
@@ -126,6 +169,12 @@ impl Nemesis {
     /// From when to when something was hurt, or had just been.
     pub(crate) fn storms(&self) -> &[(i64, i64)] {
         &self.storms
+    }
+
+    /// Since when nothing is hurt any more, if nothing is, and which workers were not there all the
+    /// time since.
+    pub(crate) fn healed(&self) -> (i64, BTreeSet<String>) {
+        (self.last_ms, self.away.clone())
     }
 
     /// Now something is hurt.
@@ -193,6 +242,9 @@ impl Nemesis {
                 Cure::CalmStore(at) => stage.ways[at].calm(0),
                 Cure::CalmDoors(at) => stage.front.calm(at),
             }
+            if self.away.is_empty() {
+                self.last_ms = now_ms();
+            }
         }
         Ok(())
     }
@@ -209,6 +261,7 @@ impl Nemesis {
         self.blow();
         let is_done = self.do_it(act, stage).await?;
         if is_done {
+            self.last_ms = now_ms();
             *self.tally.entry(name).or_default() += 1;
         }
         Ok(is_done)

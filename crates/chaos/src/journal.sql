@@ -9,7 +9,8 @@ CREATE TABLE journal.steps (
     fence bigint NOT NULL,
     attempt bigint NOT NULL,
     worker text,
-    ready bigint
+    ready bigint,
+    not_before bigint
 );
 
 -- What was known of a job when it went.
@@ -48,9 +49,9 @@ BEGIN
             OLD.claimed, OLD.document, OLD.n_dependents, OLD.cancelling,
             OLD.evictions, OLD.priority);
     ELSE
-        INSERT INTO journal.steps (at, job, state, fence, attempt, worker, ready)
-            VALUES (now_ms, NEW.id, NEW.state, NEW.fence, NEW.attempts, NEW.worker,
-                NEW.ready);
+        INSERT INTO journal.steps (at, job, state, fence, attempt, worker, ready,
+            not_before) VALUES (now_ms, NEW.id, NEW.state, NEW.fence, NEW.attempts, NEW.worker,
+                NEW.ready, greatest(NEW.backoff_until, NEW.due));
     END IF;
     RETURN NULL;
 END

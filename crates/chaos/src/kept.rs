@@ -73,7 +73,7 @@ const ATTEMPTS: &str = "SELECT job, number, worker, claimed, ended, ending, erro
     UNION ALL SELECT id, attempts, worker, claimed, at, 'succeeded', NULL \
     FROM journal.forgotten WHERE worker IS NOT NULL ORDER BY 1, 2";
 
-const STEPS: &str = "SELECT job, at, state, fence, attempt, worker, ready \
+const STEPS: &str = "SELECT job, at, state, fence, attempt, worker, ready, not_before \
     FROM journal.steps ORDER BY seq";
 
 const OUTPUT: &str = "SELECT job, attempt, position, at, bytes FROM ( \
@@ -184,6 +184,7 @@ fn step(row: &Row) -> Result<Step, Error> {
         attempt: small(row, 4)?,
         worker: row.try_get(5)?,
         ready_ms: row.try_get(6)?,
+        not_before_ms: row.try_get(7)?,
     })
 }
 

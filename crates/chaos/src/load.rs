@@ -35,8 +35,8 @@ const SHORT_MS: (u64, u64) = (0, 10);
 /// How long jobs take of which few may run at once: as long as it takes to see that too many do.
 const LIMITED_MS: (u64, u64) = (5, 60);
 /// How long jobs take that fill a pool, and how many they are.
-const LONG_MS: (u64, u64) = (1_000, 2_000);
-const YIELDING_JOBS: (u64, u64) = (7, 9);
+const LONG_MS: (u64, u64) = (1_000, 1_500);
+const YIELDING_JOBS: (u64, u64) = (6, 8);
 /// The priority of those for whom others are stopped; no other has as much.
 const IMPORTANT: i32 = 9;
 /// Jobs in a submission of many.

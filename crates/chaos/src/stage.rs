@@ -1,6 +1,6 @@
 //! Postgres, schedulers, workers, and the ways between them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cluster::{Cluster, Database, Sync};
-use faults::{Chance, Fault, Harm, Limits, Offer, now_ms, until};
+use faults::{Calm, Chance, Fault, Harm, Limits, Offer, now_ms, until};
 use proto::v1;
 use proto::v1::admin_client::AdminClient;
 use rustix::process::Signal;
@@ -26,6 +26,15 @@ use crate::{Error, Plan, journal};
 pub(crate) const LEASE_MS: u64 = 3_000;
 /// Losses after which a job is parked.
 const LOSSES_MAX: u32 = 20;
+/// How often it is looked whose lease is over.
+const EXPIRE_EVERY_MS: i64 = 200;
+/// How much longer than a lease, and than that, somebody may take to let go of what nobody runs.
+const SLACK_MS: i64 = 2_000;
+/// How long a job may wait beside a slot that is free for it, once all is well.
+const WAIT_MS: i64 = 5_000;
+/// Twice this many processes as there are processors start and work at once, perhaps beside others:
+/// what is to happen within so long may take as much longer.
+const BUSY_MS: i64 = 3_000;
 /// How often a job is stopped to make room, at most.
 const EVICTIONS_MAX: u32 = 2;
 /// How long a job waits before others are stopped for it, and how long these have run.
@@ -64,8 +73,9 @@ impl Stage {
         let _ = fs::remove_dir_all(&plan.dir);
         fs::create_dir_all(&plan.dir).map_err(Error::system("make a directory"))?;
         let settings = format!(
-            "heartbeat = \"{}ms\"\nlease = \"{LEASE_MS}ms\"\nexpire_every = \"200ms\"\n\
-             stop_grace = \"100ms\"\nshutdown_grace = \"500ms\"\nlosses_max = {LOSSES_MAX}\n\
+            "heartbeat = \"{}ms\"\nlease = \"{LEASE_MS}ms\"\n\
+             expire_every = \"{EXPIRE_EVERY_MS}ms\"\nstop_grace = \"100ms\"\n\
+             shutdown_grace = \"500ms\"\nlosses_max = {LOSSES_MAX}\n\
              reconnect = \"50ms\"\nreconnect_max = \"300ms\"\n",
             LEASE_MS / 10
         );
@@ -228,9 +238,14 @@ impl Stage {
         names.enumerate().map(|(place, name)| (name, offer(place))).collect()
     }
 
-    /// Where clients write down what they are told.
+    /// Where a client writes down what it is told.
+    pub(crate) fn client_log(&self, number: u32) -> PathBuf {
+        self.plan.dir.join(format!("client-{number}.jsonl"))
+    }
+
+    /// Where clients write down what they are told, and the last one, who comes when they go.
     pub(crate) fn client_logs(&self) -> Vec<PathBuf> {
-        (0..self.plan.clients).map(|n| self.plan.dir.join(format!("client-{n}.jsonl"))).collect()
+        (0..=self.plan.clients).map(|number| self.client_log(number)).collect()
     }
 
     /// Where workers write down what they do.
@@ -245,11 +260,27 @@ impl Stage {
     }
 }
 
+/// How soon all is to be well once nothing is hurt any more.
+pub(crate) fn calm((healed_ms, away): (i64, BTreeSet<String>)) -> Calm {
+    let lease_ms = i64::try_from(LEASE_MS).unwrap_or(i64::MAX);
+    let late_ms = EXPIRE_EVERY_MS + SLACK_MS + BUSY_MS;
+    Calm {
+        healed_ms,
+        read_ms: now_ms(),
+        away,
+        orphan_ms: lease_ms + late_ms,
+        // A worker has two leases to say that it runs what it was given.
+        offer_ms: 2 * lease_ms + late_ms,
+        wait_ms: WAIT_MS + BUSY_MS,
+    }
+}
+
 /// What may not be exceeded.
 pub(crate) fn limits() -> Limits {
     let of = |(name, max): (&str, u32)| BTreeMap::from([(name.to_owned(), max)]);
     Limits {
         tenant_slots: [CAPPED, YIELDING, OWED].into_iter().flat_map(of).collect(),
+        budgets: [BUDGET.0.to_owned()].into(),
         owed: [OWED.0.to_owned()].into(),
         evictions_max: EVICTIONS_MAX,
         evicted_after_ms: EVICTED_AFTER_MS,

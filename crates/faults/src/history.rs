@@ -33,6 +33,8 @@ pub struct History {
     /// From when to when things went wrong, and for a little after that: output that was on its way
     /// may be lost.
     pub storms: Vec<(i64, i64)>,
+    /// How soon all is well once nothing is hurt any more; `None` if nobody asks.
+    pub calm: Option<Calm>,
     /// What may not be exceeded.
     pub limits: Limits,
     /// What each worker offers; if nobody says, no attempt is held to it.
@@ -68,6 +70,8 @@ pub struct Step {
     pub worker: Option<String>,
     /// When it first could have run; `None` while it waits for others.
     pub ready_ms: Option<i64>,
+    /// Not to be started before this.
+    pub not_before_ms: Option<i64>,
 }
 
 /// A job as the store's file has it.
@@ -316,6 +320,8 @@ pub struct Limits {
     pub type_jobs: BTreeMap<String, u32>,
     /// Slots that a worker has, by what the store gave it.
     pub worker_slots: BTreeMap<String, u32>,
+    /// Tenants that may not start anything once they have used so much.
+    pub budgets: BTreeSet<String>,
     /// Tenants that may have others stopped to make room for them.
     pub owed: BTreeSet<String>,
     /// How often a job may be stopped to make room.
@@ -324,6 +330,23 @@ pub struct Limits {
     pub evicted_after_ms: i64,
     /// Losses after which a job is parked.
     pub losses_max: u32,
+}
+
+/// How soon all is well once nothing is hurt any more.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Calm {
+    /// When nothing was hurt any more.
+    pub healed_ms: i64,
+    /// Workers that were not there all the time since then.
+    pub away: BTreeSet<String>,
+    /// When it was looked what is left.
+    pub read_ms: i64,
+    /// How long an attempt may be under way that no worker runs any more.
+    pub orphan_ms: i64,
+    /// The same for one that none ever ran.
+    pub offer_ms: i64,
+    /// How long a job may wait beside a slot that is free for it.
+    pub wait_ms: i64,
 }
 
 /// What a worker says that it offers. What really runs there takes no more; where a scheduler may

@@ -9,11 +9,13 @@ mod order;
 mod room;
 mod runs;
 mod output;
+mod calm;
 mod steps;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
+pub use calm::{Recovery, recovery};
 pub use output::missing;
 
 use crate::{Attempt, History, Job};
@@ -64,6 +66,7 @@ pub fn check(history: &History, scope: Scope) -> Vec<Violation> {
         runs::check(&facts, &mut found);
         limits::check_runs(&facts, &mut found);
         output::check(&facts, &mut found);
+        calm::check(&facts, &mut found);
     }
     found.0
 }

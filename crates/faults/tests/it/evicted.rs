@@ -24,6 +24,7 @@ fn evict(history: &mut History) {
             attempt: number,
             worker: None,
             ready_ms: Some(1_300),
+            not_before_ms: None,
         });
     }
 }

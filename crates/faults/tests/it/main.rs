@@ -4,5 +4,6 @@ mod sound;
 mod doctored;
 mod forgotten;
 mod evicted;
+mod calm;
 mod output;
 mod several;
