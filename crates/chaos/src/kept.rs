@@ -33,7 +33,7 @@ pub(crate) async fn history(client: &Client, stage: &Stage) -> Result<History, E
         workers: stage.offers(),
         forgetful: [FLEETING.to_owned()].into(),
         clocks_ms: CLOCKS_MS,
-        damage: stage.panics(),
+        damage: [stage.panics(), stage.problems()?].concat(),
         ..History::default()
     };
     let completed = "SELECT coalesce(sum(completed), 0)::bigint FROM maitre.usage";

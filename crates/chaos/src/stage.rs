@@ -13,6 +13,7 @@ use faults::{Calm, Chance, Fault, Harm, Limits, Offer, now_ms, until};
 use proto::v1;
 use proto::v1::admin_client::AdminClient;
 use rustix::process::Signal;
+use serde::Deserialize;
 use serde_json::json;
 
 use crate::client::{channel, set};
@@ -119,6 +120,7 @@ impl Stage {
         }
         self.until_answers().await?;
         journal::install(self.database.url()).await?;
+        self.database.say(&self.plan.sabotage)?;
         self.set_limits().await?;
         // Whoever takes in a job that is under a limit knows of it: settings are heard of by all.
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -223,6 +225,17 @@ impl Stage {
         self.faults.push(Fault { at_ms: now_ms(), harm, who });
     }
 
+    /// What the store itself finds wrong with what is in it.
+    pub(crate) fn problems(&self) -> Result<Vec<String>, Error> {
+        let mut command = Command::new(&self.plan.program);
+        command.args(["store", "check", "--json", "--store", self.database.url()]);
+        let output = command.current_dir(&self.plan.dir).output();
+        let output = output.map_err(Error::system("check the store"))?;
+        let checked: Option<Checked> = serde_json::from_slice(&output.stdout).ok();
+        let said = || vec![String::from_utf8_lossy(&output.stderr).trim().to_owned()];
+        Ok(checked.map_or_else(said, |checked| checked.problems))
+    }
+
     /// Keeps what is left for whoever wants to know how it came to that.
     pub(crate) fn keep(&self) -> Result<(), Error> {
         let dump = |schema: &str| {
@@ -289,6 +302,12 @@ pub(crate) fn limits() -> Limits {
         losses_max: LOSSES_MAX,
         ..Limits::default()
     }
+}
+
+/// What `maitre store check` says.
+#[derive(Deserialize)]
+struct Checked {
+    problems: Vec<String>,
 }
 
 fn hurt(process: &mut Process, harm: Harm) {
