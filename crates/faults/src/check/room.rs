@@ -9,6 +9,8 @@ use crate::{Attempt, Job};
 pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
     let limits = &facts.history.limits;
     let waits = waits(facts);
+    let owed = facts.jobs.values().copied().filter(|job| limits.owed.contains(&job.tenant));
+    let owed: Vec<&Job> = owed.collect();
     for attempt in facts.history.attempts.iter().filter(|one| one.ending == "preempted") {
         let Some(job) = facts.jobs.get(&attempt.job) else { continue };
         let (id, number) = (job.id, attempt.number);
@@ -18,7 +20,7 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
             found.add("stopped-early", what);
         }
         // Where the database wrote nothing down, nobody knows who waited.
-        if !waits.is_empty() && !is_for_somebody(facts, (job, attempt), &waits) {
+        if !waits.is_empty() && !is_for_somebody(facts, (job, attempt), (&owed, &waits)) {
             let what = format!("attempt {number} of job {id} was stopped, and nobody waited");
             found.add("stopped-for-nobody", what);
         }
@@ -46,18 +48,21 @@ fn waits(facts: &Facts<'_>) -> Waits {
     waits
 }
 
-/// Whether a job that may have others stopped waited while the attempt ran, could have run there,
-/// and is strictly more important.
-fn is_for_somebody(facts: &Facts<'_>, (job, attempt): (&Job, &Attempt), waits: &Waits) -> bool {
+/// Whether one that may have others stopped waited while the attempt ran, could have run there, and
+/// is strictly more important.
+fn is_for_somebody(
+    facts: &Facts<'_>,
+    (job, attempt): (&Job, &Attempt),
+    (owed, waits): (&[&Job], &Waits),
+) -> bool {
     let offer = facts.history.workers.get(&attempt.worker);
     let until_ms = attempt.ended_ms.unwrap_or(i64::MAX);
     let waited = |other: &Job| {
         let mut spans = waits.get(&other.id).into_iter().flatten();
         spans.any(|(from_ms, to_ms)| *from_ms <= until_ms && attempt.claimed_ms <= *to_ms)
     };
-    facts.jobs.values().any(|other| {
-        facts.history.limits.owed.contains(&other.tenant)
-            && other.tenant != job.tenant
+    owed.iter().any(|other| {
+        other.tenant != job.tenant
             && other.priority > job.priority
             && offer.is_none_or(|offer| misfit(other, offer).is_none())
             && waited(other)
