@@ -57,13 +57,6 @@ BEGIN
 END
 $$;
 
-CREATE TRIGGER journal_begin AFTER INSERT OR DELETE ON maitre.jobs
-    FOR EACH ROW EXECUTE FUNCTION journal.step();
-CREATE TRIGGER journal_change AFTER UPDATE ON maitre.jobs
-    FOR EACH ROW WHEN (OLD.state <> NEW.state OR OLD.attempts <> NEW.attempts
-        OR OLD.worker IS DISTINCT FROM NEW.worker)
-    EXECUTE FUNCTION journal.step();
-
 -- Output of attempts, and how far they said they were.
 CREATE TABLE journal.pieces (
     at bigint NOT NULL,
@@ -94,9 +87,3 @@ BEGIN
     RETURN NULL;
 END
 $$;
-
-CREATE TRIGGER journal_piece AFTER INSERT ON maitre.logs
-    FOR EACH ROW EXECUTE FUNCTION journal.piece();
-CREATE TRIGGER journal_note AFTER UPDATE ON maitre.jobs
-    FOR EACH ROW WHEN (NEW.note IS NOT NULL AND OLD.note IS DISTINCT FROM NEW.note)
-    EXECUTE FUNCTION journal.note();

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use tokio_postgres::{Client, Row};
 
 use crate::Error;
-use crate::load::{FLEETING, LABEL};
+use crate::load::{FLEETING, LABEL, terms};
 use crate::stage::{Stage, limits};
 
 /// By how much the clocks of schedulers may differ: each follows the database's, over a way that
@@ -123,14 +123,27 @@ fn job(row: &Row) -> Result<Job, Error> {
     let mut document: Document = serde_json::from_str(&document).map_err(unread)?;
     let retry = document.retry.unwrap_or(Retry { attempts_max: ATTEMPTS_MAX, backoff_ms: 0 });
     let result: Option<Vec<u8>> = row.try_get(13)?;
+    let resource = document.resource.and_then(|ask| match ask {
+        Ask::Named(name) => Some(name),
+        Ask::Any => None,
+    });
+    let (kind, slots, priority): (String, _, _) =
+        (row.try_get(2)?, document.slots.unwrap_or(1), row.try_get(18)?);
+    let terms = terms(
+        (&kind, slots, priority),
+        (document.pool.as_deref(), resource.as_deref()),
+        document.needs.clone(),
+        &document.amounts,
+    );
     Ok(Job {
         id: number(row, 0)?,
         tenant: row.try_get(1)?,
-        kind: row.try_get(2)?,
+        kind,
         state: row.try_get(3)?,
         cause: row.try_get(4)?,
         dedupe: row.try_get(5)?,
-        slots: document.slots.unwrap_or(1),
+        slots,
+        terms: Some(terms),
         attempts_max: retry.attempts_max,
         backoff_ms: retry.backoff_ms,
         n_attempts: small(row, 6)?,
@@ -139,10 +152,7 @@ fn job(row: &Row) -> Result<Job, Error> {
         n_refusals: small(row, 9)?,
         created_ms: row.try_get(10)?,
         finished_ms: row.try_get(11)?,
-        resource: document.resource.and_then(|ask| match ask {
-            Ask::Named(name) => Some(name),
-            Ask::Any => None,
-        }),
+        resource,
         pool: document.pool,
         needs: document.needs,
         amounts: document.amounts,
@@ -152,7 +162,7 @@ fn job(row: &Row) -> Result<Job, Error> {
         n_dependents: small(row, 15)?,
         was_cancelling: row.try_get(16)?,
         n_evictions: small(row, 17)?,
-        priority: row.try_get(18)?,
+        priority,
     })
 }
 

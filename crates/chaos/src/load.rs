@@ -1,5 +1,7 @@
 //! What clients ask for: jobs of every kind that has something to get wrong.
 
+use std::collections::BTreeMap;
+
 use faults::{Asked, Chance};
 use proto::v1;
 use serde::{Deserialize, Serialize};
@@ -131,8 +133,32 @@ pub(crate) fn asked(spec: &v1::Spec) -> Asked {
         after: spec.after.clone(),
         after_indexes: places.collect(),
         run_if_failed: spec.run_if_failed,
+        terms: Some(terms(
+            (&spec.r#type, spec.slots, spec.priority),
+            (non_empty(&spec.pool), non_empty(&spec.resource)),
+            spec.needs.iter().map(|(key, any)| (key.clone(), any.values.clone())).collect(),
+            &spec.amounts.iter().map(|(name, n)| (name.clone(), *n)).collect(),
+        )),
         label: spec.labels.get(LABEL).cloned().unwrap_or_default(),
     }
+}
+
+fn non_empty(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+/// What a job asks for, as a client and a reader of the store both put it.
+pub(crate) fn terms(
+    (kind, slots, priority): (&str, u32, i32),
+    (pool, resource): (Option<&str>, Option<&str>),
+    mut needs: BTreeMap<String, Vec<String>>,
+    amounts: &BTreeMap<String, u64>,
+) -> String {
+    for any in needs.values_mut() {
+        any.sort_unstable();
+    }
+    let slots = slots.max(1);
+    format!("{kind} {slots} {priority} {pool:?} {resource:?} {needs:?} {amounts:?}")
 }
 
 fn job(chance: &mut Chance, tenant: &str) -> v1::Spec {

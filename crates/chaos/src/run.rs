@@ -46,9 +46,8 @@ pub struct Plan {
     pub workers: usize,
     /// Clients at once.
     pub clients: u32,
-    /// What is done to the database before anything runs, so that there is something to find; empty
-    /// if there is to be nothing.
-    pub sabotage: String,
+    /// What is said to the database before anything runs, so that there is something to find.
+    pub sabotage: Vec<String>,
 }
 
 /// Plays a plan, and judges what is left of it.

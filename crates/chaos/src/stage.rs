@@ -120,7 +120,9 @@ impl Stage {
         }
         self.until_answers().await?;
         journal::install(self.database.url()).await?;
-        self.database.say(&self.plan.sabotage)?;
+        for sql in &self.plan.sabotage {
+            self.database.say(sql)?;
+        }
         self.set_limits().await?;
         // Whoever takes in a job that is under a limit knows of it: settings are heard of by all.
         tokio::time::sleep(Duration::from_secs(1)).await;

@@ -122,6 +122,8 @@ pub struct Job {
     /// What came of it: `17 2 w1`, the job, the attempt and the worker that did it; `None` if jobs
     /// do not say.
     pub result: Option<String>,
+    /// What it asks for, in words of whoever reads the store; `None` if nobody compares.
+    pub terms: Option<String>,
     /// What its submission was called by whoever made it, key or not; `None` if jobs do not say.
     pub label: Option<String>,
     /// Whether the store has forgotten it: if all is well, it succeeded and left nothing.
@@ -257,6 +259,9 @@ pub struct Asked {
     pub after_indexes: Vec<usize>,
     /// Whether it runs even if one of those does not succeed.
     pub run_if_failed: bool,
+    /// What it asks for, in the same words; `None` if nobody compares.
+    #[serde(default)]
+    pub terms: Option<String>,
     /// What the submission is called; empty if jobs do not say.
     #[serde(default)]
     pub label: String,

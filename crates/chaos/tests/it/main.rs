@@ -36,7 +36,7 @@ fn plan(dir: &str) -> Plan {
         schedulers: 3,
         workers: 6,
         clients: 4,
-        sabotage: String::new(),
+        sabotage: Vec::new(),
     }
 }
 
@@ -56,24 +56,33 @@ fn whatever_is_hurt_nothing_is_lost_and_every_limit_holds() {
 }
 
 /// What a store must never do, done by the database itself: what is in use of a limit is counted
-/// twice, and what is done; a job that is tried again is younger; output is not what was said.
-const SABOTAGE: &str = "CREATE SCHEMA sabotage; \
-    CREATE FUNCTION sabotage.held() RETURNS trigger LANGUAGE plpgsql AS \
-    $$ BEGIN NEW.held := greatest(2 * NEW.held - OLD.held, 0); RETURN NEW; END $$; \
-    CREATE TRIGGER held BEFORE UPDATE ON maitre.holdings FOR EACH ROW \
-    EXECUTE FUNCTION sabotage.held(); \
-    CREATE FUNCTION sabotage.done() RETURNS trigger LANGUAGE plpgsql AS \
-    $$ BEGIN NEW.completed := NEW.completed * 2; RETURN NEW; END $$; \
-    CREATE TRIGGER done BEFORE INSERT ON maitre.usage FOR EACH ROW \
-    EXECUTE FUNCTION sabotage.done(); \
-    CREATE FUNCTION sabotage.ready() RETURNS trigger LANGUAGE plpgsql AS \
-    $$ BEGIN NEW.ready := NEW.ready + 1; RETURN NEW; END $$; \
-    CREATE TRIGGER ready BEFORE UPDATE ON maitre.jobs FOR EACH ROW \
-    WHEN (OLD.worker IS NOT NULL AND NEW.worker IS NULL) EXECUTE FUNCTION sabotage.ready(); \
-    CREATE FUNCTION sabotage.said() RETURNS trigger LANGUAGE plpgsql AS \
-    $$ BEGIN NEW.bytes := overlay(NEW.bytes PLACING '?' FROM 1); RETURN NEW; END $$; \
-    CREATE TRIGGER said BEFORE INSERT ON maitre.logs FOR EACH ROW \
-    EXECUTE FUNCTION sabotage.said();";
+/// twice, and what is done; a job that is tried again is younger, output is not what was said, and
+/// jobs are more important than they were to be.
+/// Each is when, where, and what becomes of the row.
+const SABOTAGE: [(&str, &str, &str); 5] = [
+    ("UPDATE", "holdings", "NEW.held := greatest(2 * NEW.held - OLD.held, 0)"),
+    ("INSERT", "usage", "NEW.completed := NEW.completed * 2"),
+    (
+        "UPDATE",
+        "jobs",
+        "NEW.ready := NEW.ready + (OLD.worker IS NOT NULL AND NEW.worker IS NULL)::int",
+    ),
+    ("INSERT", "logs", "NEW.bytes := overlay(NEW.bytes PLACING '?' FROM 1)"),
+    ("INSERT", "jobs", "NEW.priority := NEW.priority + 1"),
+];
+
+/// A trigger each.
+fn sabotage() -> Vec<String> {
+    let trigger = |(n, (when, table, what)): (usize, &(&str, &str, &str))| {
+        format!(
+            "CREATE FUNCTION journal.sabotage{n}() RETURNS trigger LANGUAGE plpgsql AS \
+             $$ BEGIN {what}; RETURN NEW; END $$; \
+             CREATE TRIGGER sabotage{n} BEFORE {when} ON maitre.{table} \
+             FOR EACH ROW EXECUTE FUNCTION journal.sabotage{n}()"
+        )
+    };
+    SABOTAGE.iter().enumerate().map(trigger).collect()
+}
 
 #[test]
 fn a_database_that_does_not_do_what_it_is_told_is_found() {
@@ -83,12 +92,12 @@ fn a_database_that_does_not_do_what_it_is_told_is_found() {
         length: Duration::from_secs(4),
         faults: 0,
         jobs: 400,
-        sabotage: SABOTAGE.to_owned(),
+        sabotage: sabotage(),
         ..plan("sabotage")
     };
     let report = run(&plan).expect("it is judged");
     let found: BTreeSet<&str> = report.violations.iter().map(|found| found.rule).collect();
-    for rule in ["out-of-balance", "ledger", "age-reset", "output-not-said"] {
+    for rule in ["out-of-balance", "ledger", "age-reset", "output-not-said", "other-terms"] {
         assert!(found.contains(rule), "{rule} is not among {found:?}: {report}");
     }
 }

@@ -16,6 +16,29 @@ fn a_lost_acknowledgement_is_found() {
 }
 
 #[test]
+fn a_job_that_is_not_what_was_asked_for_is_found() {
+    let asked = |terms: &str| {
+        broken(|history| {
+            history.jobs[0].terms = Some("gpu 2".to_owned());
+            history.said[1].asked[0].terms = Some(terms.to_owned());
+        })
+    };
+    assert_eq!(asked("gpu 2"), [""; 0]);
+    assert_eq!(asked("gpu 1"), ["other-terms"]);
+    // One answer for all jobs of an array.
+    let array = |terms: &str| {
+        broken(|history| {
+            history.said[4].asked.truncate(1);
+            history.said[4].asked[0].terms = Some("any".to_owned());
+            history.jobs[2].terms = Some("any".to_owned());
+            history.jobs[3].terms = Some(terms.to_owned());
+        })
+    };
+    assert_eq!(array("any"), [""; 0]);
+    assert_eq!(array("some"), ["other-terms"]);
+}
+
+#[test]
 fn a_key_that_stands_for_two_jobs_is_found() {
     let rules = broken(|history| history.said[3].ids = vec![1]);
     assert_eq!(rules, ["key-differs"]);
