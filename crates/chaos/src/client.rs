@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 use tonic::transport::{Channel, Endpoint};
 
 use crate::Error;
-use crate::load::{asked, request};
+use crate::load::{asked, request, squeeze};
 
 /// How long a client waits for an answer before it gives up on it.
 const TIMEOUT: Duration = Duration::from_secs(4);
@@ -23,6 +23,11 @@ const AGAIN_MS: (u64, u64) = (20, 300);
 const INSIST: Duration = Duration::from_mins(3);
 /// How long somebody may take to take a setting.
 const SET: Duration = Duration::from_secs(20);
+/// When a client fills a pool for the first time, by submissions; and how often it does so again.
+const SQUEEZE_AT: u32 = 3;
+const SQUEEZE_ONE_IN: u64 = 50;
+/// How long it leaves a pool to those who fill it.
+const SQUEEZE_FOR: Duration = Duration::from_millis(600);
 /// Jobs that it remembers, to call them off or to wait for them.
 const KNOWN_MAX: usize = 60;
 
@@ -56,6 +61,7 @@ pub(crate) struct Client {
     notebook: Notebook,
     /// Jobs that it was told of, newest last, and whose they are.
     known: Vec<(String, u64)>,
+    number: u32,
     prefix: String,
     n_keys: u32,
     n_jobs: usize,
@@ -72,6 +78,7 @@ impl Client {
             notebook: Notebook::open(number, log)?,
             jobs: JobsClient::new(channel(port)),
             known: Vec::new(),
+            number,
             prefix: format!("{number}-{:08x}", chance.draw() >> 32),
             chance,
             n_keys: 0,
@@ -90,16 +97,44 @@ impl Client {
         Ok(())
     }
 
+    /// Fills a pool, and does no more.
+    pub(crate) async fn squeeze_once(mut self) -> Result<(), Error> {
+        self.squeeze().await
+    }
+
     /// Does one thing.
     async fn act(&mut self) -> Result<(), Error> {
         if !self.known.is_empty() && self.chance.is_one_in(6) {
             return self.cancel().await;
         }
-        self.n_keys += 1;
-        let key = format!("{}-{}", self.prefix, self.n_keys);
+        // Each does so once, not all at the same time, and now and then.
+        let is_first = self.n_keys == SQUEEZE_AT + SQUEEZE_AT * self.number;
+        if is_first || self.chance.is_one_in(SQUEEZE_ONE_IN) {
+            return self.squeeze().await;
+        }
+        let key = self.key();
         let own = self.known.iter().filter(|(tenant, _)| tenant == "a");
         let own: Vec<u64> = own.map(|(_, id)| *id).collect();
         let request = request(&mut self.chance, key, &own);
+        self.submit(request).await
+    }
+
+    /// Fills a pool, and when that runs asks for something more important there.
+    async fn squeeze(&mut self) -> Result<(), Error> {
+        let keys = [self.key(), self.key()];
+        let [long, short] = squeeze(&mut self.chance, keys);
+        self.submit(long).await?;
+        sleep(SQUEEZE_FOR).await;
+        self.submit(short).await
+    }
+
+    /// A new one.
+    fn key(&mut self) -> String {
+        self.n_keys += 1;
+        format!("{}-{}", self.prefix, self.n_keys)
+    }
+
+    async fn submit(&mut self, request: v1::SubmitRequest) -> Result<(), Error> {
         let is_named = !request.idempotency_key.is_empty();
         let ids = if is_named {
             self.insist(Op::Submit, &request).await?

@@ -9,10 +9,14 @@ use std::time::Duration;
 use faults::now_ms;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-use worker::{Attempt, Done, Failure, Outcome, Worker};
+use worker::{Attempt, Done, Failure, Outcome, Stream, Worker};
 
 use crate::Error;
+use crate::crew::offer;
 use crate::load::{End, FLEETING, Manner, TYPES};
+
+/// How often a job says something.
+const SAY_EVERY: Duration = Duration::from_millis(150);
 
 /// Who works, and where.
 #[derive(Clone, Debug, clap::Args)]
@@ -23,9 +27,9 @@ pub struct Hand {
     /// What it is called.
     #[arg(long)]
     name: String,
-    /// Slots that it has.
+    /// Its place in the crew, which says what it offers.
     #[arg(long)]
-    slots: u32,
+    place: usize,
     /// Where it writes down what it does.
     #[arg(long)]
     log: PathBuf,
@@ -37,12 +41,22 @@ pub fn work(hand: &Hand) -> Result<(), Error> {
     runtime.map_err(Error::system("start a runtime"))?.block_on(async {
         let log = File::options().create(true).append(true).open(&hand.log);
         let log = Arc::new(log.map_err(Error::system("open a log"))?);
+        let offer = offer(hand.place);
         let mut builder = Worker::builder(&hand.server)
             .name(&hand.name)
-            .slots(hand.slots)
+            .pool(&offer.pool)
+            .slots(offer.slots)
             .leave_grace(Duration::from_secs(1))
             .stop_grace(Duration::from_millis(100));
-        for kind in TYPES {
+        for (name, n) in &offer.amounts {
+            builder = builder.amount(name, *n);
+        }
+        for (key, value) in
+            offer.has.iter().flat_map(|(key, all)| all.iter().map(move |v| (key, v)))
+        {
+            builder = builder.has(key, value);
+        }
+        for kind in TYPES.into_iter().filter(|kind| offer.types.contains(*kind)) {
             let (log, name) = (Arc::clone(&log), hand.name.clone());
             builder = builder.type_(kind, 0, move |attempt: Attempt| {
                 run(attempt, Arc::clone(&log), name.clone(), kind)
@@ -99,11 +113,26 @@ async fn run(attempt: Attempt, log: Arc<File>, worker: String, kind: &str) -> Ou
     let mut run = Run::begin(log, token.clone());
     let manner: Manner = serde_json::from_slice(attempt.payload())
         .map_err(|error| Failure::permanent(error.to_string()))?;
-    tokio::select! {
-        () = tokio::time::sleep(Duration::from_millis(manner.ms)) => {}
-        () = attempt.stop_token().cancelled() => {
-            run.end("stop");
-            return Err(Failure::transient("stopped"));
+    let mut voice = Voice { attempt: &attempt, token: &token, n_lines: 0 };
+    // What says something is not forgotten.
+    let says = kind != FLEETING;
+    let whole = Duration::from_millis(manner.ms);
+    let mut left = whole;
+    loop {
+        if says {
+            voice.say(&run, 1.0 - part(left, whole));
+        }
+        let piece = left.min(SAY_EVERY);
+        tokio::select! {
+            () = tokio::time::sleep(piece) => {}
+            () = attempt.stop_token().cancelled() => {
+                run.end("stop");
+                return Err(Failure::transient("stopped"));
+            }
+        }
+        left -= piece;
+        if left.is_zero() {
+            break;
         }
     }
     let is_failing = match manner.end {
@@ -119,7 +148,32 @@ async fn run(attempt: Attempt, log: Arc<File>, worker: String, kind: &str) -> Ou
         run.end("fail");
         return Err(Failure::transient("this may pass"));
     }
+    if says {
+        voice.say(&run, 1.0);
+    }
     run.end("end");
     // What has a result is not forgotten.
     Ok(if kind == FLEETING { Done::new() } else { Done::with_result(token) })
+}
+
+fn part(of: Duration, whole: Duration) -> f64 {
+    if whole.is_zero() { 0.0 } else { of.as_secs_f64() / whole.as_secs_f64() }
+}
+
+/// What an attempt says.
+struct Voice<'a> {
+    attempt: &'a Attempt,
+    token: &'a str,
+    n_lines: u32,
+}
+
+impl Voice<'_> {
+    /// One more line, and how far it is.
+    fn say(&mut self, run: &Run, fraction: f64) {
+        self.n_lines += 1;
+        let line = format!("{} {}", self.token, self.n_lines);
+        run.mark("line");
+        self.attempt.log(Stream::Out, format!("{line}\n").as_bytes());
+        self.attempt.progress(fraction, &line);
+    }
 }

@@ -1,10 +1,10 @@
 //! What is done to processes, to Postgres and to the ways between them, as chance has it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use faults::{Chance, Harm};
+use faults::{Chance, Harm, now_ms};
 use rustix::process::Signal;
 use tokio::time::{Instant, sleep};
 
@@ -16,6 +16,14 @@ use crate::{Error, journal};
 const TICK: Duration = Duration::from_millis(50);
 /// One that ended by itself is started again after so long.
 const AGAIN: Duration = Duration::from_millis(300);
+
+/// Workers that are killed at last.
+const LAST_WORKERS: i64 = 2;
+/// How long one of them stays away: longer than its lease.
+const AWAY: Duration = Duration::from_millis(LEASE_MS + 1_000);
+/// So long after something was hurt, what came of it is over: a worker that heard nothing has found
+/// another scheduler, and whoever was there again has written down what waited.
+const CALM_MS: i64 = 5_000;
 
 /// What can be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,11 +79,24 @@ pub(crate) struct Nemesis {
     chance: Chance,
     cures: Vec<(Instant, Cure)>,
     tally: BTreeMap<&'static str, usize>,
+    /// From when to when something was hurt.
+    storms: Vec<(i64, i64)>,
+    /// When something was last hurt or healed.
+    last_ms: i64,
+    /// Workers that were not there all the time since then.
+    away: BTreeSet<String>,
 }
 
 impl Nemesis {
     pub(crate) fn new(chance: Chance) -> Self {
-        Self { chance, cures: Vec::new(), tally: BTreeMap::new() }
+        Self {
+            chance,
+            cures: Vec::new(),
+            tally: BTreeMap::new(),
+            storms: Vec::new(),
+            last_ms: now_ms(),
+            away: BTreeSet::new(),
+        }
     }
 
     /// Does so many things, evenly over so long.
@@ -97,6 +118,34 @@ impl Nemesis {
         Ok(())
     }
 
+    /// Kills a scheduler, and the workers that have most to do. All start again at once but one of
+    /// the workers: nobody else can say what it had.
+    pub(crate) async fn last_blow(&mut self, stage: &mut Stage) -> Result<(), Error> {
+        self.blow();
+        let client = journal::connect(stage.database.url()).await?;
+        let sql = "SELECT worker FROM maitre.jobs WHERE worker IS NOT NULL \
+            GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT $1";
+        let rows = client.query(sql, &[&LAST_WORKERS]).await?;
+        let busy: Vec<String> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+        for at in 0..stage.workers.len() {
+            if busy.contains(&stage.workers[at].name) {
+                stage.hurt_worker(at, Harm::Kill);
+                let is_first = self.away.is_empty();
+                let after = if is_first { AWAY } else { Duration::ZERO };
+                self.cure(after, Cure::StartWorker(at));
+                self.away.insert(stage.workers[at].name.clone());
+                *self.tally.entry("worker: SIGKILL").or_default() += 1;
+            }
+        }
+        let scheduler = self.one_of(stage.schedulers.len());
+        stage.hurt_scheduler(scheduler, Harm::Kill);
+        self.cure(Duration::ZERO, Cure::StartScheduler(scheduler));
+        *self.tally.entry("scheduler: SIGKILL").or_default() += 1;
+        self.nurse(stage).await?;
+        self.last_ms = now_ms();
+        Ok(())
+    }
+
     /// What was done, how often.
     pub(crate) fn tally(&self) -> &BTreeMap<&'static str, usize> {
         &self.tally
@@ -104,6 +153,9 @@ impl Nemesis {
 
     /// Heals what is due. Whoever ended by itself is started again, as a supervisor does.
     pub(crate) async fn nurse(&mut self, stage: &mut Stage) -> Result<(), Error> {
+        if !self.cures.is_empty() {
+            self.blow();
+        }
         self.heal(stage, Instant::now()).await?;
         self.tend(stage);
         Ok(())
@@ -112,6 +164,26 @@ impl Nemesis {
     /// Whether nothing is hurt any more.
     pub(crate) fn is_done(&self) -> bool {
         self.cures.is_empty()
+    }
+
+    /// From when to when something was hurt, or had just been.
+    pub(crate) fn storms(&self) -> &[(i64, i64)] {
+        &self.storms
+    }
+
+    /// Since when nothing is hurt any more, if nothing is, and which workers were not there all the
+    /// time since.
+    pub(crate) fn healed(&self) -> (i64, BTreeSet<String>) {
+        (self.last_ms, self.away.clone())
+    }
+
+    /// Now something is hurt.
+    fn blow(&mut self) {
+        let now_ms = now_ms();
+        match self.storms.last_mut().filter(|(_, until_ms)| *until_ms >= now_ms) {
+            Some((_, until_ms)) => *until_ms = now_ms + CALM_MS,
+            None => self.storms.push((now_ms, now_ms + CALM_MS)),
+        }
     }
 
     fn tend(&mut self, stage: &mut Stage) {
@@ -170,6 +242,9 @@ impl Nemesis {
                 Cure::CalmStore(at) => stage.ways[at].calm(0),
                 Cure::CalmDoors(at) => stage.front.calm(at),
             }
+            if self.away.is_empty() {
+                self.last_ms = now_ms();
+            }
         }
         Ok(())
     }
@@ -183,8 +258,10 @@ impl Nemesis {
             is_it
         });
         let Some((act, name, _)) = drawn.copied() else { return Ok(false) };
+        self.blow();
         let is_done = self.do_it(act, stage).await?;
         if is_done {
+            self.last_ms = now_ms();
             *self.tally.entry(name).or_default() += 1;
         }
         Ok(is_done)

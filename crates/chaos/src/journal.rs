@@ -29,8 +29,26 @@ pub(crate) async fn connect(url: &str) -> Result<Client, Error> {
 /// From now on, every change of a job is written down.
 pub(crate) async fn install(url: &str) -> Result<(), Error> {
     let client = connect(url).await?;
-    Ok(client.batch_execute(include_str!("journal.sql")).await?)
+    client.batch_execute(include_str!("journal.sql")).await?;
+    for trigger in TRIGGERS {
+        client.batch_execute(trigger).await?;
+    }
+    Ok(())
 }
+
+/// Each by itself: whoever locks two tables may meet somebody who locks them the other way round.
+const TRIGGERS: [&str; 4] = [
+    "CREATE TRIGGER journal_begin AFTER INSERT OR DELETE ON maitre.jobs \
+     FOR EACH ROW EXECUTE FUNCTION journal.step()",
+    "CREATE TRIGGER journal_change AFTER UPDATE ON maitre.jobs \
+     FOR EACH ROW WHEN (OLD.state <> NEW.state OR OLD.attempts <> NEW.attempts \
+     OR OLD.worker IS DISTINCT FROM NEW.worker) EXECUTE FUNCTION journal.step()",
+    "CREATE TRIGGER journal_piece AFTER INSERT ON maitre.logs \
+     FOR EACH ROW EXECUTE FUNCTION journal.piece()",
+    "CREATE TRIGGER journal_note AFTER UPDATE ON maitre.jobs \
+     FOR EACH ROW WHEN (NEW.note IS NOT NULL AND OLD.note IS DISTINCT FROM NEW.note) \
+     EXECUTE FUNCTION journal.note()",
+];
 
 /// In one snapshot: what is in use of each limit by its own row, and by what is under way.
 const BALANCE: &str = "SELECT coalesce(h.name, u.name), coalesce(h.held, 0)::bigint, \

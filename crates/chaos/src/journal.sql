@@ -8,7 +8,9 @@ CREATE TABLE journal.steps (
     state text,
     fence bigint NOT NULL,
     attempt bigint NOT NULL,
-    worker text
+    worker text,
+    ready bigint,
+    not_before bigint
 );
 
 -- What was known of a job when it went.
@@ -27,7 +29,9 @@ CREATE TABLE journal.gone (
     claimed bigint,
     document text NOT NULL,
     n_dependents bigint NOT NULL,
-    cancelling boolean NOT NULL
+    cancelling boolean NOT NULL,
+    evictions bigint NOT NULL,
+    priority integer NOT NULL
 );
 
 CREATE VIEW journal.forgotten AS SELECT * FROM journal.gone
@@ -38,22 +42,48 @@ DECLARE
     now_ms bigint := (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
 BEGIN
     IF TG_OP = 'DELETE' THEN
-        INSERT INTO journal.steps (at, job, state, fence, attempt, worker)
-            VALUES (now_ms, OLD.id, NULL, OLD.fence, OLD.attempts, NULL);
+        INSERT INTO journal.steps (at, job, state, fence, attempt, worker, ready)
+            VALUES (now_ms, OLD.id, NULL, OLD.fence, OLD.attempts, NULL, OLD.ready);
         INSERT INTO journal.gone VALUES (OLD.id, now_ms, OLD.tenant, OLD.kind, OLD.dedupe_key,
             OLD.attempts, OLD.failures, OLD.losses, OLD.refusals, OLD.created, OLD.worker,
-            OLD.claimed, OLD.document, OLD.n_dependents, OLD.cancelling);
+            OLD.claimed, OLD.document, OLD.n_dependents, OLD.cancelling,
+            OLD.evictions, OLD.priority);
     ELSE
-        INSERT INTO journal.steps (at, job, state, fence, attempt, worker)
-            VALUES (now_ms, NEW.id, NEW.state, NEW.fence, NEW.attempts, NEW.worker);
+        INSERT INTO journal.steps (at, job, state, fence, attempt, worker, ready,
+            not_before) VALUES (now_ms, NEW.id, NEW.state, NEW.fence, NEW.attempts, NEW.worker,
+                NEW.ready, greatest(NEW.backoff_until, NEW.due));
     END IF;
     RETURN NULL;
 END
 $$;
 
-CREATE TRIGGER journal_begin AFTER INSERT OR DELETE ON maitre.jobs
-    FOR EACH ROW EXECUTE FUNCTION journal.step();
-CREATE TRIGGER journal_change AFTER UPDATE ON maitre.jobs
-    FOR EACH ROW WHEN (OLD.state <> NEW.state OR OLD.attempts <> NEW.attempts
-        OR OLD.worker IS DISTINCT FROM NEW.worker)
-    EXECUTE FUNCTION journal.step();
+-- Output of attempts, and how far they said they were.
+CREATE TABLE journal.pieces (
+    at bigint NOT NULL,
+    job bigint NOT NULL,
+    attempt bigint NOT NULL,
+    position bigint NOT NULL,
+    PRIMARY KEY (job, attempt, position)
+);
+
+CREATE TABLE journal.notes (
+    job bigint NOT NULL,
+    attempt bigint NOT NULL,
+    worker text,
+    note text NOT NULL
+);
+
+CREATE FUNCTION journal.piece() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO journal.pieces VALUES ((extract(epoch FROM clock_timestamp()) * 1000)::bigint,
+        NEW.job, NEW.attempt, NEW.position);
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION journal.note() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO journal.notes VALUES (NEW.id, NEW.attempts, NEW.worker, NEW.note);
+    RETURN NULL;
+END
+$$;

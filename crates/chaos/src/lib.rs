@@ -18,6 +18,7 @@ mod weather;
 mod journal;
 mod kept;
 mod load;
+mod crew;
 mod client;
 mod hand;
 mod process;

@@ -1,17 +1,29 @@
 //! What clients ask for: jobs of every kind that has something to get wrong.
 
+use std::collections::BTreeMap;
+
 use faults::{Asked, Chance};
 use proto::v1;
 use serde::{Deserialize, Serialize};
 
-/// Jobs that anybody may run, jobs of which few run at once, and jobs that nobody will ask about.
-pub(crate) const TYPES: [&str; 3] = ["free", RARE.0, FLEETING];
+use crate::crew::{TIGHT, WIDE};
+
+/// Jobs that anybody does, jobs of which few run at once, jobs that nobody will ask about, and jobs
+/// that few do.
+pub(crate) const TYPES: [&str; 4] = ["free", RARE.0, FLEETING, HEAVY];
+/// The type that not every worker does.
+pub(crate) const HEAVY: &str = "heavy";
 /// The type that is forgotten: nothing is kept of what leaves nothing.
 pub(crate) const FLEETING: &str = "fleeting";
 /// The type of which few run at once.
 pub(crate) const RARE: (&str, u32) = ("rare", 3);
-/// The tenant with a quota of slots.
+/// The tenant with a quota of slots, in the pool in which it has all its jobs.
 pub(crate) const CAPPED: (&str, u32) = ("capped", 4);
+/// The tenant that can fill a pool, and the most slots that it has there.
+pub(crate) const YIELDING: (&str, u32) = ("yielding", 6);
+/// The tenant that has others stopped there until it has its minimum, and the most that it has.
+pub(crate) const OWED: (&str, u32) = ("owed", 4);
+pub(crate) const OWED_MIN: u32 = 2;
 /// The tenant that runs few jobs at once.
 pub(crate) const NARROW: (&str, u32) = ("narrow", 2);
 /// The tenant with a budget; each of its jobs costs 1.
@@ -20,6 +32,15 @@ pub(crate) const BUDGET: (&str, i64) = ("thrifty", 60);
 pub(crate) const LABEL: &str = "submission";
 /// Things that one job at a time may hold.
 const RESOURCES: [&str; 3] = ["r1", "r2", "r3"];
+/// How long most jobs take.
+const SHORT_MS: (u64, u64) = (0, 10);
+/// How long jobs take of which few may run at once: as long as it takes to see that too many do.
+const LIMITED_MS: (u64, u64) = (5, 60);
+/// How long jobs take that fill a pool, and how many they are.
+const LONG_MS: (u64, u64) = (1_000, 1_500);
+const YIELDING_JOBS: (u64, u64) = (6, 8);
+/// The priority of those for whom others are stopped; no other has as much.
+const IMPORTANT: i32 = 9;
 /// Jobs in a submission of many.
 const MANY: (u64, u64) = (20, 70);
 const RETRY: v1::Retry = v1::Retry { attempts_max: 3, backoff_ms: 1_000, backoff_ms_max: 2_000 };
@@ -57,22 +78,51 @@ pub(crate) fn request(chance: &mut Chance, key: String, known: &[u64]) -> v1::Su
         31..=33 => (few(chance, BUDGET.0), 0),
         34..=38 => (rare(chance), 0),
         39..=42 => (holding(chance), 0),
-        43..=62 => (fleeting(chance), 0),
+        43..=59 => (fleeting(chance), 0),
+        60..=66 => (picky(chance), 0),
         _ => {
             let tenant = if chance.is_one_in(2) { "a" } else { "b" };
             let n = chance.between(MANY.0, MANY.1);
-            ((0..n).map(|_| job(chance, tenant)).collect(), 0)
+            ((0..n).map(|_| any(chance, tenant)).collect(), 0)
         }
     };
     if jobs.len() > 1 {
         array = 0;
     }
-    for job in &mut jobs {
-        job.labels.insert(LABEL.to_owned(), key.clone());
-    }
+    jobs = jobs.into_iter().map(|job| labelled(job, &key)).collect();
     // What can be asked for by its key is not forgotten.
     let has_key = jobs[0].r#type != FLEETING || chance.is_one_in(5);
     v1::SubmitRequest { jobs, idempotency_key: if has_key { key } else { String::new() }, array }
+}
+
+/// More jobs than a pool has room for, and some that are more important, from somebody who is owed
+/// room there. `keys` are those of the two submissions.
+pub(crate) fn squeeze(chance: &mut Chance, keys: [String; 2]) -> [v1::SubmitRequest; 2] {
+    let submission = |key: String, jobs: Vec<v1::Spec>| v1::SubmitRequest {
+        jobs: jobs.into_iter().map(|job| labelled(job, &key)).collect(),
+        idempotency_key: key,
+        array: 0,
+    };
+    let pool = || TIGHT.to_owned();
+    let [long, short] = keys;
+    let n = chance.between(YIELDING_JOBS.0, YIELDING_JOBS.1);
+    let yielding = (0..n).map(|_| {
+        let priority = i32::try_from(chance.between(0, 5)).unwrap_or(0);
+        v1::Spec { pool: pool(), priority, ..timed(chance, YIELDING.0, LONG_MS) }
+    });
+    let long = submission(long, yielding.collect());
+    let n = chance.between(1, u64::from(OWED.1));
+    let owed = (0..n).map(|_| v1::Spec {
+        pool: pool(),
+        priority: IMPORTANT,
+        ..timed(chance, OWED.0, LIMITED_MS)
+    });
+    [long, submission(short, owed.collect())]
+}
+
+fn labelled(mut job: v1::Spec, key: &str) -> v1::Spec {
+    job.labels.insert(LABEL.to_owned(), key.to_owned());
+    job
 }
 
 /// What the checker is to know about a job.
@@ -83,17 +133,46 @@ pub(crate) fn asked(spec: &v1::Spec) -> Asked {
         after: spec.after.clone(),
         after_indexes: places.collect(),
         run_if_failed: spec.run_if_failed,
+        terms: Some(terms(
+            (&spec.r#type, spec.slots, spec.priority),
+            (non_empty(&spec.pool), non_empty(&spec.resource)),
+            spec.needs.iter().map(|(key, any)| (key.clone(), any.values.clone())).collect(),
+            &spec.amounts.iter().map(|(name, n)| (name.clone(), *n)).collect(),
+        )),
         label: spec.labels.get(LABEL).cloned().unwrap_or_default(),
     }
 }
 
+fn non_empty(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+/// What a job asks for, as a client and a reader of the store both put it.
+pub(crate) fn terms(
+    (kind, slots, priority): (&str, u32, i32),
+    (pool, resource): (Option<&str>, Option<&str>),
+    mut needs: BTreeMap<String, Vec<String>>,
+    amounts: &BTreeMap<String, u64>,
+) -> String {
+    for any in needs.values_mut() {
+        any.sort_unstable();
+    }
+    let slots = slots.max(1);
+    format!("{kind} {slots} {priority} {pool:?} {resource:?} {needs:?} {amounts:?}")
+}
+
 fn job(chance: &mut Chance, tenant: &str) -> v1::Spec {
+    timed(chance, tenant, SHORT_MS)
+}
+
+/// One that takes so long, unless it is one of the slow ones or of those that fail.
+fn timed(chance: &mut Chance, tenant: &str, (least_ms, most_ms): (u64, u64)) -> v1::Spec {
     let (ms, end) = match chance.between(0, 99) {
         0..=2 => (chance.between(300, 5_000), End::Done),
         3..=5 => (chance.between(0, 30), End::Flaky),
         6 => (0, End::Failing),
         7 => (0, End::Wrong),
-        _ => (chance.between(0, 10), End::Done),
+        _ => (chance.between(least_ms, most_ms), End::Done),
     };
     let payload = serde_json::to_vec(&Manner { ms, end }).unwrap_or_default();
     let priority = i32::try_from(chance.between(0, 5)).unwrap_or(0);
@@ -110,16 +189,63 @@ fn job(chance: &mut Chance, tenant: &str) -> v1::Spec {
     }
 }
 
+/// One that may need something of its worker.
+fn any(chance: &mut Chance, tenant: &str) -> v1::Spec {
+    let job = job(chance, tenant);
+    if chance.is_one_in(12) { demand(chance, job) } else { job }
+}
+
+/// A few jobs that not every worker can run.
+fn picky(chance: &mut Chance) -> Vec<v1::Spec> {
+    let n = chance.between(2, 9);
+    let one = |chance: &mut Chance| {
+        let job = timed(chance, "b", LIMITED_MS);
+        demand(chance, job)
+    };
+    (0..n).map(|_| one(chance)).collect()
+}
+
+/// The same job, with something that it needs of its worker.
+fn demand(chance: &mut Chance, job: v1::Spec) -> v1::Spec {
+    let need = |key: &str, any: &[&str]| {
+        let values = any.iter().map(|value| (*value).to_owned()).collect();
+        (key.to_owned(), v1::Values { values })
+    };
+    let amount = |name: &str, n: u64| [(name.to_owned(), n)].into();
+    let (few, n) = (u32::try_from(chance.between(2, 3)).unwrap_or(2), chance.between(1, 4));
+    match chance.between(0, 9) {
+        0 => v1::Spec { needs: [need("os", &["linux"])].into(), ..job },
+        1 => v1::Spec { needs: [need("os", &["mac"])].into(), ..job },
+        2 => v1::Spec { needs: [need("arch", &["arm", "riscv"])].into(), ..job },
+        3 => v1::Spec { needs: [need("os", &["linux"]), need("arch", &["x86"])].into(), ..job },
+        4 => v1::Spec { r#type: HEAVY.to_owned(), ..job },
+        5 => v1::Spec { amounts: amount("ram", n), ..job },
+        6 => v1::Spec { amounts: amount("gpu", 1), ..job },
+        7 => v1::Spec { slots: few, ..job },
+        8 => v1::Spec { pool: TIGHT.to_owned(), slots: few, ..job },
+        _ => v1::Spec { pool: WIDE.to_owned(), amounts: amount("ram", n), slots: few, ..job },
+    }
+}
+
 /// A few jobs of somebody who may not have more at once.
 fn few(chance: &mut Chance, tenant: &str) -> Vec<v1::Spec> {
     let n = chance.between(1, 6);
     let slots = |chance: &mut Chance| if tenant == CAPPED.0 && chance.is_one_in(3) { 2 } else { 1 };
-    (0..n).map(|_| v1::Spec { slots: slots(chance), ..job(chance, tenant) }).collect()
+    let limited = |chance: &mut Chance| timed(chance, tenant, LIMITED_MS);
+    let pool = if tenant == CAPPED.0 { WIDE } else { "" };
+    let one = |chance: &mut Chance| v1::Spec {
+        slots: slots(chance),
+        pool: pool.to_owned(),
+        ..limited(chance)
+    };
+    (0..n).map(|_| one(chance)).collect()
 }
 
 fn rare(chance: &mut Chance) -> Vec<v1::Spec> {
     let n = chance.between(1, 6);
-    (0..n).map(|_| v1::Spec { r#type: RARE.0.to_owned(), ..job(chance, "b") }).collect()
+    (0..n)
+        .map(|_| v1::Spec { r#type: RARE.0.to_owned(), ..timed(chance, "b", LIMITED_MS) })
+        .collect()
 }
 
 /// Many jobs that nobody asks about, or some that wait for each other, have a name, or whose tenant
@@ -143,7 +269,7 @@ fn holding(chance: &mut Chance) -> Vec<v1::Spec> {
     let n = chance.between(1, 4);
     let hold = |chance: &mut Chance| {
         let resource = chance.pick(&RESOURCES).copied().unwrap_or_default().to_owned();
-        v1::Spec { resource, ..job(chance, "a") }
+        v1::Spec { resource, ..timed(chance, "a", LIMITED_MS) }
     };
     (0..n).map(|_| hold(chance)).collect()
 }

@@ -75,6 +75,7 @@ fn plan(arguments: &Arguments) -> Result<Plan, chaos::Error> {
         schedulers: 3,
         workers: 6,
         clients: 4,
+        sabotage: Vec::new(),
         hand,
     })
 }

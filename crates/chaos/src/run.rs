@@ -11,13 +11,15 @@ use crate::client::Client;
 use crate::harm::Nemesis;
 use crate::journal::{self, Auditor};
 use crate::report::Report;
-use crate::stage::Stage;
+use crate::stage::{Stage, calm};
 use crate::{Error, kept};
 
 /// Once all is well, some job comes to its end within this, however busy the machine is.
 const REST: Duration = Duration::from_mins(1);
 /// How often it is looked whether they have.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How long before its end the last of many things goes wrong, so that all of them are over.
+const LAST: Duration = Duration::from_secs(6);
 /// Jobs of those that do not come to their end that are named.
 const STUCK_MAX: i64 = 5;
 
@@ -44,6 +46,8 @@ pub struct Plan {
     pub workers: usize,
     /// Clients at once.
     pub clients: u32,
+    /// What is said to the database before anything runs, so that there is something to find.
+    pub sabotage: Vec<String>,
 }
 
 /// Plays a plan, and judges what is left of it.
@@ -60,7 +64,10 @@ async fn play(plan: &Plan) -> Result<Report, Error> {
     let auditor = Auditor::start(stage.database.url().to_owned());
     let mut clients = clients(plan, &stage, &mut chance)?;
     let mut nemesis = Nemesis::new(chance.branch());
-    nemesis.rage(&mut stage, (plan.faults, plan.length)).await?;
+    nemesis.rage(&mut stage, (plan.faults, plan.length.saturating_sub(LAST))).await?;
+    if plan.faults > 0 {
+        last_blow(plan, (&mut stage, &mut nemesis), &mut chance).await?;
+    }
     report.faults.clone_from(nemesis.tally());
     while !(clients.is_empty() && nemesis.is_done()) {
         nemesis.nurse(&mut stage).await?;
@@ -76,10 +83,32 @@ async fn play(plan: &Plan) -> Result<Report, Error> {
     let client = journal::connect(stage.database.url()).await?;
     let mut history = kept::history(&client, &stage).await?;
     history.seen = seen.findings;
+    history.calm = Some(calm(nemesis.healed()));
+    history.storms = nemesis.storms().to_vec();
     report.add(&history);
     report.violations.extend(check(&history, Scope::Everything));
+    if !report.violations.is_empty() {
+        stage.keep()?;
+    }
     report.took = start.elapsed();
     Ok(report)
+}
+
+/// Once all is well, and while clients still work, a pool is filled, and who runs that is killed.
+/// From then on nothing is hurt any more, and it is seen how soon all is well.
+async fn last_blow(
+    plan: &Plan,
+    (stage, nemesis): (&mut Stage, &mut Nemesis),
+    chance: &mut Chance,
+) -> Result<(), Error> {
+    while !nemesis.is_done() {
+        nemesis.nurse(stage).await?;
+        sleep(LOOK_EVERY).await;
+    }
+    let log = stage.client_log(plan.clients);
+    let client = Client::new(plan.clients, stage.front.port, &log, chance.branch())?;
+    client.squeeze_once().await?;
+    nemesis.last_blow(stage).await
 }
 
 /// Clients at work, a share of the jobs each.
@@ -89,9 +118,10 @@ fn clients(
     chance: &mut Chance,
 ) -> Result<JoinSet<Result<(), Error>>, Error> {
     let mut clients = JoinSet::new();
-    let logs = stage.client_logs();
-    let share = plan.jobs / logs.len().max(1);
-    for (number, log) in (0..).zip(logs) {
+    let n_clients = usize::try_from(plan.clients).unwrap_or(1);
+    let share = plan.jobs / n_clients.max(1);
+    for number in 0..plan.clients {
+        let log = stage.client_log(number);
         let client = Client::new(number, stage.front.port, &log, chance.branch())?;
         clients.spawn(client.work(share, plan.length));
     }

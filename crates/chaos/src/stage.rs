@@ -1,5 +1,6 @@
 //! Postgres, schedulers, workers, and the ways between them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -8,13 +9,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cluster::{Cluster, Database, Sync};
-use faults::{Chance, Fault, Harm, Limits, now_ms, until};
+use faults::{Calm, Chance, Fault, Harm, Limits, Offer, now_ms, until};
 use proto::v1;
 use proto::v1::admin_client::AdminClient;
 use rustix::process::Signal;
+use serde::Deserialize;
+use serde_json::json;
 
 use crate::client::{channel, set};
-use crate::load::{BUDGET, CAPPED, FLEETING, NARROW, RARE};
+use crate::crew::{TIGHT, WIDE, offer};
+use crate::load::{BUDGET, CAPPED, FLEETING, NARROW, OWED, OWED_MIN, RARE, YIELDING};
 use crate::process::Process;
 use crate::weather::{Target, Way};
 use crate::{Error, Plan, journal};
@@ -23,8 +27,20 @@ use crate::{Error, Plan, journal};
 pub(crate) const LEASE_MS: u64 = 3_000;
 /// Losses after which a job is parked.
 const LOSSES_MAX: u32 = 20;
-/// Slots of each worker.
-const SLOTS: u32 = 8;
+/// How often it is looked whose lease is over.
+const EXPIRE_EVERY_MS: i64 = 200;
+/// How much longer than a lease, and than that, somebody may take to let go of what nobody runs.
+const SLACK_MS: i64 = 2_000;
+/// How long a job may wait beside a slot that is free for it, once all is well.
+const WAIT_MS: i64 = 5_000;
+/// Twice this many processes as there are processors start and work at once, perhaps beside others:
+/// what is to happen within so long may take as much longer.
+const BUSY_MS: i64 = 3_000;
+/// How often a job is stopped to make room, at most.
+const EVICTIONS_MAX: u32 = 2;
+/// How long a job waits before others are stopped for it, and how long these have run.
+const EVICT_AFTER_MS: i64 = 200;
+const EVICTED_AFTER_MS: i64 = 600;
 /// How long a scheduler may take to answer after its start, on a busy machine.
 const START: Duration = Duration::from_mins(1);
 /// Ports that the system gives to nobody who does not ask for them.
@@ -58,8 +74,9 @@ impl Stage {
         let _ = fs::remove_dir_all(&plan.dir);
         fs::create_dir_all(&plan.dir).map_err(Error::system("make a directory"))?;
         let settings = format!(
-            "heartbeat = \"{}ms\"\nlease = \"{LEASE_MS}ms\"\nexpire_every = \"200ms\"\n\
-             stop_grace = \"100ms\"\nshutdown_grace = \"500ms\"\nlosses_max = {LOSSES_MAX}\n\
+            "heartbeat = \"{}ms\"\nlease = \"{LEASE_MS}ms\"\n\
+             expire_every = \"{EXPIRE_EVERY_MS}ms\"\nstop_grace = \"100ms\"\n\
+             shutdown_grace = \"500ms\"\nlosses_max = {LOSSES_MAX}\n\
              reconnect = \"50ms\"\nreconnect_max = \"300ms\"\n",
             LEASE_MS / 10
         );
@@ -103,21 +120,42 @@ impl Stage {
         }
         self.until_answers().await?;
         journal::install(self.database.url()).await?;
-        let port = self.front.port;
-        let quota = format!("{{\"quotas\":[{{\"pool\":\"default\",\"max\":{}}}]}}", CAPPED.1);
-        let tenant = v1::SettingKind::Tenant;
-        set(port, (tenant, CAPPED.0, &quota)).await?;
-        set(port, (tenant, NARROW.0, &format!("{{\"jobs_max\":{}}}", NARROW.1))).await?;
-        set(port, (tenant, BUDGET.0, &format!("{{\"budget\":{}}}", BUDGET.1))).await?;
-        let rare = format!("{{\"jobs_max\":{}}}", RARE.1);
-        set(port, (v1::SettingKind::Type, RARE.0, &rare)).await?;
-        set(port, (v1::SettingKind::Type, FLEETING, "{\"forget\":true}")).await?;
+        for sql in &self.plan.sabotage {
+            self.database.say(sql)?;
+        }
+        self.set_limits().await?;
         // Whoever takes in a job that is under a limit knows of it: settings are heard of by all.
         tokio::time::sleep(Duration::from_secs(1)).await;
         for worker in 0..self.workers.len() {
             self.start_worker(worker)?;
         }
         Ok(())
+    }
+
+    async fn set_limits(&self) -> Result<(), Error> {
+        let port = self.front.port;
+        let quota = |pool: &str, min: u32, max: u32| {
+            let quota = json!({ "pool": pool, "min": min, "max": max });
+            json!({ "quotas": [quota] }).to_string()
+        };
+        let jobs_max = |max: u32| json!({ "jobs_max": max }).to_string();
+        let (tenant, kind) = (v1::SettingKind::Tenant, v1::SettingKind::Type);
+        let budget = json!({ "budget": BUDGET.1 }).to_string();
+        let preemption = json!({
+            "enabled": true,
+            "delay_ms": EVICT_AFTER_MS,
+            "min_run_ms": EVICTED_AFTER_MS,
+            "evictions_max": EVICTIONS_MAX,
+        });
+        let policy = json!({ "preset": "balanced", "preemption": preemption }).to_string();
+        set(port, (v1::SettingKind::Policy, "", &policy)).await?;
+        set(port, (tenant, CAPPED.0, &quota(WIDE, 0, CAPPED.1))).await?;
+        set(port, (tenant, YIELDING.0, &quota(TIGHT, 0, YIELDING.1))).await?;
+        set(port, (tenant, OWED.0, &quota(TIGHT, OWED_MIN, OWED.1))).await?;
+        set(port, (tenant, NARROW.0, &jobs_max(NARROW.1))).await?;
+        set(port, (tenant, BUDGET.0, &budget)).await?;
+        set(port, (kind, RARE.0, &jobs_max(RARE.1))).await?;
+        set(port, (kind, FLEETING, "{\"forget\":true}")).await
     }
 
     /// The tenant with a budget gets as much as it needs, so that all its jobs come to their end.
@@ -165,7 +203,7 @@ impl Stage {
     pub(crate) fn start_worker(&mut self, worker: usize) -> Result<(), Error> {
         let process = &mut self.workers[worker];
         let mut command = Command::new(&self.plan.hand);
-        command.args(["worker", "--name", &process.name, "--slots", &SLOTS.to_string()]);
+        command.args(["worker", "--name", &process.name, "--place", &worker.to_string()]);
         command.arg("--server").arg(format!("127.0.0.1:{}", self.front.port));
         command.arg("--log").arg(self.plan.dir.join(format!("{}.runs", process.name)));
         process.start(command)
@@ -174,9 +212,11 @@ impl Stage {
     /// Suspends a worker, or lets it go on, or kills it, and takes note.
     pub(crate) fn hurt_worker(&mut self, worker: usize, harm: Harm) {
         let process = &mut self.workers[worker];
+        // Before: until then it surely ran.
+        let at_ms = now_ms();
         hurt(process, harm);
         let who = process.name.clone();
-        self.faults.push(Fault { at_ms: now_ms(), harm, who });
+        self.faults.push(Fault { at_ms, harm, who });
     }
 
     /// The same for a scheduler.
@@ -187,22 +227,40 @@ impl Stage {
         self.faults.push(Fault { at_ms: now_ms(), harm, who });
     }
 
-    /// What may not be exceeded.
-    pub(crate) fn limits(&self) -> Limits {
-        let of = |(name, max): (&str, u32)| [(name.to_owned(), max)].into();
-        Limits {
-            tenant_slots: of(CAPPED),
-            tenant_jobs: of(NARROW),
-            type_jobs: of(RARE),
-            run_slots: self.workers.iter().map(|one| (one.name.clone(), SLOTS)).collect(),
-            losses_max: LOSSES_MAX,
-            ..Limits::default()
-        }
+    /// What the store itself finds wrong with what is in it.
+    pub(crate) fn problems(&self) -> Result<Vec<String>, Error> {
+        let mut command = Command::new(&self.plan.program);
+        command.args(["store", "check", "--json", "--store", self.database.url()]);
+        let output = command.current_dir(&self.plan.dir).output();
+        let output = output.map_err(Error::system("check the store"))?;
+        let checked: Option<Checked> = serde_json::from_slice(&output.stdout).ok();
+        let said = || vec![String::from_utf8_lossy(&output.stderr).trim().to_owned()];
+        Ok(checked.map_or_else(said, |checked| checked.problems))
     }
 
-    /// Where clients write down what they are told.
+    /// Keeps what is left for whoever wants to know how it came to that.
+    pub(crate) fn keep(&self) -> Result<(), Error> {
+        let dump = |schema: &str| {
+            self.database.dump(schema, &self.plan.dir.join(format!("{schema}.dump")))
+        };
+        dump("maitre")?;
+        Ok(dump("journal")?)
+    }
+
+    /// What each worker offers.
+    pub(crate) fn offers(&self) -> BTreeMap<String, Offer> {
+        let names = self.workers.iter().map(|worker| worker.name.clone());
+        names.enumerate().map(|(place, name)| (name, offer(place))).collect()
+    }
+
+    /// Where a client writes down what it is told.
+    pub(crate) fn client_log(&self, number: u32) -> PathBuf {
+        self.plan.dir.join(format!("client-{number}.jsonl"))
+    }
+
+    /// Where clients write down what they are told, and the last one, who comes when they go.
     pub(crate) fn client_logs(&self) -> Vec<PathBuf> {
-        (0..self.plan.clients).map(|n| self.plan.dir.join(format!("client-{n}.jsonl"))).collect()
+        (0..=self.plan.clients).map(|number| self.client_log(number)).collect()
     }
 
     /// Where workers write down what they do.
@@ -215,6 +273,43 @@ impl Stage {
     pub(crate) fn panics(&self) -> Vec<String> {
         self.schedulers.iter().chain(&self.workers).flat_map(Process::panics).collect()
     }
+}
+
+/// How soon all is to be well once nothing is hurt any more.
+pub(crate) fn calm((healed_ms, away): (i64, BTreeSet<String>)) -> Calm {
+    let lease_ms = i64::try_from(LEASE_MS).unwrap_or(i64::MAX);
+    let late_ms = EXPIRE_EVERY_MS + SLACK_MS + BUSY_MS;
+    Calm {
+        healed_ms,
+        read_ms: now_ms(),
+        away,
+        orphan_ms: lease_ms + late_ms,
+        // A worker has two leases to say that it runs what it was given.
+        offer_ms: 2 * lease_ms + late_ms,
+        wait_ms: WAIT_MS + BUSY_MS,
+    }
+}
+
+/// What may not be exceeded.
+pub(crate) fn limits() -> Limits {
+    let of = |(name, max): (&str, u32)| BTreeMap::from([(name.to_owned(), max)]);
+    Limits {
+        tenant_slots: [CAPPED, YIELDING, OWED].into_iter().flat_map(of).collect(),
+        budgets: [BUDGET.0.to_owned()].into(),
+        owed: [OWED.0.to_owned()].into(),
+        evictions_max: EVICTIONS_MAX,
+        evicted_after_ms: EVICTED_AFTER_MS,
+        tenant_jobs: of(NARROW),
+        type_jobs: of(RARE),
+        losses_max: LOSSES_MAX,
+        ..Limits::default()
+    }
+}
+
+/// What `maitre store check` says.
+#[derive(Deserialize)]
+struct Checked {
+    problems: Vec<String>,
 }
 
 fn hurt(process: &mut Process, harm: Harm) {

@@ -23,10 +23,22 @@ pub struct History {
     pub said: Vec<Said>,
     /// What runs wrote down, in the order in which they did.
     pub marks: Vec<Mark>,
+    /// Output of attempts that the store has: in lines `17 2 w1 5`, the fifth that worker w1 wrote
+    /// for attempt 2 at job 17.
+    pub output: Vec<Piece>,
+    /// How far attempts said they were, as the database itself wrote it down.
+    pub notes: Vec<Note>,
     /// What was done to the processes, in order.
     pub faults: Vec<Fault>,
+    /// From when to when things went wrong, and for a little after that: output that was on its way
+    /// may be lost.
+    pub storms: Vec<(i64, i64)>,
+    /// How soon all is well once nothing is hurt any more; `None` if nobody asks.
+    pub calm: Option<Calm>,
     /// What may not be exceeded.
     pub limits: Limits,
+    /// What each worker offers; if nobody says, no attempt is held to it.
+    pub workers: BTreeMap<String, Offer>,
     /// Types of jobs that may be forgotten.
     pub forgetful: BTreeSet<String>,
     /// Every change of a job's row, as the database itself wrote it down; empty if it did not.
@@ -56,6 +68,10 @@ pub struct Step {
     pub attempt: u32,
     /// Who has it.
     pub worker: Option<String>,
+    /// When it first could have run; `None` while it waits for others.
+    pub ready_ms: Option<i64>,
+    /// Not to be started before this.
+    pub not_before_ms: Option<i64>,
 }
 
 /// A job as the store's file has it.
@@ -87,15 +103,27 @@ pub struct Job {
     pub n_losses: u32,
     /// Attempts that a worker would not have.
     pub n_refusals: u32,
+    /// Attempts that were stopped to make room.
+    pub n_evictions: u32,
+    /// What its submitter asked for: higher is sooner.
+    pub priority: i32,
     /// When it was submitted.
     pub created_ms: i64,
     /// When it became final.
     pub finished_ms: Option<i64>,
     /// What it must hold alone.
     pub resource: Option<String>,
+    /// Where it must run; `None` means anywhere.
+    pub pool: Option<String>,
+    /// What it needs of a worker: of each key, any one of these values.
+    pub needs: BTreeMap<String, Vec<String>>,
+    /// Amounts that it takes.
+    pub amounts: BTreeMap<String, u64>,
     /// What came of it: `17 2 w1`, the job, the attempt and the worker that did it; `None` if jobs
     /// do not say.
     pub result: Option<String>,
+    /// What it asks for, in words of whoever reads the store; `None` if nobody compares.
+    pub terms: Option<String>,
     /// What its submission was called by whoever made it, key or not; `None` if jobs do not say.
     pub label: Option<String>,
     /// Whether the store has forgotten it: if all is well, it succeeded and left nothing.
@@ -132,6 +160,34 @@ pub struct Attempt {
     pub ending: String,
     /// What was said about it.
     pub error: String,
+}
+
+/// Output of an attempt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Piece {
+    /// The job.
+    pub job: u64,
+    /// Which attempt at it.
+    pub attempt: u32,
+    /// How much came before.
+    pub position: u64,
+    /// When it was written down, by the database's clock.
+    pub at_ms: i64,
+    /// What it says.
+    pub text: String,
+}
+
+/// How far an attempt said it was: `17 2 w1 5`, as it says in its output.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Note {
+    /// The job.
+    pub job: u64,
+    /// Which attempt was under way when this was written down.
+    pub attempt: u32,
+    /// Who had that.
+    pub worker: Option<String>,
+    /// What it says.
+    pub text: String,
 }
 
 /// A submission that the store remembers.
@@ -203,6 +259,9 @@ pub struct Asked {
     pub after_indexes: Vec<usize>,
     /// Whether it runs even if one of those does not succeed.
     pub run_if_failed: bool,
+    /// What it asks for, in the same words; `None` if nobody compares.
+    #[serde(default)]
+    pub terms: Option<String>,
     /// What the submission is called; empty if jobs do not say.
     #[serde(default)]
     pub label: String,
@@ -211,7 +270,7 @@ pub struct Asked {
 /// Something that a run of a job wrote down about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// `start`, `tick`, `fail` or `end`.
+    /// `start`, `tick`, `line` (of output), `fail`, `stop`, `killed` or `end`.
     pub what: String,
     /// The job.
     pub job: u64,
@@ -266,9 +325,48 @@ pub struct Limits {
     pub type_jobs: BTreeMap<String, u32>,
     /// Slots that a worker has, by what the store gave it.
     pub worker_slots: BTreeMap<String, u32>,
-    /// Slots that a worker has, by what really ran: where a scheduler may give it something that
-    /// does not know yet that it has gone to another one, it refuses what it has no room for.
-    pub run_slots: BTreeMap<String, u32>,
+    /// Tenants that may not start anything once they have used so much.
+    pub budgets: BTreeSet<String>,
+    /// Tenants that may have others stopped to make room for them.
+    pub owed: BTreeSet<String>,
+    /// How often a job may be stopped to make room.
+    pub evictions_max: u32,
+    /// How long it must have run before.
+    pub evicted_after_ms: i64,
     /// Losses after which a job is parked.
     pub losses_max: u32,
+}
+
+/// How soon all is well once nothing is hurt any more.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Calm {
+    /// When nothing was hurt any more.
+    pub healed_ms: i64,
+    /// Workers that were not there all the time since then.
+    pub away: BTreeSet<String>,
+    /// When it was looked what is left.
+    pub read_ms: i64,
+    /// How long an attempt may be under way that no worker runs any more.
+    pub orphan_ms: i64,
+    /// The same for one that none ever ran.
+    pub offer_ms: i64,
+    /// How long a job may wait beside a slot that is free for it.
+    pub wait_ms: i64,
+}
+
+/// What a worker says that it offers. What really runs there takes no more; where a scheduler may
+/// give it something that does not know yet that it has gone to another one, it refuses what it has
+/// no room for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Offer {
+    /// Where it belongs.
+    pub pool: String,
+    /// Types of jobs that it does.
+    pub types: BTreeSet<String>,
+    /// The values that it has under each key.
+    pub has: BTreeMap<String, BTreeSet<String>>,
+    /// Its slots.
+    pub slots: u32,
+    /// Amounts that it has.
+    pub amounts: BTreeMap<String, u64>,
 }

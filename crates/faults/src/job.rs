@@ -72,6 +72,7 @@ pub(crate) fn asked(spec: &v1::Spec) -> Asked {
             .filter_map(|at| usize::try_from(*at).ok())
             .collect(),
         run_if_failed: spec.run_if_failed,
+        terms: None,
         label: String::new(),
     }
 }

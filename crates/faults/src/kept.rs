@@ -46,9 +46,10 @@ pub(crate) fn read_store(directory: &Path, history: &mut History) -> Result<(), 
 }
 
 const JOBS: &str = "SELECT j.id, tenant, kind, state, NULL, attempts, failures, losses, refusals, \
-    created, NULL, document FROM jobs j LEFT JOIN specs s ON s.id = j.id \
+    created, NULL, document, evictions, priority FROM jobs j LEFT JOIN specs s ON s.id = j.id \
     UNION ALL SELECT j.id, tenant, kind, state, cause, attempts, failures, losses, refusals, \
-    created, finished, document FROM finished j LEFT JOIN specs s ON s.id = j.id ORDER BY 1";
+    created, finished, document, evictions, priority FROM finished j \
+    LEFT JOIN specs s ON s.id = j.id ORDER BY 1";
 
 const ATTEMPTS: &str = "SELECT job, number, worker, claimed, ended, ending, error FROM pasts \
     UNION ALL SELECT id, attempts, worker, claimed, NULL, '', NULL FROM jobs \
@@ -84,6 +85,8 @@ fn job(row: &Row<'_>) -> SqlResult<Job> {
         n_refusals: row.get(8)?,
         created_ms: row.get(9)?,
         finished_ms: row.get(10)?,
+        n_evictions: row.get(12)?,
+        priority: row.get(13)?,
         ..Job::default()
     })
 }

@@ -29,11 +29,12 @@ mod zombie;
 mod scenario;
 
 pub use chance::Chance;
-pub use check::{Scope, Violation, check};
+pub use check::{Recovery, Scope, Violation, check, missing, recovery};
 pub use clock::{now_ms, until};
 pub use error::Error;
 pub use history::{
-    Asked, Attempt, Fault, Harm, History, Job, Key, Limits, Mark, Op, Outcome, Said, Step,
+    Asked, Attempt, Calm, Fault, Harm, History, Job, Key, Limits, Mark, Note, Offer, Op, Outcome,
+    Piece, Said, Step,
 };
 pub use kept::read_marks;
 pub use notebook::{Answer, Notebook, read_said, settle};

@@ -29,15 +29,26 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
     }
 }
 
-/// Every acknowledged job is there.
+/// Every acknowledged job is there, as it was asked for. One with a name may stand for another.
 fn exist(facts: &Facts<'_>, found: &mut Found) {
     for said in &facts.history.said {
         if said.op != Op::Submit || said.outcome != Outcome::Ok {
             continue;
         }
-        for id in said.ids.iter().filter(|id| !facts.jobs.contains_key(id)) {
+        for (place, id) in said.ids.iter().enumerate() {
             let (client, key) = (said.client, &said.key);
-            found.add("lost-ack", format!("job {id} (client {client}, key {key}) is gone"));
+            let Some(job) = facts.jobs.get(id) else {
+                found.add("lost-ack", format!("job {id} (client {client}, key {key}) is gone"));
+                continue;
+            };
+            // All jobs of an array are asked for at once.
+            let asked = said.asked.get(if said.asked.len() == 1 { 0 } else { place });
+            let terms =
+                asked.and_then(|asked| asked.terms.as_ref()).filter(|_| job.dedupe.is_none());
+            if terms.is_some_and(|terms| Some(terms) != job.terms.as_ref()) {
+                let (is, ought) = (&job.terms, terms);
+                found.add("other-terms", format!("job {id} is {is:?}, and was to be {ought:?}"));
+            }
         }
     }
 }

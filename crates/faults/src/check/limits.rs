@@ -19,29 +19,45 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
         .collect();
     within(facts, &claimed, &CLAIMED, found);
     for (worker, max) in &facts.history.limits.worker_slots {
-        let takes = |span: &Span<'_>| (span.worker == worker).then_some(span.job.slots);
-        if let Some(most) = too_many(&claimed, *max, takes) {
+        let takes = |span: &Span<'_>| (span.worker == worker).then_some(span.job.slots.into());
+        if let Some(most) = too_many(&claimed, (*max).into(), takes) {
             found.add("worker-slots", format!("worker {worker} has {most} slots of {max}"));
         }
     }
     dedupe(facts, found);
 }
 
-/// What really ran, but on workers that were suspended and could not know that their time was up.
+/// What really ran, but for attempts whose time ran out on workers that were suspended and could
+/// not know it.
 pub(super) fn check_runs(facts: &Facts<'_>, found: &mut Found) {
-    let mut ran = Vec::new();
-    for ((job, _), run) in runs::runs(&facts.history.marks) {
-        let Some(job) = facts.jobs.get(&job) else { continue };
-        if !was_suspended(facts.history, run.worker, (run.first_ms, run.last_ms)) {
-            let to_ms = Some((run.last_ms - SLACK_MS).max(run.first_ms));
-            ran.push(Span { job, worker: run.worker, from_ms: run.first_ms, to_ms });
+    let (mut ran, mut taken) = (Vec::new(), Vec::new());
+    let known = runs::known(facts);
+    for (token, run) in runs::runs(&facts.history.marks) {
+        let Some(job) = facts.jobs.get(&token.0) else { continue };
+        let attempt = known.get(&token).copied();
+        let (worker, from_ms) = (run.worker, run.first_ms);
+        let span = |to_ms: i64| Span { job, worker, from_ms, to_ms: Some(to_ms) };
+        // A worker knows its own room, whatever others think of it.
+        taken.push(span(run.last_ms));
+        let during = (run.first_ms, run.last_ms);
+        if run.was_told(attempt) || !was_suspended(facts.history, run.worker, during) {
+            ran.push(span(run.until_ms(attempt)));
         }
     }
     within(facts, &ran, &RAN, found);
-    for (worker, max) in &facts.history.limits.run_slots {
-        let takes = |span: &Span<'_>| (span.worker == worker).then_some(span.job.slots);
-        if let Some(most) = too_many(&ran, *max, takes) {
+    for (worker, offer) in &facts.history.workers {
+        let own = || taken.iter().filter(|span| span.worker == worker);
+        let takes = |span: &Span<'_>| Some(u64::from(span.job.slots));
+        if let Some(most) = too_many(own(), offer.slots.into(), takes) {
+            let max = offer.slots;
             found.add("ran-over-slots", format!("worker {worker} ran {most} slots of {max}"));
+        }
+        for (name, max) in &offer.amounts {
+            let takes = |span: &Span<'_>| span.job.amounts.get(name).copied();
+            if let Some(most) = too_many(own(), *max, takes) {
+                let what = format!("worker {worker} used {most} of `{name}` of {max}");
+                found.add("ran-over-amounts", what);
+            }
         }
     }
 }
@@ -97,20 +113,20 @@ const RAN: Names = Names {
 fn within(facts: &Facts<'_>, spans: &[Span<'_>], names: &Names, found: &mut Found) {
     let limits = &facts.history.limits;
     for (tenant, max) in &limits.tenant_slots {
-        let takes = |span: &Span<'_>| (span.job.tenant == *tenant).then_some(span.job.slots);
-        if let Some(most) = too_many(spans, *max, takes) {
+        let takes = |span: &Span<'_>| (span.job.tenant == *tenant).then_some(span.job.slots.into());
+        if let Some(most) = too_many(spans, (*max).into(), takes) {
             found.add(names.quota, format!("tenant {tenant} has {most} slots of at most {max}"));
         }
     }
     for (tenant, max) in &limits.tenant_jobs {
         let takes = |span: &Span<'_>| (span.job.tenant == *tenant).then_some(1);
-        if let Some(most) = too_many(spans, *max, takes) {
+        if let Some(most) = too_many(spans, (*max).into(), takes) {
             found.add(names.jobs_max, format!("tenant {tenant} runs {most} jobs of at most {max}"));
         }
     }
     for (kind, max) in &limits.type_jobs {
         let takes = |span: &Span<'_>| (span.job.kind == *kind).then_some(1);
-        if let Some(most) = too_many(spans, *max, takes) {
+        if let Some(most) = too_many(spans, (*max).into(), takes) {
             found.add(names.type_max, format!("type {kind} runs {most} jobs of at most {max}"));
         }
     }
@@ -125,23 +141,24 @@ fn within(facts: &Facts<'_>, spans: &[Span<'_>], names: &Names, found: &mut Foun
 }
 
 /// Adds up what attempts take, and tells when it is too much for the first time.
-fn too_many(
-    spans: &[Span<'_>],
-    max: u32,
-    takes: impl Fn(&Span<'_>) -> Option<u32>,
+fn too_many<'a>(
+    spans: impl IntoIterator<Item = &'a Span<'a>>,
+    max: u64,
+    takes: impl Fn(&Span<'_>) -> Option<u64>,
 ) -> Option<String> {
-    // At one moment, what ends comes before what begins.
-    let mut changes: Vec<(i64, i64, u64)> = Vec::new();
-    for span in spans {
-        let Some(slots) = takes(span).map(i64::from) else { continue };
-        changes.push((span.from_ms, slots, span.job.id));
-        changes.extend(span.to_ms.map(|to_ms| (to_ms.max(span.from_ms), -slots, span.job.id)));
+    // At one moment, what ends comes before what begins: nobody knows more of what is no longer.
+    let mut changes: Vec<(i64, i128, u64)> = Vec::new();
+    let is_long = |span: &&Span<'_>| span.to_ms.is_none_or(|to_ms| to_ms > span.from_ms);
+    for span in spans.into_iter().filter(is_long) {
+        let Some(taken) = takes(span).map(i128::from) else { continue };
+        changes.push((span.from_ms, taken, span.job.id));
+        changes.extend(span.to_ms.map(|to_ms| (to_ms, -taken, span.job.id)));
     }
     changes.sort_unstable();
     let mut taken = 0;
     changes.into_iter().find_map(|(at_ms, change, job)| {
         taken += change;
-        (taken > i64::from(max)).then(|| format!("at {at_ms}, with job {job}, {taken}"))
+        (taken > i128::from(max)).then(|| format!("at {at_ms}, with job {job}, {taken}"))
     })
 }
 

@@ -120,6 +120,7 @@ fn counts(job: &Job, attempts: &[&Attempt], found: &mut Found) {
         ("failures", job.n_failures, n(&["transient", "permanent", "timeout"])),
         ("losses", job.n_losses, n(&["lost"])),
         ("refusals", job.n_refusals, n(&["refused"])),
+        ("evictions", job.n_evictions, n(&["preempted"])),
     ];
     for (what, kept, n) in counted.into_iter().filter(|(_, kept, n)| kept != n) {
         found.add("counts", format!("job {id} has {n} {what}, and counts {kept}"));

@@ -3,13 +3,20 @@
 mod acknowledged;
 mod forgotten;
 mod lives;
+mod fit;
 mod limits;
 mod order;
+mod room;
 mod runs;
+mod output;
+mod calm;
 mod steps;
 
 use std::collections::BTreeMap;
 use std::fmt;
+
+pub use calm::{Recovery, recovery};
+pub use output::missing;
 
 use crate::{Attempt, History, Job};
 
@@ -51,11 +58,15 @@ pub fn check(history: &History, scope: Scope) -> Vec<Violation> {
     forgotten::check(&facts, &mut found);
     steps::check(&facts, &mut found);
     limits::check(&facts, &mut found);
+    fit::check(&facts, &mut found);
+    room::check(&facts, &mut found);
     if scope == Scope::Everything {
         acknowledged::check(&facts, &mut found);
         order::check(&facts, &mut found);
         runs::check(&facts, &mut found);
         limits::check_runs(&facts, &mut found);
+        output::check(&facts, &mut found);
+        calm::check(&facts, &mut found);
     }
     found.0
 }

@@ -9,6 +9,13 @@ use crate::{Attempt, Mark};
 /// Runs read the clock to the hundredth of a second, and on a busy machine a worker that wants to
 /// kill what it may not keep has to wait for the processor.
 pub(super) const SLACK_MS: i64 = 500;
+/// Runs and the store read the same clock at different moments, and some runs only to the hundredth
+/// of a second.
+const CLOCKS_MS: i64 = 20;
+
+/// By token: the job, and the number of the attempt.
+pub(super) type Runs<'a> = BTreeMap<(u64, u32), Run<'a>>;
+pub(super) type Known<'a> = BTreeMap<(u64, u32), &'a Attempt>;
 
 /// One run, as it wrote it down.
 #[derive(Debug)]
@@ -21,10 +28,30 @@ pub(super) struct Run<'a> {
     failed_ms: Option<i64>,
 }
 
+impl Run<'_> {
+    /// Whether the attempt ended because the run said that it had: whatever the store lets begin
+    /// after that, begins after the run.
+    pub(super) fn was_told(&self, attempt: Option<&Attempt>) -> bool {
+        let told = ["succeeded", "transient", "permanent"];
+        (self.ended_ms.is_some() || self.failed_ms.is_some())
+            && attempt.is_some_and(|attempt| told.contains(&attempt.ending.as_str()))
+    }
+
+    /// Until when it surely took what it was given. All processes of a machine read one clock, so
+    /// that is to the millisecond, but for an attempt that ended without a word of its run: that
+    /// may go on for a little, as long as it takes to stop it.
+    pub(super) fn until_ms(&self, attempt: Option<&Attempt>) -> i64 {
+        let ended_ms = attempt.and_then(|attempt| attempt.ended_ms).unwrap_or(i64::MAX);
+        if self.was_told(attempt) || self.last_ms > ended_ms.saturating_add(SLACK_MS) {
+            return self.last_ms;
+        }
+        self.last_ms.min(ended_ms.saturating_sub(CLOCKS_MS))
+    }
+}
+
 pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
     let runs = runs(&facts.history.marks);
-    let known: BTreeMap<(u64, u32), &Attempt> =
-        facts.history.attempts.iter().map(|one| ((one.job, one.number), one)).collect();
+    let known = known(facts);
     for ((job, number), run) in &runs {
         if run.n_starts > 1 {
             let n = run.n_starts;
@@ -44,11 +71,16 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
     }
     succeeded(facts, &runs, found);
     heard(facts, &runs, found);
-    side_by_side(facts, &runs, found);
+    side_by_side(facts, (&runs, &known), found);
 }
 
-pub(super) fn runs(marks: &[Mark]) -> BTreeMap<(u64, u32), Run<'_>> {
-    let mut runs: BTreeMap<(u64, u32), Run<'_>> = BTreeMap::new();
+/// Attempts by their tokens.
+pub(super) fn known<'a>(facts: &Facts<'a>) -> Known<'a> {
+    facts.history.attempts.iter().map(|one| ((one.job, one.number), one)).collect()
+}
+
+pub(super) fn runs(marks: &[Mark]) -> Runs<'_> {
+    let mut runs: Runs<'_> = BTreeMap::new();
     for mark in marks {
         let run = runs.entry((mark.job, mark.attempt)).or_insert(Run {
             worker: &mark.worker,
@@ -69,7 +101,7 @@ pub(super) fn runs(marks: &[Mark]) -> BTreeMap<(u64, u32), Run<'_>> {
 
 /// A job that succeeded was run, to its end, under the attempt that counts, before that was written
 /// down.
-fn succeeded(facts: &Facts<'_>, runs: &BTreeMap<(u64, u32), Run<'_>>, found: &mut Found) {
+fn succeeded(facts: &Facts<'_>, runs: &Runs<'_>, found: &mut Found) {
     let slack_ms = SLACK_MS.max(facts.history.clocks_ms);
     for attempt in facts.history.attempts.iter().filter(|one| one.ending == "succeeded") {
         let (job, number) = (attempt.job, attempt.number);
@@ -88,7 +120,7 @@ fn succeeded(facts: &Facts<'_>, runs: &BTreeMap<(u64, u32), Run<'_>>, found: &mu
 }
 
 /// Nobody hears of a failure before it happens, or after it was written down.
-fn heard(facts: &Facts<'_>, runs: &BTreeMap<(u64, u32), Run<'_>>, found: &mut Found) {
+fn heard(facts: &Facts<'_>, runs: &Runs<'_>, found: &mut Found) {
     let slack_ms = SLACK_MS.max(facts.history.clocks_ms);
     let failures = |one: &&Attempt| matches!(one.ending.as_str(), "transient" | "timeout");
     for attempt in facts.history.attempts.iter().filter(failures) {
@@ -107,12 +139,15 @@ fn heard(facts: &Facts<'_>, runs: &BTreeMap<(u64, u32), Run<'_>>, found: &mut Fo
 
 /// Two attempts of one job do not run side by side, unless a worker was suspended and could not
 /// know that its time was up.
-fn side_by_side(facts: &Facts<'_>, runs: &BTreeMap<(u64, u32), Run<'_>>, found: &mut Found) {
+fn side_by_side(facts: &Facts<'_>, (runs, known): (&Runs<'_>, &Known<'_>), found: &mut Found) {
     let pairs = runs.iter().zip(runs.iter().skip(1));
-    for (((job, number), run), ((other_job, other_number), other)) in pairs {
-        let is_side_by_side = job == other_job && run.last_ms > other.first_ms + SLACK_MS;
+    for ((token, run), ((other_job, other_number), other)) in pairs {
+        let (job, number) = token;
+        let was_told = run.was_told(known.get(token).copied());
+        let slack_ms = if was_told { 0 } else { SLACK_MS };
+        let is_side_by_side = job == other_job && run.last_ms > other.first_ms + slack_ms;
         let during = (run.first_ms, run.last_ms);
-        if is_side_by_side && !was_suspended(facts.history, run.worker, during) {
+        if is_side_by_side && (was_told || !was_suspended(facts.history, run.worker, during)) {
             let what = format!("attempts {number} and {other_number} of job {job} ran at once");
             found.add("side-by-side", what);
         }

@@ -32,6 +32,11 @@ fn one(before: Option<&Step>, step: &Step, found: &mut Found) {
         let (one, other) = (fence, step.fence);
         found.add("fence-order", format!("job {job} is {is} with fence {other} after {one}"));
     }
+    let ready_ms = before.and_then(|before| before.ready_ms);
+    if ready_ms.is_some() && step.ready_ms != ready_ms {
+        let (one, other) = (ready_ms, step.ready_ms);
+        found.add("age-reset", format!("job {job} was ready at {one:?}, and then at {other:?}"));
+    }
     let worker = before.and_then(|before| before.worker.as_deref());
     if is == "running" && step.worker.as_deref() != worker {
         let (one, other) = (worker, step.worker.as_deref());

@@ -16,6 +16,29 @@ fn a_lost_acknowledgement_is_found() {
 }
 
 #[test]
+fn a_job_that_is_not_what_was_asked_for_is_found() {
+    let asked = |terms: &str| {
+        broken(|history| {
+            history.jobs[0].terms = Some("gpu 2".to_owned());
+            history.said[1].asked[0].terms = Some(terms.to_owned());
+        })
+    };
+    assert_eq!(asked("gpu 2"), [""; 0]);
+    assert_eq!(asked("gpu 1"), ["other-terms"]);
+    // One answer for all jobs of an array.
+    let array = |terms: &str| {
+        broken(|history| {
+            history.said[4].asked.truncate(1);
+            history.said[4].asked[0].terms = Some("any".to_owned());
+            history.jobs[2].terms = Some("any".to_owned());
+            history.jobs[3].terms = Some(terms.to_owned());
+        })
+    };
+    assert_eq!(array("any"), [""; 0]);
+    assert_eq!(array("some"), ["other-terms"]);
+}
+
+#[test]
 fn a_key_that_stands_for_two_jobs_is_found() {
     let rules = broken(|history| history.said[3].ids = vec![1]);
     assert_eq!(rules, ["key-differs"]);
@@ -67,6 +90,7 @@ fn a_result_that_is_ignored_or_missing_is_found() {
     assert_eq!(rules, ["result-ignored"]);
     let rules = broken(|history| {
         history.attempts[0].ending = "preempted".to_owned();
+        (history.jobs[0].n_evictions, history.limits.evictions_max) = (1, 1);
         history.n_completed = 1;
     });
     assert_eq!(rules, ["no-result"]);
@@ -117,12 +141,13 @@ fn too_many_tries_and_losses_are_found() {
 #[test]
 fn a_breach_of_a_quota_is_found() {
     let rules = broken(|history| history.limits.tenant_slots = [("a".to_owned(), 1)].into());
-    assert_eq!(rules, ["quota"]);
+    assert_eq!(rules, ["quota", "ran-over-quota"]);
     let rules = broken(|history| history.limits.tenant_jobs = [("a".to_owned(), 1)].into());
-    assert_eq!(rules, ["jobs-max"]);
+    assert_eq!(rules, ["jobs-max", "ran-over-jobs-max"]);
     let rules = broken(|history| history.limits.worker_slots = [("w1".to_owned(), 1)].into());
     assert_eq!(rules, ["worker-slots"]);
-    assert_eq!(broken(|history| history.jobs[0].slots = 2), ["quota", "worker-slots"]);
+    let rules = broken(|history| history.jobs[0].slots = 2);
+    assert_eq!(rules, ["quota", "worker-slots", "ran-over-quota"]);
 }
 
 #[test]
@@ -200,6 +225,10 @@ fn two_runs_of_one_job_at_once_are_found_unless_a_worker_was_suspended() {
         history.faults.push(Fault { at_ms: 1_300, harm: Harm::Stop, who });
     });
     assert_eq!(rules, Vec::<&str>::new());
+    // What says itself that it has failed is over when the next begins.
+    let told = |at_ms: i64| broken(|history| history.marks.push(mark("tick", 2, 1, at_ms)));
+    assert_eq!(told(1_270), Vec::<&str>::new());
+    assert_eq!(told(1_271), ["side-by-side"]);
 }
 
 #[test]

@@ -3,4 +3,7 @@
 mod sound;
 mod doctored;
 mod forgotten;
+mod evicted;
+mod calm;
+mod output;
 mod several;

@@ -1,52 +1,143 @@
 //! What only those can get wrong who share a store, and what the database itself wrote down.
 
-use faults::{Fault, Harm, History, Step};
+use std::collections::BTreeMap;
+
+use faults::{Fault, Harm, History, Job, Offer, Step};
 
 use crate::sound::{broken, mark, steps};
 
 #[test]
 fn a_limit_of_a_type_or_a_resource_that_does_not_hold_is_found() {
     let rules = broken(|history| history.limits.type_jobs = [("exec".to_owned(), 1)].into());
-    assert_eq!(rules, ["type-max"]);
+    assert_eq!(rules, ["type-max", "ran-over-type-max"]);
     let rules = broken(|history| {
         history.jobs[..2].iter_mut().for_each(|job| job.resource = Some("r".to_owned()));
     });
-    assert_eq!(rules, ["resource-shared"]);
+    assert_eq!(rules, ["resource-shared", "ran-on-one-resource"]);
+}
+
+/// Only what ran is held to the limits: each claim ends before the next begins. Jobs 1 and 4 need
+/// the same resource; `last` is what the run of job 1 writes at last, and when, and `ending` how
+/// its attempt ended at 1,200.
+fn shared(last: (&str, i64), ending: &str, change: impl FnOnce(&mut History)) -> Vec<&'static str> {
+    let rules = broken(|history| {
+        for job in [0, 3] {
+            history.jobs[job].resource = Some("r".to_owned());
+        }
+        history.attempts[4].claimed_ms = 1_201;
+        history.marks.retain(|mark| (mark.job, mark.attempt) != (4, 1));
+        history.marks.extend([mark("start", 4, 1, 1_202), mark("fail", 4, 1, 1_207)]);
+        history.marks.retain(|mark| (mark.job, mark.what.as_str()) != (1, "end"));
+        history.marks.push(mark(last.0, 1, 1, last.1));
+        ending.clone_into(&mut history.attempts[0].ending);
+        change(history);
+    });
+    rules.into_iter().filter(|rule| *rule == "ran-on-one-resource").collect()
+}
+
+fn suspended(history: &mut History) {
+    for (at_ms, harm) in [(1_120, Harm::Stop), (2_480, Harm::Continue)] {
+        history.faults.push(Fault { at_ms, harm, who: "w1".to_owned() });
+    }
 }
 
 #[test]
-fn what_really_ran_at_once_is_held_to_the_limits_unless_a_worker_was_suspended() {
-    // Attempt 1 of job 1 goes on long after its end.
-    let late = |history: &mut History| {
-        history.marks.push(mark("tick", 1, 1, 2_500));
-        history.limits.tenant_slots.clear();
-        history.limits.tenant_jobs.clear();
+fn short_runs_that_overlap_by_a_millisecond_are_found() {
+    assert_eq!(shared(("end", 1_202), "succeeded", |_| ()), [""; 0]);
+    assert_eq!(shared(("end", 1_203), "succeeded", |_| ()), ["ran-on-one-resource"]);
+    assert_eq!(shared(("fail", 1_203), "permanent", |_| ()), ["ran-on-one-resource"]);
+    // It said that it had ended, so it knew: that its worker was suspended is no excuse.
+    assert_eq!(shared(("end", 1_203), "succeeded", suspended), ["ran-on-one-resource"]);
+}
+
+#[test]
+fn a_run_that_was_ended_from_outside_may_go_on_for_a_little() {
+    assert_eq!(shared(("stop", 1_700), "lost", |_| ()), [""; 0]);
+    assert_eq!(shared(("stop", 1_701), "lost", |_| ()), ["ran-on-one-resource"]);
+    assert_eq!(shared(("end", 1_701), "lost", |_| ()), ["ran-on-one-resource"]);
+    assert_eq!(shared(("stop", 1_701), "lost", suspended), [""; 0]);
+    // Until its attempt ended it is held to all that it had.
+    let early = |history: &mut History| history.marks.push(mark("tick", 4, 1, 1_179));
+    assert_eq!(shared(("stop", 1_300), "lost", early), ["ran-on-one-resource"]);
+    let close = |history: &mut History| history.marks.push(mark("tick", 4, 1, 1_180));
+    assert_eq!(shared(("stop", 1_300), "lost", close), [""; 0]);
+}
+
+/// What anybody needs who does the jobs.
+fn offer() -> Offer {
+    Offer {
+        pool: "default".to_owned(),
+        types: ["exec".to_owned()].into(),
+        slots: 4,
+        ..Offer::default()
+    }
+}
+
+fn workers(offer: Offer) -> BTreeMap<String, Offer> {
+    [("w1".to_owned(), offer)].into()
+}
+
+#[test]
+fn a_job_on_a_worker_that_does_not_fit_is_found() {
+    let given = |offer: Offer, change: fn(&mut Job)| {
+        broken(|history| {
+            history.workers = workers(offer);
+            change(&mut history.jobs[0]);
+        })
     };
+    assert_eq!(given(offer(), |_| ()), [""; 0]);
+    let other = Offer { types: ["other".to_owned()].into(), ..offer() };
+    assert_eq!(given(other, |_| ()), ["misfit"]);
+    assert_eq!(given(offer(), |job| job.pool = Some("default".to_owned())), [""; 0]);
+    assert_eq!(given(offer(), |job| job.pool = Some("gpu".to_owned())), ["misfit"]);
+    let needs = |job: &mut Job| {
+        job.needs = [("os".to_owned(), vec!["mac".to_owned(), "linux".to_owned()])].into();
+    };
+    let has = |key: &str, value: &str| {
+        let has = [(key.to_owned(), [value.to_owned()].into())].into();
+        Offer { has, ..offer() }
+    };
+    assert_eq!(given(has("os", "linux"), needs), [""; 0]);
+    assert_eq!(given(has("os", "bsd"), needs), ["misfit"]);
+    assert_eq!(given(has("arch", "linux"), needs), ["misfit"]);
+    let takes = |job: &mut Job| job.amounts = [("ram".to_owned(), 3)].into();
+    let amount = |n: u64| Offer { amounts: [("ram".to_owned(), n)].into(), ..offer() };
+    assert_eq!(given(amount(3), takes), [""; 0]);
+    assert_eq!(given(amount(2), takes), ["misfit", "ran-over-amounts"]);
+    assert_eq!(given(offer(), takes), ["misfit"]);
     let rules = broken(|history| {
-        late(history);
-        history.limits.tenant_jobs = [("a".to_owned(), 2)].into();
-        history.marks.push(mark("tick", 2, 1, 1_950));
-        history.marks.retain(|mark| (mark.job, mark.attempt) != (2, 2));
-        history.marks.push(mark("tick", 2, 3, 2_200));
+        history.workers = [("w2".to_owned(), offer())].into();
+        history.jobs[0].slots = 2;
     });
-    assert_eq!(rules, ["side-by-side", "ran-over-jobs-max"]);
+    assert!(rules.contains(&"misfit"), "{rules:?}");
+    // Each fits, and both at once do not.
     let rules = broken(|history| {
-        late(history);
-        history.jobs[0].resource = Some("r".to_owned());
-        history.jobs[3].resource = Some("r".to_owned());
-        history.marks.push(mark("tick", 4, 1, 2_100));
+        history.workers = workers(amount(3));
+        history.jobs.iter_mut().for_each(takes);
     });
-    assert_eq!(rules, ["ran-on-one-resource"]);
+    assert_eq!(rules, ["ran-over-amounts"]);
+}
+
+#[test]
+fn what_really_ran_at_once_is_held_to_every_limit() {
+    // Attempt 1 of job 1 and attempt 1 of job 2 run at once, from 1,110 to 1,150.
+    let max = |n: u32| [("a".to_owned(), n)].into();
+    for n in [1, 2] {
+        let rules: &[&str] = if n == 1 { &["jobs-max", "ran-over-jobs-max"] } else { &[] };
+        assert_eq!(broken(|history| history.limits.tenant_jobs = max(n)), rules);
+        let rules: &[&str] = if n == 1 { &["quota", "ran-over-quota"] } else { &[] };
+        assert_eq!(broken(|history| history.limits.tenant_slots = max(n)), rules);
+    }
+    let slots = |slots: u32| workers(Offer { slots, ..offer() });
+    assert_eq!(broken(|history| history.workers = slots(2)), [""; 0]);
+    assert_eq!(broken(|history| history.workers = slots(1)), ["ran-over-slots"]);
+    // A worker knows what it has, also when it was suspended, and has not let go of what was lost.
     let rules = broken(|history| {
-        late(history);
-        history.jobs[0].resource = Some("r".to_owned());
-        history.jobs[3].resource = Some("r".to_owned());
-        history.marks.push(mark("tick", 4, 1, 2_100));
-        for (at_ms, harm) in [(1_120, Harm::Stop), (2_480, Harm::Continue)] {
-            history.faults.push(Fault { at_ms, harm, who: "w1".to_owned() });
-        }
+        history.workers = slots(1);
+        suspended(history);
+        history.attempts.iter_mut().for_each(|attempt| attempt.ending = "lost".to_owned());
     });
-    assert_eq!(rules, Vec::<&str>::new());
+    assert!(rules.contains(&"ran-over-slots"), "{rules:?}");
 }
 
 #[test]

@@ -142,6 +142,8 @@ pub(crate) fn steps() -> Vec<Step> {
         fence,
         attempt,
         worker: matches!(state, "claimed" | "running").then(|| "w1".to_owned()),
+        ready_ms: Some(1_000),
+        not_before_ms: None,
     };
     (1_000..).zip((1..).zip(states)).map(step).collect()
 }

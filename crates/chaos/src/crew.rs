@@ -1,0 +1,46 @@
+//! Who works: no two workers offer the same, and of whatever a job may need there are two.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use faults::Offer;
+
+use crate::load::{FLEETING, HEAVY, RARE, TYPES};
+
+/// The pool that is small enough to be full.
+pub(crate) const TIGHT: &str = "tight";
+/// The pool of all others.
+pub(crate) const WIDE: &str = "default";
+
+/// What one of them offers: its pool, slots, types, keys with values, and amounts.
+type Row = (
+    &'static str,
+    u32,
+    &'static [&'static str],
+    &'static [(&'static str, &'static str)],
+    &'static [(&'static str, u64)],
+);
+
+const CREW: [Row; 6] = [
+    (WIDE, 8, &TYPES, &[("os", "linux"), ("arch", "arm"), ("arch", "x86")], &[("ram", 16)]),
+    (WIDE, 4, &["free", RARE.0, FLEETING], &[("os", "linux"), ("arch", "arm")], &[("ram", 6)]),
+    (WIDE, 6, &["free", RARE.0, HEAVY], &[("os", "mac"), ("arch", "x86")], &[]),
+    (WIDE, 4, &["free", FLEETING], &[("os", "mac")], &[("ram", 5), ("gpu", 1)]),
+    (TIGHT, 3, &TYPES, &[("os", "linux"), ("arch", "x86")], &[("gpu", 2)]),
+    (TIGHT, 3, &TYPES, &[("os", "linux")], &[("ram", 4)]),
+];
+
+/// What the worker at this place offers.
+pub(crate) fn offer(place: usize) -> Offer {
+    let (pool, slots, types, has, amounts) = CREW[place % CREW.len()];
+    let mut values: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (key, value) in has {
+        values.entry((*key).to_owned()).or_default().insert((*value).to_owned());
+    }
+    Offer {
+        pool: pool.to_owned(),
+        types: types.iter().map(|kind| (*kind).to_owned()).collect(),
+        has: values,
+        slots,
+        amounts: amounts.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect(),
+    }
+}
