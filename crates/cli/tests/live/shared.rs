@@ -9,7 +9,7 @@
 use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use cluster::{Cluster, Database, Sync};
 use serde_json::json;
@@ -174,6 +174,30 @@ fn a_worker_that_moves_to_another_scheduler_keeps_its_attempts() {
     // And the worker goes on working for its new scheduler.
     let next = two.submit(&["--", "true"]);
     assert_eq!(two.wait(&next, "state", "succeeded")["worker"], "w1");
+}
+
+#[test]
+fn what_a_job_said_last_to_a_scheduler_that_died_with_it_is_read_at_the_next() {
+    let database = database();
+    let (mut one, two) = (serve(&database), serve(&database));
+    let way = Way::to(one.address());
+    one.work("w1", &["--server", &way.address]);
+    let (go, over) = (one.path("go"), one.path("over"));
+    let script = format!("echo first; {}; echo last; touch {over}", until_there(&go));
+    let job = one.submit(&["--", "sh", "-c", &script]);
+    one.until("it speaks", || (one.said(&["logs", &job]) == "first\n").then_some(()));
+    // It takes what comes, and does nothing with it.
+    one.suspend_scheduler();
+    std::fs::write(&go, "").unwrap();
+    two.until("it is over", || std::path::Path::new(&over).exists().then_some(()));
+    // For the worker to hand it over, which nobody sees: if it takes longer, nothing is tested.
+    std::thread::sleep(Duration::from_millis(100));
+    way.lead_to(two.address());
+    one.kill_scheduler();
+    two.wait(&job, "state", "succeeded");
+    // If its lease was over before it moved, it ran again.
+    let said = two.said(&["logs", &job]);
+    assert!(said.ends_with("first\nlast\n"), "{said}");
 }
 
 /// A way to one of several schedulers, as a name or a balancer is.

@@ -154,11 +154,20 @@ impl Site {
 
     /// Asks the scheduler to stop, and waits until it has.
     pub(crate) fn terminate_scheduler(&mut self) {
+        self.signal_scheduler("-TERM");
         let mut child = self.scheduler.take().expect("it runs");
-        let pid = child.id().to_string();
-        let sent = Command::new("kill").args(["-TERM", &pid]).status().expect("kill is there");
-        assert!(sent.success());
         assert!(child.wait().expect("it ends").success(), "it stopped cleanly");
+    }
+
+    /// The scheduler does nothing from now on, and nobody sees that it does not.
+    pub(crate) fn suspend_scheduler(&self) {
+        self.signal_scheduler("-STOP");
+    }
+
+    fn signal_scheduler(&self, signal: &str) {
+        let pid = self.scheduler.as_ref().expect("it runs").id().to_string();
+        let sent = Command::new("kill").args([signal, &pid]).status().expect("kill is there");
+        assert!(sent.success());
     }
 
     /// Runs a command.

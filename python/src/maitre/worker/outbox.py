@@ -3,6 +3,7 @@
 **Invariant:** everything in here is bounded, and nobody who puts something in waits for the
 network. Output that there is no room for is left out; a completion is kept until the server has
 it. Whoever calls holds the worker's lock.
+**Invariant:** a completion goes out after the output before it, in every session.
 """
 
 from __future__ import annotations
@@ -13,10 +14,9 @@ from dataclasses import dataclass, field
 
 from maitre.v1 import job_pb2
 from maitre.v1 import worker_pb2 as wire
+from maitre.worker.logs import Logs
 from maitre.worker.outcome import Key
 
-# Output of all attempts that waits to be sent.
-LOG_BYTES_QUEUED_MAX = 4 << 20
 # Accepts and refusals that wait to be sent. A server that causes more does not listen.
 ANSWERS_MAX = 10_000
 # Pages of proposals that wait to be sent.
@@ -77,11 +77,7 @@ class Outbox:
         self._answers: deque[wire.WorkerMessage] = deque()
         self._pages: deque[wire.WorkerMessage] = deque()
         self._progress: dict[Key, Told] = {}
-        self._logs: deque[wire.LogChunk] = deque()
-        self._log_bytes = 0
-        # Chunks that ever came in, and ever went out. A completion waits for the output before it.
-        self._logs_in = 0
-        self._logs_out = 0
+        self._logs = Logs()
         self._kept: dict[Key, Kept] = {}
         self._kept_bytes = 0
         self._says_goodbye = False
@@ -92,6 +88,7 @@ class Outbox:
         self.is_connected = True
         self._heartbeat = None
         self._pages.clear()
+        self._logs.repeat_all()
         for kept in self._kept.values():
             kept.is_unsent = True
         self._wake()
@@ -130,27 +127,30 @@ class Outbox:
         self._progress.setdefault(key, Told()).waiting = progress
         self._wake()
 
+    def acknowledged(self, sequence: int) -> None:
+        """The server has a heartbeat of this session."""
+        self._logs.acknowledged(sequence)
+
     def has_log_room(self, n_bytes: int) -> bool:
         """Whether so much output fits."""
-        return self._log_bytes + n_bytes <= LOG_BYTES_QUEUED_MAX
+        return self._logs.has_room(n_bytes)
 
     def log(self, chunk: wire.LogChunk) -> None:
         """Output of an attempt."""
-        self._log_bytes += len(chunk.bytes)
-        self._logs_in += 1
-        self._logs.append(chunk)
+        self._logs.push(chunk)
         self._wake()
 
     def complete(self, key: Key, complete: wire.Complete) -> None:
         """An attempt ended: its completion is sent until it is acknowledged."""
         self._drop(key)
-        self._kept[key] = Kept(complete, self._logs_in)
+        self._kept[key] = Kept(complete, self._logs.end)
         self._kept_bytes += _bytes_of(complete)
         self._wake()
 
     def forget(self, key: Key) -> None:
         """The server has the completion, or does not want it."""
         self._drop(key)
+        self._logs.forget(key)
         self._progress.pop(key, None)
         self._wake()
 
@@ -190,6 +190,7 @@ class Outbox:
         parcel = Parcel()
         if self._heartbeat is not None:
             parcel.messages.append(wire.WorkerMessage(heartbeat=self._heartbeat))
+            self._logs.ask(self._heartbeat.sequence)
             self._heartbeat = None
         parcel.messages.extend(self._answers)
         self._answers.clear()
@@ -198,10 +199,7 @@ class Outbox:
             parcel.n_bytes += page.ByteSize()
             parcel.messages.append(page)
         self._take_progress(parcel, now)
-        while self._logs and not parcel.is_full:
-            chunk = self._logs.popleft()
-            self._log_bytes -= len(chunk.bytes)
-            self._logs_out += 1
+        while not parcel.is_full and (chunk := self._logs.take()) is not None:
             parcel.n_bytes += len(chunk.bytes)
             parcel.messages.append(wire.WorkerMessage(log=chunk))
         self._take_completions(parcel, now)
@@ -230,7 +228,7 @@ class Outbox:
         for kept in self._kept.values():
             if parcel.is_full:
                 return
-            if kept.is_unsent and kept.after_logs <= self._logs_out:
+            if kept.is_unsent and kept.after_logs <= self._logs.sent:
                 kept.is_unsent, kept.sent_at = False, now
                 parcel.n_bytes += _bytes_of(kept.complete)
                 parcel.messages.append(wire.WorkerMessage(complete=kept.complete))

@@ -186,6 +186,7 @@ class Session:
                     shared.watch_lease()
                     # Only now is it sure that the server is well, and not just there.
                     self._waits.reset()
+                    shared.outbox.acknowledged(message.heartbeat_ack.sequence)
             case "offer":
                 return offered(shared, message.offer)
             case "stop":
