@@ -80,8 +80,8 @@ fn what_one_takes_in_another_runs_and_either_can_call_off() {
 fn no_slot_is_idle_because_of_jobs_that_it_is_not_for() {
     let database = database();
     let (mut one, mut two) = (serve(&database), serve(&database));
-    one.work("w1", &["--slots", "4", "--pool", "x"]);
-    two.work("w2", &["--slots", "4", "--pool", "y"]);
+    one.work_named("w1", &["--exec", "--slots", "4", "--pool", "x"]);
+    two.work_named("w2", &["--exec", "--slots", "4", "--pool", "y"]);
     for (pool, n_jobs) in [("x", "16"), ("y", "40")] {
         one.said(&["submit", "--array", n_jobs, "--pool", pool, "--", "true"]);
     }
