@@ -280,6 +280,7 @@ fn asked(spec: &v1::Spec) -> Asked {
         after: spec.after.clone(),
         after_indexes: places.collect(),
         run_if_failed: spec.run_if_failed,
+        terms: None,
         label: String::new(),
     }
 }

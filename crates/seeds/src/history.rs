@@ -1,8 +1,8 @@
 //! What is left of a play, for the checker: the store's records, and notes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use faults::{Attempt, History, Job, Key, Limits};
+use faults::{Attempt, History, Job, Key, Limits, Offer};
 use model::{Patience, Record, Timestamp};
 use store::{Filter, Store as _};
 
@@ -27,6 +27,7 @@ pub(crate) fn left(site: &Site, keys: Vec<(String, Vec<u64>)>) -> Left {
         said: site.notes.said.clone(),
         marks: site.notes.marks.clone(),
         limits: limits(site),
+        workers: offers(site, &records),
         clocks_ms: CLOCKS_MS.cast_signed(),
         ..History::default()
     };
@@ -77,21 +78,25 @@ pub(crate) fn number(record: &Record) -> u64 {
 }
 
 fn limits(site: &Site) -> Limits {
-    let losses_max = Patience::DEFAULT.losses_max;
-    let slots = site.workers.iter().map(|worker| (worker.name.clone(), worker.slots)).collect();
+    let slots = site.workers.iter().map(|worker| (worker.name.clone(), worker.slots));
     let of = |tenant: &str, max: u32| [(tenant.to_owned(), max)].into();
-    let limits = Limits {
+    Limits {
         tenant_slots: of("a", QUOTA),
         tenant_jobs: of("b", JOBS_MAX),
-        losses_max,
+        // One of several may give a worker something that has gone to another: it has no room for
+        // it, and does not run it.
+        worker_slots: slots.filter(|_| !site.wire.is_shared).collect(),
+        losses_max: Patience::DEFAULT.losses_max,
         ..Limits::default()
-    };
-    // One of several may give a worker something that has gone to another: it has no room for it.
-    if site.wire.is_shared {
-        Limits { run_slots: slots, ..limits }
-    } else {
-        Limits { worker_slots: slots, ..limits }
     }
+}
+
+/// Every worker does whatever there is, as far as it has room.
+fn offers(site: &Site, records: &[Record]) -> BTreeMap<String, Offer> {
+    let types: BTreeSet<String> =
+        records.iter().map(|record| record.spec.kind.to_string()).collect();
+    let offer = |slots| Offer { slots, types: types.clone(), ..Offer::default() };
+    site.workers.iter().map(|worker| (worker.name.clone(), offer(worker.slots))).collect()
 }
 
 fn job(record: &Record) -> Job {

@@ -37,6 +37,7 @@ const LOSSES_MAX: u32 = 5;
 
 /// What a scheduler knows that shares its store.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Sharing {
     /// The place of this one among so many.
     stripe: (usize, usize),
@@ -165,16 +166,21 @@ impl Scheduler {
                 self.want_settings();
                 self.meet_at(self.store.now());
             }
-            // Whoever may connect to the database may say so: it is asked what was called off.
-            News::CalledOff(job) if self.jobs.is_placed(&job) => self.meet_at(self.store.now()),
-            News::CalledOff(job) if self.jobs.seen(&job).is_some() => {
-                self.refetch.insert(job);
-            }
-            News::CalledOff(_) => {}
+            News::CalledOff(job) => self.hear_called_off(job),
             News::Settings => self.want_settings(),
             News::Peers => self.meet_at(self.store.now()),
             // Whoever watches reads it: nothing is decided by it.
             News::Changed(_) | News::Missed => {}
+        }
+    }
+
+    /// Somebody says that a job was called off. Whoever may connect to the database may say so: it
+    /// is asked what really was.
+    fn hear_called_off(&mut self, job: JobId) {
+        if self.jobs.is_placed(&job) {
+            self.meet_at(self.store.now());
+        } else if self.jobs.seen(&job).is_some() {
+            self.refetch.insert(job);
         }
     }
 

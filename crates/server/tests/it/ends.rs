@@ -158,7 +158,8 @@ async fn an_end_waits_until_the_output_before_it_is_kept_also_if_that_fails_at_f
     let offer = worker.offer().await;
     let attempt = Some(crate::puppet::attempt(&offer));
     let stream = v1::Stream::Out.into();
-    let output = v1::LogChunk { attempt, stream, offset: 0, bytes: b"last words".to_vec() };
+    let output =
+        v1::LogChunk { attempt, stream, offset: 0, bytes: b"last words".as_slice().into() };
     let error = store::Error::Unavailable { doing: "log", cause: "a test".to_owned() };
     site.store.fail("log", 1, error);
     worker.say_all(vec![Ours::Log(output), Ours::Complete(succeeded(&offer))]).await;

@@ -198,13 +198,11 @@ impl Desk {
         doing: &'static str,
     ) -> Result<OwnedSemaphorePermit, Error> {
         let leave = Arc::clone(&self.questions).acquire_owned();
-        match tokio::time::timeout(QUESTION_WAITS, leave).await {
-            Ok(Ok(leave)) => Ok(leave),
-            Ok(Err(_)) | Err(_) => {
-                let cause = "too much is being asked at once".to_owned();
-                Err(Error::Unavailable { doing, cause })
-            }
+        if let Ok(Ok(leave)) = tokio::time::timeout(QUESTION_WAITS, leave).await {
+            return Ok(leave);
         }
+        let cause = "too much is being asked at once".to_owned();
+        Err(Error::Unavailable { doing, cause })
     }
 
     /// A few statements that change nothing.
