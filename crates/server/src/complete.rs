@@ -6,7 +6,7 @@ use model::{
 };
 use proto::v1;
 use proto::v1::server_message::Message;
-use store::{End, Ended, LogChunk, Provided, Report, Start};
+use store::{End, Ended, Provided, Report, Start};
 
 use crate::fleet::words::Completion;
 use crate::scheduler::Scheduler;
@@ -176,21 +176,6 @@ impl Scheduler {
         }
     }
 
-    /// The store keeps it, or could not: then the same is tried again, before what came later.
-    /// Keeping a piece twice does no harm.
-    pub(crate) fn logged(
-        &mut self,
-        chunks: Vec<LogChunk>,
-        answer: Result<Vec<bool>, store::Error>,
-    ) {
-        self.outgoing.logging.clear();
-        if answer.is_err() {
-            self.outgoing.log_bytes += chunks.iter().map(|chunk| chunk.bytes.len()).sum::<usize>();
-            self.outgoing.logs.splice(..0, chunks);
-        }
-        self.noted(answer);
-    }
-
     /// A worker says that an attempt ended, and how.
     pub(crate) fn finish(&mut self, worker: &WorkerId, job: &JobId, completion: Completion) {
         let Some(live) = self.jobs.live_mut(job) else { return };
@@ -345,49 +330,6 @@ impl Scheduler {
         let (cost, at) = (Fixed::ZERO, self.store.now());
         let ended = WorldEnded { job: job.clone(), cost, completed: false, at };
         self.world.apply(Event::Ended(ended));
-    }
-
-    /// A record was read again: what it says counts.
-    pub(crate) fn fetched(
-        &mut self,
-        job: JobId,
-        answer: Result<Option<Box<Record>>, store::Error>,
-    ) {
-        let answer = self.ok(answer);
-        if let Some(record) = &answer
-            && self.in_doubt.remove(&job)
-        {
-            self.tell_late(record.as_deref());
-        }
-        match answer {
-            None => drop(self.refetch.insert(job)),
-            Some(None) => self.withdraw(&job),
-            Some(Some(record)) if self.is_over(&record) => {
-                self.drop_live(&job, record.counts.attempts);
-                self.enqueue(&record);
-            }
-            Some(Some(record)) if record.current.is_some() => self.adopt_if_here(&record),
-            Some(Some(record)) => self.enqueue(&record),
-        }
-    }
-
-    /// The store was lost in the middle of an end, which was done all the same: nobody was told.
-    fn tell_late(&mut self, record: Option<&Record>) {
-        match record {
-            Some(record) => {
-                self.changed(record);
-                if record.state.is_terminal() {
-                    self.group_job_ended(record);
-                }
-            }
-            None => self.hub.miss(),
-        }
-    }
-
-    /// Whether an attempt that is under way as far as we know has ended.
-    fn is_over(&self, record: &Record) -> bool {
-        let live = self.jobs.live(&record.id).filter(|live| !live.is_ending);
-        record.current.is_none() && live.is_some_and(|live| live.number == record.counts.attempts)
     }
 
     /// The worker may forget the attempt.

@@ -16,8 +16,6 @@ use crate::timers::Timer;
 
 /// Bytes after which a batch for a worker is full.
 const BATCH_BYTES: usize = 1 << 20;
-/// Records that are read again in one turn.
-const REFETCH_MAX: usize = 256;
 
 /// Jobs in a call by which jobs are claimed, or attempts end. While the store has some of those
 /// that are on their way, workers have others: neither waits for the other to be done with all.
@@ -85,21 +83,6 @@ impl Scheduler {
         self.flush_refetch();
     }
 
-    /// Output waits for the output before it to be kept.
-    fn flush_logs(&mut self) {
-        let Outgoing { logs, log_bytes, logging, .. } = &mut self.outgoing;
-        if logs.is_empty() || !logging.is_empty() {
-            return;
-        }
-        let logs = std::mem::take(logs);
-        *log_bytes = 0;
-        logging.extend(logs.iter().map(|chunk| chunk.job.clone()));
-        self.call(|store| {
-            let asked = logs.clone();
-            async move { Answer::Logged(logs, store.log(asked).await) }.boxed()
-        });
-    }
-
     fn flush_ends(&mut self) {
         let n_calls_max = self.calls_left(self.n_ending);
         let (held, held_alone) = self.ends_behind_output();
@@ -110,18 +93,6 @@ impl Scheduler {
         for end in std::mem::replace(&mut self.outgoing.ends_alone, held_alone) {
             self.end(vec![end]);
         }
-    }
-
-    /// Takes out ends of jobs whose output is not kept yet, of both lists: whoever follows a job is
-    /// told that it is final once all that it wrote is there.
-    fn ends_behind_output(&mut self) -> (Vec<End>, Vec<End>) {
-        let Outgoing { logs, logging, ends, ends_alone, .. } = &mut self.outgoing;
-        if logs.is_empty() && logging.is_empty() {
-            return (Vec::new(), Vec::new());
-        }
-        let waiting: BTreeSet<&JobId> = logs.iter().map(|chunk| &chunk.job).collect();
-        let is_held = |end: &mut End| waiting.contains(&end.job) || logging.contains(&end.job);
-        (ends.extract_if(.., is_held).collect(), ends_alone.extract_if(.., is_held).collect())
     }
 
     fn end(&mut self, ends: Vec<End>) {
@@ -204,19 +175,6 @@ impl Scheduler {
         self.call(|store| {
             async move { Answer::Renewed(beats, store.renew(sessions, lease).await) }.boxed()
         });
-    }
-
-    fn flush_refetch(&mut self) {
-        for _ in 0..REFETCH_MAX {
-            let Some(job) = self.refetch.pop_first() else { return };
-            self.call(|store| {
-                async move {
-                    let record = store.job(job.clone()).await;
-                    Answer::Fetched(job, record.map(|record| record.map(Box::new)))
-                }
-                .boxed()
-            });
-        }
     }
 
     /// Hands each worker what there is for it. One that does not keep up is cut off: it comes

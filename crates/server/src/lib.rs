@@ -31,6 +31,8 @@ mod quota;
 mod round;
 mod dispatch;
 mod complete;
+mod output;
+mod reread;
 mod expire;
 mod cancel;
 mod detect;

@@ -11,8 +11,6 @@ use super::words::{Beat, Heard, StreamId};
 use crate::complete::{Live, end_of};
 use crate::scheduler::Scheduler;
 
-/// Bytes of output that may wait to be kept.
-const LOG_BYTES_MAX: usize = 16 << 20;
 /// Words of a worker that are kept until it has its session.
 const EARLY_MAX: usize = 10_000;
 
@@ -84,19 +82,6 @@ impl Scheduler {
             Heard::Detected(detected) => self.looked_to_the_end(worker, &detected),
             Heard::Publish(json) => self.publish(worker, json),
             Heard::Goodbye => self.goodbye(worker),
-        }
-    }
-
-    /// Output waits for the output before it to be kept; what is too much for that is dropped.
-    fn log(&mut self, chunk: LogChunk) {
-        if let Some(live) = self.jobs.live_mut(&chunk.job) {
-            live.has_output = true;
-        }
-        self.outgoing.log_bytes += chunk.bytes.len();
-        if self.outgoing.log_bytes > LOG_BYTES_MAX {
-            self.counters.add("logs_dropped", 1);
-        } else {
-            self.outgoing.logs.push(chunk);
         }
     }
 

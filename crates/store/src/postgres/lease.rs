@@ -108,7 +108,8 @@ pub(super) async fn leave(desk: &Desk, session: &Session) -> Result<bool, Fault>
 pub(super) const HEARD: &str = concat!(
     "WITH known AS MATERIALIZED (SELECT s.worker, s.lease_until > ",
     now!("$2"),
-    " AS is_heard FROM sessions s WHERE s.worker = ANY($1) ORDER BY s.worker COLLATE \"C\" FOR UPDATE) \
+    " AS is_heard FROM sessions s WHERE s.worker = ANY($1) \
+     ORDER BY s.worker COLLATE \"C\" FOR UPDATE) \
      SELECT worker FROM known WHERE is_heard"
 );
 

@@ -44,8 +44,8 @@ async fn of_many_histories_each_is_trimmed_in_its_turn() {
     let connection = store.desk.connection().await.unwrap();
     let runs_max = i64::try_from(store.desk.options.runs_max).unwrap();
     let fill = "INSERT INTO runs (tenant, kind, history_key, at, wait, duration, ending, \
-        out_of_memory, n_dependents) SELECT 'a', 'kind', key::text, $1, 0, 0, 'succeeded', false, 0 \
-        FROM generate_series(1, 12000) AS key, generate_series(1, $2::bigint) AS n";
+        out_of_memory, n_dependents) SELECT 'a', 'kind', key::text, $1, 0, 0, 'succeeded', false, \
+        0 FROM generate_series(1, 12000) AS key, generate_series(1, $2::bigint) AS n";
     connection.execute(fill, &[&time.now().0, &(runs_max + 2)]).await.unwrap();
     let count = async || {
         let sql = "SELECT count(*) FROM runs";
