@@ -1,5 +1,6 @@
-//! What a transaction that somebody else holds open does to looking for work and to claims: rows
-//! that are gone cannot be swept up for as long as it is open.
+//! What a transaction that somebody else holds open does to looking for work, to claims and to
+//! ends: rows that are gone cannot be swept up for as long as it is open. It fails where a claim
+//! takes more than twice as long.
 //!
 //! `cargo run --release -p store --example held -- 60`: for so many seconds jobs live by turns in a
 //! database in which somebody holds one open and in one in which nobody does. So both meet the same
@@ -11,11 +12,12 @@
     reason = "an example"
 )]
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
-use model::{Ending, JobId, Name, Spec, TenantId, WorkerId};
+use model::{Ending, JobId, Millis, Name, Spec, TenantId, WorkerId};
 use store::{
-    Claim, End, NewJob, Options, Postgres, Reach, Repeat, Start, Store, Submission, Window,
+    Claim, End, Limit, NewJob, Options, Postgres, Reach, Repeat, Start, Store, Submission, Window,
 };
 use tokio_postgres::NoTls;
 
@@ -33,11 +35,13 @@ async fn main() {
     let connection = tokio::spawn(connection);
     let hold = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM maitre.jobs";
     client.batch_execute(hold).await.unwrap();
-    let (start, mut n, mut spent) = (Instant::now(), 0, Vec::new());
-    while start.elapsed().as_secs_f64() < seconds {
+    let (begun, mut n, mut spent) = (Instant::now(), 0, BTreeMap::new());
+    while begun.elapsed().as_secs_f64() < seconds {
         let both = (live(&without).await, live(&with).await);
-        if start.elapsed().as_secs_f64() > seconds * 0.75 {
-            spent.push(both);
+        if begun.elapsed().as_secs_f64() > seconds * 0.75 {
+            for ((what, without), (_, with)) in both.0.into_iter().zip(both.1) {
+                spent.entry(what).or_insert_with(Vec::new).push((without, with));
+            }
         }
         n += BATCH;
     }
@@ -45,13 +49,14 @@ async fn main() {
         WHERE schemaname = 'maitre'";
     let dead: i64 = client.query_one(dead, &[]).await.unwrap().get(0);
     println!("{n} jobs lived in each; {dead} rows are gone and cannot be swept up");
-    tell("look", spent.iter().map(|(without, with)| (without.0, with.0)).collect());
-    tell("claim of 500", spent.iter().map(|(without, with)| (without.1, with.1)).collect());
+    let ratios: Vec<f64> = spent.into_iter().map(|(what, spent)| tell(what, spent)).collect();
     connection.abort();
+    // The first two are claims.
+    assert!(ratios[..2].iter().all(|ratio| *ratio <= 2.0), "a claim takes more than twice as long");
 }
 
-/// The middle of each, and of how many times as long the one takes.
-fn tell(what: &str, spent: Vec<(f64, f64)>) {
+/// The middle of each, and how many times as long the one takes.
+fn tell((_, what): (u8, &str), spent: Vec<(f64, f64)>) -> f64 {
     let middle = |mut all: Vec<f64>| {
         all.sort_by(f64::total_cmp);
         all[all.len() / 2]
@@ -60,37 +65,66 @@ fn tell(what: &str, spent: Vec<(f64, f64)>) {
     let (without, with) = (middle(without) * 1e3, middle(with) * 1e3);
     let ratio = with / without;
     println!("{what}: {without:.2} ms without, {with:.2} ms with it: {ratio:.2} times as long");
+    ratio
 }
 
-/// Lets jobs live; how long a look and a claim took.
-async fn live(store: &Postgres) -> (f64, f64) {
+/// What is done, and for how long.
+type Spent = Vec<((u8, &'static str), f64)>;
+
+/// Lets jobs live, half of them under a limit.
+async fn live(store: &Postgres) -> Spent {
     let tenant = TenantId::new("default");
     let spec = Spec { payload: vec![7; 100], ..Spec::new(tenant.clone(), Name::new("noop")) };
     let job = NewJob { spec, after_indexes: Vec::new(), repeat: Repeat::Join, on_hold: false };
     let submission = Submission::new(tenant, vec![job; BATCH]);
     store.submit(submission).await.unwrap().unwrap();
-    let at = Instant::now();
-    let ask = Window { stripe: (0, 1), jobs_max: BATCH, reach: Reach::More };
-    let seen = store.shared().unwrap().window(ask).await.unwrap();
-    let look = at.elapsed().as_secs_f64();
     let worker = WorkerId::new("w");
-    let claim = |job: &JobId| Claim {
+    let session = store.join(worker.clone(), Millis::from_secs(10)).await.unwrap();
+    let mut spent = Spent::new();
+    let look = async |reach| {
+        let ask = Window { stripe: (0, 1), jobs_max: BATCH, reach };
+        store.shared().unwrap().window(ask).await.unwrap().own
+    };
+    let at = Instant::now();
+    let seen = look(Reach::More).await;
+    spent.push(((2, "a look for 500"), at.elapsed().as_secs_f64()));
+    let jobs: Vec<JobId> = seen.iter().map(|record| record.id.clone()).collect();
+    assert_eq!(jobs.len(), BATCH, "what was submitted is found");
+    let limit = Limit { name: "limit".to_owned(), amount: 1, max: i64::MAX, spent: None };
+    let claim = |job: &JobId, limits: &[Limit]| Claim {
         job: job.clone(),
         fence: 1,
         worker: worker.clone(),
         pool: Name::new("default"),
-        limits: Vec::new(),
+        limits: limits.to_vec(),
         holds: None,
         why: "score 100, headroom 100".to_owned(),
     };
-    let jobs: Vec<JobId> = seen.own.iter().map(|record| record.id.clone()).collect();
-    assert_eq!(jobs.len(), BATCH, "what was submitted is found");
+    let (free, limited) = jobs.split_at(BATCH / 2);
+    let (free, limited): (Vec<Claim>, Vec<Claim>) = (
+        free.iter().map(|job| claim(job, &[])).collect(),
+        limited.iter().map(|job| claim(job, std::slice::from_ref(&limit))).collect(),
+    );
     let at = Instant::now();
-    store.claim(jobs.iter().map(claim).collect()).await.unwrap();
-    let claimed = at.elapsed().as_secs_f64();
+    store.claim(free).await.unwrap();
+    spent.push(((0, "a claim of 250"), at.elapsed().as_secs_f64()));
+    let at = Instant::now();
+    store.claim(limited).await.unwrap();
+    spent.push(((1, "a claim of 250 under a limit"), at.elapsed().as_secs_f64()));
+    let at = Instant::now();
+    store.renew(vec![session], Millis::from_secs(10)).await.unwrap();
+    spent.push(((4, "a lease"), at.elapsed().as_secs_f64()));
     let start = |job: &JobId| Start { job: job.clone(), attempt: 1, worker: worker.clone() };
     store.start(jobs.iter().map(start).collect()).await.unwrap();
     let end = |job: &JobId| End::new(job.clone(), 1, worker.clone(), Ending::Succeeded);
+    let at = Instant::now();
     store.complete(jobs.iter().map(end).collect()).await.unwrap();
-    (look, claimed)
+    spent.push(((5, "500 ends"), at.elapsed().as_secs_f64()));
+    let at = Instant::now();
+    look(Reach::All).await;
+    spent.push((
+        (3, "a look at everything, once a second or more seldom"),
+        at.elapsed().as_secs_f64(),
+    ));
+    spent
 }

@@ -87,7 +87,7 @@ fn no_slot_is_idle_because_of_jobs_that_it_is_not_for() {
     }
     one.until("all of them have run", || {
         let jobs = one.json(&["jobs", "--state", "succeeded", "-n", "100"]);
-        (jobs.as_array()?.len() == 56).then_some(())
+        (jobs["jobs"].as_array()?.len() == 56).then_some(())
     });
 }
 
