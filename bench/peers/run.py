@@ -45,11 +45,13 @@ PEERS = [
     Peer("pg-boss", "pg_boss_peer.mjs", ["pg-boss@10", "pg"], "postgres", 2),
     Peer("procrastinate", "procrastinate_peer.py", ["procrastinate"], "postgres", 100),
 ]
+# A process a core, with the scheduler.
+ONE_WORKER = ["--workers", "1", "--slots", "2000"]
 # Ours, by the store of the peers that it is compared with: as it comes it keeps every job for a
 # week, and with `--forget` nothing of those that succeeded.
 OURS = {
     "sqlite": {"maitre": []},
-    "postgres": {"maitre, keeps all": [], "maitre --forget": ["--forget"]},
+    "postgres": {"maitre, keeps all": ONE_WORKER, "maitre --forget": [*ONE_WORKER, "--forget"]},
 }
 # Fewer jobs say nothing.
 JOBS_MIN = 500
