@@ -6,27 +6,28 @@ use proto::v1::server_message::Message;
 use store::Cancelled;
 
 use crate::scheduler::Scheduler;
-use crate::whereabouts::strongest;
 
 impl Scheduler {
     /// A job was called off. If a worker has it, it is told; if its claim is under way, it will be.
     pub(crate) fn cancel(&mut self, job: &JobId) {
         if self.jobs.live(job).is_some() {
             self.stop(job, v1::StopReason::Cancelled);
-        } else if !self.jobs.stop_claim(job, v1::StopReason::Cancelled) {
+        } else if !self.jobs.cancel_claim(job) {
             self.withdraw(job);
             self.refetch.insert(job.clone());
         }
     }
 
-    /// Tells the worker of a job to stop it. It is told again with each heartbeat until it has; one
-    /// whose claim is under way, once it has the job.
+    /// Tells the worker of a job to stop it. It is told again with each heartbeat until it has.
+    ///
+    /// One whose claim is under way makes no room: by the time it has the job, whoever was to have
+    /// the room may have been seated elsewhere.
     pub(crate) fn stop(&mut self, job: &JobId, reason: v1::StopReason) {
-        let Some(live) = self.jobs.live_mut(job) else {
-            self.jobs.stop_claim(job, reason);
-            return;
-        };
-        live.stop = Some(strongest(live.stop, reason));
+        let Some(live) = self.jobs.live_mut(job) else { return };
+        // Called off is called off, whatever else it was to be stopped for.
+        if live.stop != Some(v1::StopReason::Cancelled) {
+            live.stop = Some(reason);
+        }
         let worker = live.worker.clone();
         if let Some(stream) = self.fleet.stream_of(&worker) {
             self.tell_to_stop(stream, job);
@@ -86,24 +87,20 @@ mod tests {
     use crate::watch::Hub;
 
     #[tokio::test]
-    async fn what_is_to_stop_while_it_is_being_claimed_stops_once_it_is() {
-        use v1::StopReason::{Cancelled, Preempted};
+    async fn what_is_called_off_while_it_is_being_claimed_stops_once_it_is() {
+        use v1::StopReason::Preempted;
         let store = Arc::new(Memory::new(Options::default()));
         let scheduler = recover(Arc::new(Config::default()), store, Hub::new()).await;
         let mut scheduler = scheduler.expect("memory does not fail");
         let (job, worker) = (JobId::number(1), WorkerId::new("w"));
-        for (asked, reason) in [
-            (vec![], None),
-            (vec![Preempted], Some(Preempted)),
-            (vec![Cancelled, Preempted], Some(Cancelled)),
-            (vec![Preempted, Cancelled], Some(Cancelled)),
-        ] {
+        for is_called_off in [false, true] {
             scheduler.jobs.claim(job.clone(), worker.clone());
             assert_eq!(scheduler.jobs.n_claiming(), 1);
-            for reason in asked {
-                scheduler.stop(&job, reason);
+            scheduler.stop(&job, Preempted);
+            if is_called_off {
+                scheduler.cancel(&job);
             }
-            assert_eq!(scheduler.jobs.unclaim(&job), reason);
+            assert_eq!(scheduler.jobs.unclaim(&job), is_called_off);
             assert_eq!(scheduler.jobs.n_claiming(), 0);
         }
     }

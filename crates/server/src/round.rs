@@ -119,11 +119,11 @@ impl Scheduler {
     }
 
     fn won(&mut self, record: &Record) {
-        let stop = self.jobs.unclaim(&record.id);
+        let is_cancelled = self.jobs.unclaim(&record.id);
         self.changed(record);
         self.give(record);
-        if let Some(reason) = stop {
-            self.stop(&record.id, reason);
+        if is_cancelled {
+            self.stop(&record.id, v1::StopReason::Cancelled);
         }
     }
 

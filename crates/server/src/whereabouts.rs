@@ -18,7 +18,7 @@ enum Whereabouts {
     /// It waits in the world.
     Waiting(Seen),
     /// The world has placed it, and the store has not given it yet.
-    Claiming { worker: WorkerId, stop: Option<v1::StopReason> },
+    Claiming { worker: WorkerId, is_cancelled: bool },
     /// A worker has it.
     Live(Box<Live>),
 }
@@ -107,28 +107,28 @@ impl Jobs {
 
     /// The job is being claimed.
     pub(crate) fn claim(&mut self, job: JobId, worker: WorkerId) {
-        self.all.insert(job, Whereabouts::Claiming { worker, stop: None });
+        self.all.insert(job, Whereabouts::Claiming { worker, is_cancelled: false });
         self.n_claiming += 1;
     }
 
-    /// The job is to stop as soon as its worker has it. `false`: it is not being claimed.
-    pub(crate) fn stop_claim(&mut self, job: &JobId, reason: v1::StopReason) -> bool {
-        let Some(Whereabouts::Claiming { stop, .. }) = self.all.get_mut(job) else {
+    /// The job was called off. `false`: it is not being claimed.
+    pub(crate) fn cancel_claim(&mut self, job: &JobId) -> bool {
+        let Some(Whereabouts::Claiming { is_cancelled, .. }) = self.all.get_mut(job) else {
             return false;
         };
-        *stop = Some(strongest(*stop, reason));
+        *is_cancelled = true;
         true
     }
 
-    /// The claim was answered; why the job is to stop if somebody said so meanwhile.
-    pub(crate) fn unclaim(&mut self, job: &JobId) -> Option<v1::StopReason> {
-        let Some(Whereabouts::Claiming { stop, .. }) = self.all.get(job) else {
-            return None;
+    /// The claim was answered; whether the job was called off meanwhile.
+    pub(crate) fn unclaim(&mut self, job: &JobId) -> bool {
+        let Some(Whereabouts::Claiming { is_cancelled, .. }) = self.all.get(job) else {
+            return false;
         };
-        let stop = *stop;
+        let is_cancelled = *is_cancelled;
         self.all.remove(job);
         self.n_claiming -= 1;
-        stop
+        is_cancelled
     }
 
     /// A worker has the job.
@@ -190,9 +190,4 @@ impl Jobs {
     pub(crate) fn workers(&self) -> impl Iterator<Item = &WorkerId> {
         self.of_worker.keys()
     }
-}
-
-/// Called off is called off, whatever else it was to be stopped for; else the newest reason counts.
-pub(crate) fn strongest(old: Option<v1::StopReason>, new: v1::StopReason) -> v1::StopReason {
-    if old == Some(v1::StopReason::Cancelled) { v1::StopReason::Cancelled } else { new }
 }
