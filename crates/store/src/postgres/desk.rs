@@ -21,6 +21,7 @@ use super::marks::Marks;
 use super::old::Walk;
 use super::queues::Queues;
 use super::room::Room;
+use super::spent::Settled;
 use super::tell::Told;
 use crate::clock::Steady;
 use crate::recent::Recent;
@@ -57,6 +58,8 @@ pub(super) struct Desk {
     trimmed: std::sync::Mutex<History>,
     teller: mpsc::Sender<Told>,
     lost: std::sync::Mutex<Told>,
+    /// What was charged long ago.
+    pub(super) settled: Settled,
     /// Which row of usage the next call adds to.
     part: AtomicU32,
     /// What workers say about their attempts is written in the order in which it was said.
@@ -131,6 +134,7 @@ impl Desk {
             trimmed: std::sync::Mutex::default(),
             teller,
             lost: std::sync::Mutex::default(),
+            settled: Settled::default(),
             part: AtomicU32::new(any() % PARTS * 2),
             words: RwLock::new(()),
             questions: Arc::new(Semaphore::new(QUESTIONS_MAX)),

@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::claim::claim_on;
 use super::desk::{Sheet, Stage};
 use super::fault::Fault;
-use crate::{Claim, Claimed, Limit, Spent, minute};
+use super::spent::charged;
+use crate::{Claim, Claimed, Limit};
 
 /// Claims of which some have limits.
 pub(super) struct Claiming {
@@ -75,10 +76,6 @@ const MAKE: &str = "INSERT INTO holdings (name, held) SELECT u.name, 0 \
     FROM unnest($1::text[]) AS u(name) ON CONFLICT DO NOTHING";
 pub(super) const LOCK: &str = "SELECT h.name, h.held FROM holdings h WHERE h.name = ANY($1) \
     ORDER BY h.name COLLATE \"C\" FOR UPDATE";
-/// Of a tenant, by its own minutes, and of all.
-pub(super) const SPENT_BY: &str = "SELECT coalesce(sum(cost), 0)::bigint FROM usage \
-    WHERE tenant = $2 AND minute >= $1";
-const SPENT: &str = "SELECT coalesce(sum(cost), 0)::bigint FROM usage WHERE minute >= $1";
 
 impl Claiming {
     /// Locks what is in use of every limit, and adds what was charged.
@@ -108,19 +105,6 @@ impl Claiming {
         }
         Ok(in_use)
     }
-}
-
-/// What was charged in the window.
-async fn charged(sheet: &Sheet<'_>, of: &Spent) -> Result<i64, Fault> {
-    let (since, tenant) = (minute::of(of.since), of.tenant.as_ref().map(ToString::to_string));
-    let row = if let Some(tenant) = &tenant {
-        let statement = sheet.transaction.prepare_cached(SPENT_BY).await?;
-        sheet.transaction.query_one(&statement, &[&since, tenant]).await?
-    } else {
-        let statement = sheet.transaction.prepare_cached(SPENT).await?;
-        sheet.transaction.query_one(&statement, &[&since]).await?
-    };
-    Ok(row.try_get(0)?)
 }
 
 const CHANGE: &str = "UPDATE holdings h SET held = greatest(h.held + u.amount, 0) \

@@ -2,8 +2,9 @@
 //! with which the version before it can go on working.
 
 use deadpool_postgres::{Object, Pool, Transaction};
+use tokio_postgres::error::SqlState;
 
-use super::fault::{Fault, unreachable};
+use super::fault::{Fault, cause, unreachable};
 use crate::Error;
 use crate::checksum;
 
@@ -52,7 +53,26 @@ pub(super) async fn migrate(pool: &Pool) -> Result<(), Error> {
     if n_applied >= STEPS.len() {
         return Ok(());
     }
-    apply(&mut connection).await.map_err(unreachable)?
+    apply(&mut connection).await.map_err(|fault| unmade(fault, n_applied))?
+}
+
+/// What to tell whoever needs another schema and cannot have it.
+fn unmade(fault: Fault, n_applied: usize) -> Error {
+    let Fault::Database(error) = &fault else { return unreachable(fault) };
+    if error.code() != Some(&SqlState::INSUFFICIENT_PRIVILEGE) {
+        return unreachable(fault);
+    }
+    let (cause, n_steps) = (cause(error), STEPS.len());
+    Error::Unusable(match n_applied {
+        0 => format!(
+            "there is no store of Maitre in this database, and this user may not make one \
+             ({cause}): start a scheduler as a user who may, once"
+        ),
+        n => format!(
+            "the store has schema {n}, this version works with {n_steps}, and this user may not \
+             change it ({cause}): start a scheduler of this version as the schema's owner, once"
+        ),
+    })
 }
 
 /// Whether the schema is there and up to date; changes nothing.

@@ -24,6 +24,7 @@ mod submit;
 mod claim;
 mod grants;
 mod limits;
+mod spent;
 mod start;
 mod log;
 mod complete;

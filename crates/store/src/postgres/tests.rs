@@ -14,6 +14,7 @@ mod questions;
 mod forgotten;
 mod agree;
 mod session;
+mod budget;
 
 use std::time::Duration;
 
@@ -383,13 +384,4 @@ async fn no_limit_is_exceeded_however_many_claim_at_once() {
     let held = store.desk.connection().await.unwrap();
     let held = held.query_one("SELECT held FROM holdings", &[]).await.unwrap();
     assert_eq!(held.get::<_, i64>(0), 0);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_budget_for_so_many_jobs_lets_exactly_so_many_start() {
-    let (database, time) = (database(), Time::new());
-    let spent = crate::Spent { tenant: Some(TenantId::new("a")), since: time.now() };
-    let name = "budget a".to_owned();
-    let limit = crate::Limit { name, amount: 1_000, max: 17_000, spent: Some(spent) };
-    assert_eq!(scramble(&database, &time, &limit, true).await, 17);
 }

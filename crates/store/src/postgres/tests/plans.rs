@@ -114,7 +114,7 @@ async fn what_is_over_is_found_by_its_id() {
 #[tokio::test]
 async fn what_a_tenant_used_is_summed_up_by_its_own_minutes() {
     with_many(async |connection| {
-        let plan = plan(connection, limits::SPENT_BY, "(5, 'a')").await;
+        let plan = plan(connection, spent::SPENT_BY, "(5, 'a')").await;
         let condition = plan.lines().find(|line| line.contains("Index Cond")).unwrap_or("");
         assert!(plan.contains("usage_tenant") && condition.contains("tenant"), "{plan}");
     })
