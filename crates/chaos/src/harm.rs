@@ -21,9 +21,6 @@ const AGAIN: Duration = Duration::from_millis(300);
 const LAST_WORKERS: i64 = 2;
 /// How long one of them stays away: longer than its lease.
 const AWAY: Duration = Duration::from_millis(LEASE_MS + 1_000);
-/// So long after something was hurt, what came of it is over: a worker that heard nothing has found
-/// another scheduler, and whoever was there again has written down what waited.
-const CALM_MS: i64 = 5_000;
 
 /// What can be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,8 +76,6 @@ pub(crate) struct Nemesis {
     chance: Chance,
     cures: Vec<(Instant, Cure)>,
     tally: BTreeMap<&'static str, usize>,
-    /// From when to when something was hurt.
-    storms: Vec<(i64, i64)>,
     /// When something was last hurt or healed.
     last_ms: i64,
     /// Workers that were not there all the time since then.
@@ -93,7 +88,6 @@ impl Nemesis {
             chance,
             cures: Vec::new(),
             tally: BTreeMap::new(),
-            storms: Vec::new(),
             last_ms: now_ms(),
             away: BTreeSet::new(),
         }
@@ -121,7 +115,6 @@ impl Nemesis {
     /// Kills a scheduler, and the workers that have most to do. All start again at once but one of
     /// the workers: nobody else can say what it had.
     pub(crate) async fn last_blow(&mut self, stage: &mut Stage) -> Result<(), Error> {
-        self.blow();
         let client = journal::connect(stage.database.url()).await?;
         let sql = "SELECT worker FROM maitre.jobs WHERE worker IS NOT NULL \
             GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT $1";
@@ -153,9 +146,6 @@ impl Nemesis {
 
     /// Heals what is due. Whoever ended by itself is started again, as a supervisor does.
     pub(crate) async fn nurse(&mut self, stage: &mut Stage) -> Result<(), Error> {
-        if !self.cures.is_empty() {
-            self.blow();
-        }
         self.heal(stage, Instant::now()).await?;
         self.tend(stage);
         Ok(())
@@ -166,24 +156,10 @@ impl Nemesis {
         self.cures.is_empty()
     }
 
-    /// From when to when something was hurt, or had just been.
-    pub(crate) fn storms(&self) -> &[(i64, i64)] {
-        &self.storms
-    }
-
     /// Since when nothing is hurt any more, if nothing is, and which workers were not there all the
     /// time since.
     pub(crate) fn healed(&self) -> (i64, BTreeSet<String>) {
         (self.last_ms, self.away.clone())
-    }
-
-    /// Now something is hurt.
-    fn blow(&mut self) {
-        let now_ms = now_ms();
-        match self.storms.last_mut().filter(|(_, until_ms)| *until_ms >= now_ms) {
-            Some((_, until_ms)) => *until_ms = now_ms + CALM_MS,
-            None => self.storms.push((now_ms, now_ms + CALM_MS)),
-        }
     }
 
     fn tend(&mut self, stage: &mut Stage) {
@@ -258,7 +234,6 @@ impl Nemesis {
             is_it
         });
         let Some((act, name, _)) = drawn.copied() else { return Ok(false) };
-        self.blow();
         let is_done = self.do_it(act, stage).await?;
         if is_done {
             self.last_ms = now_ms();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use faults::{History, Outcome, Recovery, Violation, missing, recovery};
+use faults::{History, Outcome, Recovery, Violation, recovery};
 
 /// Violations that are listed.
 const LISTED_MAX: usize = 30;
@@ -30,9 +30,8 @@ pub struct Report {
     pub n_runs: usize,
     /// How often what is counted was compared with what is there, while things went wrong.
     pub n_looks: usize,
-    /// Pieces of output that are kept, attempts that told their end and some of whose output is
-    /// missing, and reports of how far attempts were.
-    pub n_said: [usize; 3],
+    /// Pieces of output that are kept, and reports of how far attempts were.
+    pub n_said: [usize; 2],
     /// Changes of jobs that the database wrote down.
     pub n_steps: usize,
     /// How soon all was well after that.
@@ -66,7 +65,7 @@ impl Report {
         self.n_runs = history.marks.iter().filter(|mark| mark.what == "start").count();
         self.n_steps = history.steps.len();
         self.recovery = recovery(history).unwrap_or_default();
-        self.n_said = [history.output.len(), missing(history).len(), history.notes.len()];
+        self.n_said = [history.output.len(), history.notes.len()];
     }
 }
 
@@ -77,7 +76,7 @@ impl fmt::Display for Report {
             each.collect::<Vec<String>>().join(", ")
         };
         let [done, refused, unknown] = self.answers;
-        let [pieces, missing, notes] = self.n_said;
+        let [pieces, notes] = self.n_said;
         let seconds =
             |ms: i64| format!("{:.1} s", Duration::from_millis(ms.unsigned_abs()).as_secs_f64());
         let Recovery { n_orphans, orphan_ms, wait_ms } = self.recovery;
@@ -87,10 +86,6 @@ impl fmt::Display for Report {
             ("attempts", list(&self.endings)),
             ("runs that workers wrote down", self.n_runs.to_string()),
             ("pieces of output, reports of progress", format!("{pieces}, {notes}")),
-            (
-                "attempts that ended, and some of whose output was lost on its way",
-                missing.to_string(),
-            ),
             ("changes that the database wrote down", self.n_steps.to_string()),
             ("answers", format!("{done} done, {refused} refused, {unknown} unknown at first")),
             ("looks at what is counted", self.n_looks.to_string()),

@@ -84,7 +84,6 @@ async fn play(plan: &Plan) -> Result<Report, Error> {
     let mut history = kept::history(&client, &stage).await?;
     history.seen = seen.findings;
     history.calm = Some(calm(nemesis.healed()));
-    history.storms = nemesis.storms().to_vec();
     report.add(&history);
     report.violations.extend(check(&history, Scope::Everything));
     if !report.violations.is_empty() {

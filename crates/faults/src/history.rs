@@ -30,9 +30,6 @@ pub struct History {
     pub notes: Vec<Note>,
     /// What was done to the processes, in order.
     pub faults: Vec<Fault>,
-    /// From when to when things went wrong, and for a little after that: output that was on its way
-    /// may be lost.
-    pub storms: Vec<(i64, i64)>,
     /// How soon all is well once nothing is hurt any more; `None` if nobody asks.
     pub calm: Option<Calm>,
     /// What may not be exceeded.

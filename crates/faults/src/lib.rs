@@ -29,7 +29,7 @@ mod zombie;
 mod scenario;
 
 pub use chance::Chance;
-pub use check::{Recovery, Scope, Violation, check, missing, recovery};
+pub use check::{Recovery, Scope, Violation, check, recovery};
 pub use clock::{now_ms, until};
 pub use error::Error;
 pub use history::{

@@ -10,13 +10,14 @@ mod room;
 mod runs;
 mod output;
 mod calm;
+mod waits;
+mod timeline;
 mod steps;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 pub use calm::{Recovery, recovery};
-pub use output::missing;
 
 use crate::{Attempt, History, Job};
 

@@ -1,11 +1,11 @@
-//! What attempts say is kept while they are under way, and nothing of anybody else. All of it, but
-//! for what was on its way when something went wrong: output is sent once.
+//! What attempts say is kept while they are under way, and nothing of anybody else: all of it, once
+//! they tell their end.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::{Facts, Found, runs};
-use crate::{Attempt, History, Piece};
+use crate::{History, Piece};
 
 pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
     let known = runs::known(facts);
@@ -29,34 +29,17 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
             found.add("output-not-said", what);
         }
     }
-    for missing in missing(facts.history) {
-        let Some(attempt) = known.get(&missing) else { continue };
-        if !is_stormy(facts.history, attempt) {
-            let (job, number) = missing;
+    let ran = runs::runs(&facts.history.marks);
+    for (token, text) in &said {
+        let n_kept: usize = kept.get(token).into_iter().flatten().map(|one| one.text.len()).sum();
+        let was_told = ran.get(token).is_some_and(|run| run.was_told(known.get(token).copied()));
+        if was_told && n_kept < text.len() {
+            let (job, number) = token;
             let what = format!("some of what attempt {number} of job {job} said is missing");
             found.add("output-lost", what);
         }
     }
     notes(facts, found);
-}
-
-/// Attempts that told their end, and of whose output some is missing.
-pub fn missing(history: &History) -> Vec<(u64, u32)> {
-    let known: BTreeMap<(u64, u32), &Attempt> =
-        history.attempts.iter().map(|one| ((one.job, one.number), one)).collect();
-    let mut kept: BTreeMap<(u64, u32), usize> = BTreeMap::new();
-    for piece in &history.output {
-        *kept.entry((piece.job, piece.attempt)).or_default() += piece.text.len();
-    }
-    let ran = runs::runs(&history.marks);
-    let was_told = |token: &(u64, u32)| {
-        ran.get(token).is_some_and(|run| run.was_told(known.get(token).copied()))
-    };
-    let said = said(history, &known).into_iter();
-    said.filter(|(token, text)| kept.get(token).copied().unwrap_or(0) < text.len())
-        .map(|(token, _)| token)
-        .filter(was_told)
-        .collect()
 }
 
 /// All that each attempt said, as its worker wrote it down.
@@ -87,13 +70,6 @@ fn odd<'a>(pieces: &mut [&'a Piece], said: &str) -> Option<&'a str> {
         end = position + piece.text.len();
     }
     None
-}
-
-/// Whether something went wrong while the attempt was under way.
-fn is_stormy(history: &History, attempt: &Attempt) -> bool {
-    let until_ms = attempt.ended_ms.unwrap_or(i64::MAX);
-    let mut storms = history.storms.iter();
-    storms.any(|(from_ms, to_ms)| *from_ms <= until_ms && attempt.claimed_ms <= *to_ms)
 }
 
 /// Only the attempt that is under way says how far it is.

@@ -1,0 +1,86 @@
+//! How much of something is taken at each moment, and how much at most in any span of time.
+
+/// Sums of what is taken, and the most of any run of them.
+#[derive(Debug, Default)]
+pub(super) struct Timeline {
+    /// When what is taken changes, each moment once.
+    at: Vec<i64>,
+    /// `most[k][n]` is the most of the `2^k` sums from the `n`th on.
+    most: Vec<Vec<u64>>,
+}
+
+impl Timeline {
+    /// From spans of time, their last moments included, and how much each takes.
+    pub(super) fn of(spans: impl IntoIterator<Item = (i64, i64, u64)>) -> Self {
+        let mut changes: Vec<(i64, i128)> = Vec::new();
+        for (from, to, taken) in spans {
+            changes.push((from, i128::from(taken)));
+            changes.push((to.saturating_add(1), -i128::from(taken)));
+        }
+        changes.sort_unstable();
+        let (mut at, mut sums, mut taken) = (Vec::new(), Vec::new(), 0_i128);
+        for same in changes.chunk_by(|one, next| one.0 == next.0) {
+            taken += same.iter().map(|(_, change)| change).sum::<i128>();
+            at.extend(same.first().map(|(at, _)| at));
+            sums.push(u64::try_from(taken).unwrap_or(u64::MAX));
+        }
+        let mut most = vec![sums];
+        for width in (0..usize::BITS).map(|k| 1 << k).take_while(|width| 2 * width <= at.len()) {
+            let below: &[u64] = most.last().map_or(&[], Vec::as_slice);
+            let pairs = below.iter().zip(below.iter().skip(width));
+            let level = pairs.map(|(one, other)| *one.max(other)).collect();
+            most.push(level);
+        }
+        Self { at, most }
+    }
+
+    /// The most that is taken at any moment from the first to the last of these.
+    pub(super) fn most(&self, from: i64, to: i64) -> u64 {
+        // What was taken at the first moment was taken up before it.
+        let start = self.at.partition_point(|at| *at <= from).saturating_sub(1);
+        let end = self.at.partition_point(|at| *at <= to);
+        let Some(level) = end.checked_sub(start).and_then(usize::checked_ilog2) else { return 0 };
+        let level = usize::try_from(level).unwrap_or(usize::MAX);
+        let Some(sums) = self.most.get(level) else { return 0 };
+        let at = |place: usize| sums.get(place).copied().unwrap_or(0);
+        at(start).max(at(end - (1 << level)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Chance;
+
+    #[test]
+    fn the_most_of_a_span_is_what_adding_up_moment_by_moment_says() {
+        let mut chance = Chance::new(7);
+        for n_spans in 0..40 {
+            let span = |_| {
+                let from = i64::try_from(chance.between(0, 49)).unwrap();
+                let length = i64::try_from(chance.between(0, 19)).unwrap();
+                (from, from + length, chance.between(0, 4))
+            };
+            let spans: Vec<(i64, i64, u64)> = (0..n_spans).map(span).collect();
+            let timeline = Timeline::of(spans.iter().copied());
+            let taken = |at: i64| -> u64 {
+                let there = spans.iter().filter(|(from, to, _)| *from <= at && at <= *to);
+                there.map(|(_, _, taken)| taken).sum()
+            };
+            for from in -1..75 {
+                let mut most = 0;
+                for to in from..75 {
+                    most = most.max(taken(to));
+                    assert_eq!(timeline.most(from, to), most, "{from} to {to} of {spans:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_never_ends_is_there_to_the_end() {
+        let timeline = Timeline::of([(5, i64::MAX, 3)]);
+        assert_eq!((timeline.most(0, 4), timeline.most(0, 5)), (0, 3));
+        assert_eq!(timeline.most(1_000, i64::MAX - 1), 3);
+    }
+}
