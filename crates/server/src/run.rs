@@ -17,8 +17,8 @@ use tonic::service::Routes;
 use crate::config::{Config, ConfigError};
 use crate::edge::front::Front;
 use crate::edge::listen::{Connection, incoming};
-use crate::edge::router::{router, stop_serving};
-use crate::edge::{Door, tls};
+use crate::edge::router::router;
+use crate::edge::{Door, serving, tls};
 use crate::inbox::{Envelope, Inbox};
 use crate::meters::Tolls;
 use crate::patience::patiently;
@@ -142,11 +142,7 @@ impl Doors {
         let (router, reporter) = router(built.door).await;
         let _ = front.inside.set(router);
         front.built.cancel();
-        let stopped = stop.clone();
-        task::spawn("health", async move {
-            stopped.cancelled().await;
-            stop_serving(&reporter).await;
-        });
+        task::spawn("health", serving::keep_saying(reporter, front.clone()));
         if config.webhooks.enabled {
             let (store, tolls) = (Arc::clone(&store), built.tolls);
             task::spawn("webhooks", webhook::run(Arc::clone(&config), store, tolls, stop.clone()));

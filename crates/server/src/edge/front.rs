@@ -47,7 +47,7 @@ impl Front {
     }
 
     /// Why nobody should be sent here now.
-    fn not_ready(&self) -> Option<&'static str> {
+    pub(super) fn not_ready(&self) -> Option<&'static str> {
         if self.stop.is_cancelled() {
             return Some("the scheduler is stopping");
         }

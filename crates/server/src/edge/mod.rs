@@ -4,6 +4,7 @@
 pub(crate) mod listen;
 pub(crate) mod tls;
 pub(crate) mod front;
+pub(crate) mod serving;
 pub(crate) mod router;
 mod origin;
 pub(crate) mod guard;

@@ -15,7 +15,7 @@ use tonic::service::Routes;
 use tonic_health::server::HealthReporter;
 
 use super::guard::{Guard, guard, turned_away};
-use super::{Door, board, http};
+use super::{Door, board, http, serving};
 
 /// What tonic says of a message that is too large.
 const TOO_LARGE: &str = "message length too large";
@@ -23,11 +23,7 @@ const TOO_LARGE: &str = "message length too large";
 /// Everything that can be asked.
 pub(crate) async fn router(door: Door) -> (Router, HealthReporter) {
     let (health, health_service) = tonic_health::server::health_reporter();
-    health.set_serving::<JobsServer<Door>>().await;
-    health.set_serving::<WorkerServer<Door>>().await;
-    health.set_serving::<AdminServer<Door>>().await;
-    health.set_serving::<DetectionServer<Door>>().await;
-    health.set_serving::<SchedulesServer<Door>>().await;
+    serving::say(&health, true).await;
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(proto::DESCRIPTORS)
         .build_v1()
@@ -69,15 +65,6 @@ pub(crate) async fn router(door: Door) -> (Router, HealthReporter) {
         .layer(from_fn_with_state(gate, guard))
         .with_state(());
     (router, health)
-}
-
-/// No service is there any more.
-pub(crate) async fn stop_serving(health: &HealthReporter) {
-    health.set_not_serving::<JobsServer<Door>>().await;
-    health.set_not_serving::<WorkerServer<Door>>().await;
-    health.set_not_serving::<AdminServer<Door>>().await;
-    health.set_not_serving::<DetectionServer<Door>>().await;
-    health.set_not_serving::<SchedulesServer<Door>>().await;
 }
 
 /// There is no such path.

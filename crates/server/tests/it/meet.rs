@@ -1,5 +1,6 @@
 //! How others meet a scheduler: health, reflection, versions.
 
+use model::Millis;
 use proto::v1;
 use tonic::Code;
 use tonic_health::pb::HealthCheckRequest;
@@ -26,6 +27,27 @@ async fn whoever_asks_hears_that_every_service_is_well() {
     }
     let request = HealthCheckRequest { service: "maitre.v1.Nothing".to_owned() };
     assert_eq!(health.check(request).await.unwrap_err().code(), Code::NotFound);
+}
+
+#[tokio::test]
+async fn while_the_store_fails_no_service_is_well() {
+    let site = Site::start().await;
+    let health = HealthClient::new(site.channel.clone());
+    let is_said_of_all = async |status: ServingStatus| {
+        for service in SERVICES.into_iter().chain([""]) {
+            let request = HealthCheckRequest { service: service.to_owned() };
+            let answer = health.clone().check(request).await.unwrap().into_inner();
+            if answer.status() != status {
+                return None;
+            }
+        }
+        Some(())
+    };
+    site.store.fail("expired", 1, store::Error::Full { doing: "look" });
+    site.pass(Millis::from_secs(2)).await;
+    site.until("they are not", async || is_said_of_all(ServingStatus::NotServing).await).await;
+    site.pass(Millis::from_secs(5)).await;
+    site.until("they are again", async || is_said_of_all(ServingStatus::Serving).await).await;
 }
 
 #[tokio::test]
