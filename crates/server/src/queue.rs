@@ -46,8 +46,11 @@ impl Scheduler {
     pub(crate) fn told(&mut self, record: &Record) {
         if self.is_shared() {
             // It stands in a queue of the store; if that is long, it is not among its first.
-            self.want_look();
-            if self.jobs.seen(&record.id).is_some() {
+            let is_next = self.comes_next(record);
+            if !is_next {
+                self.want_look();
+            }
+            if is_next || self.jobs.seen(&record.id).is_some() {
                 self.stand_in_line(record);
             }
         } else if record.fence > 1 && self.jobs.seen(&record.id).is_none() {

@@ -94,7 +94,7 @@ impl Scheduler {
             kinds: self.kinds_of_workers(),
             under_way: self.under_way(),
             looks_for: self.looks_for(),
-            settings: self.sharing.iter().map(|sharing| sharing.seal.as_str()).collect(),
+            settings: self.sharing.iter().map(|sharing| sharing.settings.seal.as_str()).collect(),
             watches: self.hub.is_watched(),
         };
         serde_json::to_string(&said).unwrap_or_default()
@@ -139,10 +139,10 @@ impl Scheduler {
         sharing.elsewhere.looks_for = looks_for;
         sharing.elsewhere.workers = said.iter().flat_map(|one| one.kinds.clone()).collect();
         let seals = said.iter().map(|one| one.settings.clone());
-        sharing.elsewhere.seals = seals.chain([sharing.seal.clone()]).collect();
+        sharing.elsewhere.seals = seals.chain([sharing.settings.seal.clone()]).collect();
         // Somebody knows of a change that another did not hear of.
-        let is_sealed = |seal: &String| *seal == sharing.seal;
-        sharing.are_settings_wanted |= !sharing.elsewhere.seals.iter().all(is_sealed);
+        let is_sealed = |seal: &String| *seal == sharing.settings.seal;
+        sharing.settings.is_wanted |= !sharing.elsewhere.seals.iter().all(is_sealed);
         sharing.elsewhere.said = others.map(|(_, peer)| peer.at).min();
         let known: Vec<Group> = said.into_iter().flat_map(|one| one.under_way).collect();
         if sharing.elsewhere.known == known {

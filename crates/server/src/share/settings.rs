@@ -7,6 +7,7 @@ use model::{Millis, Timestamp};
 use sha2::{Digest as _, Sha256};
 use store::{Setting, SettingKind};
 
+use super::Sharing;
 use crate::scheduler::{Answer, Scheduler};
 use crate::settings::understand;
 use crate::tokens::hexadecimal;
@@ -14,34 +15,49 @@ use crate::tokens::hexadecimal;
 /// They are read this often, whatever is heard.
 const READ_EVERY: Millis = Millis::from_secs(30);
 
+/// What is known of settings.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// Those that hold.
+    named: BTreeSet<(SettingKind, String)>,
+    /// What tells all of them together from others.
+    pub(super) seal: String,
+    /// They may have changed, and are to be read.
+    pub(super) is_wanted: bool,
+    /// They are being read.
+    is_asked: bool,
+    /// When they are read whatever is heard; `None`: at once.
+    next: Option<Timestamp>,
+}
+
 impl Scheduler {
     /// They may have changed.
     pub(super) fn want_settings(&mut self) {
         if let Some(sharing) = &mut self.sharing {
-            sharing.are_settings_wanted = true;
+            sharing.settings.is_wanted = true;
         }
     }
 
     /// Reads them, if that is wanted or was not done for a while: what is told may get lost. One
     /// read at a time, so that none brings what is older than what is known.
     pub(crate) fn read_settings_if_wanted(&mut self, now: Timestamp) {
-        let Some(sharing) = &mut self.sharing else { return };
-        let is_time = sharing.are_settings_wanted || now >= sharing.settings_by;
-        if sharing.are_settings_asked || !is_time {
+        let Some(Sharing { settings: known, .. }) = &mut self.sharing else { return };
+        let is_time = known.is_wanted || known.next.is_none_or(|next| now >= next);
+        if known.is_asked || !is_time {
             return;
         }
-        sharing.are_settings_wanted = false;
-        sharing.are_settings_asked = true;
-        sharing.settings_by = now + READ_EVERY;
+        known.is_wanted = false;
+        known.is_asked = true;
+        known.next = Some(now + READ_EVERY);
         self.call(|store| async move { Answer::Settings(store.settings().await) }.boxed());
     }
 
     /// These settings are there: should one be gone later, what it said holds no longer.
     pub(crate) fn note_settings(&mut self, settings: &[Setting]) {
         if let Some(sharing) = &mut self.sharing {
-            sharing.seal = seal(settings);
+            sharing.settings.seal = seal(settings);
             let named = settings.iter().map(|setting| (setting.kind, setting.name.clone()));
-            sharing.settings.extend(named.filter(|(kind, _)| *kind != SettingKind::Token));
+            sharing.settings.named.extend(named.filter(|(kind, _)| *kind != SettingKind::Token));
         }
     }
 
@@ -49,8 +65,8 @@ impl Scheduler {
     pub(crate) fn read_settings(&mut self, answer: Result<Vec<Setting>, store::Error>) {
         let answer = self.ok(answer);
         if let Some(sharing) = &mut self.sharing {
-            sharing.are_settings_asked = false;
-            sharing.are_settings_wanted |= answer.is_none();
+            sharing.settings.is_asked = false;
+            sharing.settings.is_wanted |= answer.is_none();
         }
         let Some(mut settings) = answer else { return };
         // Doors look after tokens themselves.
@@ -59,8 +75,8 @@ impl Scheduler {
         let now: BTreeSet<(SettingKind, String)> = settings.iter().map(named).collect();
         let before = match &mut self.sharing {
             Some(sharing) => {
-                sharing.seal = seal(&settings);
-                std::mem::replace(&mut sharing.settings, now.clone())
+                sharing.settings.seal = seal(&settings);
+                std::mem::replace(&mut sharing.settings.named, now.clone())
             }
             None => return,
         };
