@@ -41,58 +41,36 @@ def test_a_new_session_hears_all_from_the_oldest_on() -> None:
         assert (send(logs), logs.sent) == ([0, 1, 2, 3, 4], 5)
 
 
-def test_what_the_server_had_time_to_keep_is_not_sent_again() -> None:
+def test_what_the_server_keeps_is_not_sent_again_in_any_session() -> None:
     box = Outbox(lambda: None)
 
-    def beat(sequence: int) -> None:
-        box.heartbeat(wire.Heartbeat(sequence=sequence))
-        box.next(0)
+    def numbers() -> list[int]:
+        return [one.log.number for one in box.next(0).messages if one.HasField("log")]
 
-    def offsets() -> list[int]:
-        box.connected()
-        said = [one.log for one in box.next(0).messages if one.HasField("log")]
-        return [log.offset for log in said]
-
-    box.log(wire.LogChunk(attempt=ONE.ref, offset=0, bytes=b"x"))
-    # What goes out with a heartbeat is not before it.
-    beat(1)
-    box.acknowledged(1)
-    beat(2)
-    box.acknowledged(2)
-    assert offsets() == [0], "one after it is not enough"
-    # What the last session heard is nothing to this one, and one that was under way is no second.
-    beat(3)
-    beat(4)
-    box.acknowledged(3)
-    box.acknowledged(4)
-    assert offsets() == [0]
-    beat(5)
-    box.acknowledged(5)
-    box.log(wire.LogChunk(attempt=ONE.ref, offset=1, bytes=b"x"))
-    beat(6)
-    box.acknowledged(6)
-    assert offsets() == [1]
-    for sequence in range(7, 9):
-        beat(sequence)
-        box.acknowledged(sequence)
-    assert offsets() == []
+    for offset in range(4):
+        box.log(wire.LogChunk(attempt=ONE.ref, offset=offset, bytes=b"x"))
+    assert numbers() == [1, 2, 3, 4]
+    box.logs_acknowledged(1)
+    box.connected()
+    # The last session's word comes late, and is true all the same.
+    box.logs_acknowledged(3)
+    assert numbers() == [4]
+    box.logs_acknowledged(2)
+    box.connected()
+    assert numbers() == [4]
+    box.logs_acknowledged(4)
+    box.connected()
+    assert numbers() == []
 
 
-def test_an_answer_that_the_last_session_waited_for_is_not_waited_for_any_more() -> None:
+def test_what_was_never_sent_is_not_kept_by_anybody() -> None:
     logs = Logs()
     say(logs, ONE, range(1))
     send(logs)
-    logs.ask(1)
-    logs.repeat_all()
-    # Before it is sent again, and after.
-    logs.ask(2)
-    assert send(logs) == [0]
-    logs.acknowledged(2)
-    logs.ask(3)
-    logs.acknowledged(3)
-    assert len(logs) == 1, "one after it is not enough"
-    logs.ask(4)
-    logs.acknowledged(4)
+    say(logs, ONE, range(1, 2))
+    logs.acknowledged(9)
+    assert (len(logs), send(logs)) == (1, [1])
+    logs.acknowledged(9)
     assert is_empty(logs)
 
 

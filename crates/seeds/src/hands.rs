@@ -194,12 +194,13 @@ impl Hands {
                     self.runs.remove(&token);
                 }
             }
-            // No job of theirs is found by workers.
+            // No job of theirs is found by workers, or says anything.
             Theirs::Describe(_)
             | Theirs::Configured(_)
             | Theirs::Context(_)
             | Theirs::Detect(_)
             | Theirs::StopDetection(_)
+            | Theirs::LogAck(_)
             | Theirs::Drain(_)
             | Theirs::Shutdown(_) => {}
         }

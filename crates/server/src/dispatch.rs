@@ -1,15 +1,16 @@
 //! 4. Dispatch: what a turn has to say goes out in batches, one per store call and worker.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use futures_util::FutureExt as _;
 use model::{JobId, Timestamp};
 use prost::Message as _;
 use proto::v1;
-use store::{Claim, End, LogChunk, Report, Session, Start};
+use store::{Claim, End, Report, Session, Start};
 
 use crate::early::Ahead;
 use crate::fleet::words::StreamId;
+use crate::output::Output;
 use crate::round::Claiming;
 use crate::scheduler::{Answer, Scheduler};
 use crate::timers::Timer;
@@ -34,11 +35,7 @@ pub(crate) struct Outgoing {
     /// Others are on their way to the store.
     pub(crate) is_starting: bool,
     pub(crate) reports: Vec<Report>,
-    pub(crate) logs: Vec<LogChunk>,
-    /// Bytes in them.
-    pub(crate) log_bytes: usize,
-    /// Jobs whose output is on its way to the store.
-    pub(crate) logging: BTreeSet<JobId>,
+    pub(crate) output: Output,
     /// Jobs that the world has placed.
     pub(crate) claims: Vec<Claim>,
     pub(crate) ends: Vec<End>,
@@ -75,7 +72,7 @@ impl Scheduler {
         if !reports.is_empty() {
             self.call(|store| async move { Answer::Noted(store.progress(reports).await) }.boxed());
         }
-        self.flush_logs();
+        self.flush_output();
         self.flush_ends();
         self.flush_claims();
         self.flush_renewals(renewals);

@@ -73,7 +73,7 @@ fn bytes_of_record(record: &Record) -> usize {
 
 fn bytes_of_word(heard: &Heard) -> usize {
     let brought = match heard {
-        Heard::Log(_, _, _, bytes) => bytes.len(),
+        Heard::Log(_, piece) => piece.bytes.len(),
         Heard::Complete(_, completion) => completion.result.as_ref().map_or(0, Vec::len),
         Heard::Inventory(inventory) => {
             inventory.added.iter().chain(&inventory.removed).map(|digest| digest.len() + 32).sum()
@@ -96,11 +96,12 @@ mod tests {
     use futures_util::FutureExt as _;
 
     use super::*;
-    use crate::fleet::words::StreamId;
+    use crate::fleet::words::{Piece, StreamId};
 
     fn logs(n_bytes: usize) -> Message {
-        let log =
-            Heard::Log(proto::v1::AttemptRef::default(), store::Stream::Out, 0, vec![0; n_bytes]);
+        let (stream, bytes) = (store::Stream::Out, vec![0; n_bytes].into());
+        let piece = Piece { number: 0, stream, offset: 0, bytes };
+        let log = Heard::Log(proto::v1::AttemptRef::default(), piece);
         Message::Heard(StreamId(1), vec![log])
     }
 

@@ -2,13 +2,14 @@
 
 use crate::early::{Outcome, Taking, Written};
 use crate::fleet::words::{Arrival, Heard, StreamId};
+use crate::output::Pieces;
 use crate::round::Claiming;
 use crate::settings::Understood;
 use crate::status::Question;
 use model::{JobId, Record};
 use store::{
-    Cancelled, Claimed, End, Ended, LogChunk, Meeting, News, Reach, Refusal, Seen, Session,
-    Setting, Start, Submitted, Usage,
+    Cancelled, Claimed, End, Ended, Meeting, News, Reach, Refusal, Seen, Session, Setting, Start,
+    Submitted, Usage,
 };
 
 /// What others tell the owner of the world.
@@ -43,7 +44,7 @@ pub(crate) enum Answer {
     Started(Vec<Start>, Result<Vec<bool>, store::Error>),
     /// Whether each report of progress was taken.
     Noted(Result<Vec<bool>, store::Error>),
-    Logged(Vec<LogChunk>, Result<Vec<bool>, store::Error>),
+    Logged(Pieces, Result<Vec<bool>, store::Error>),
     Completed(Vec<End>, Result<Vec<Ended>, store::Error>),
     /// The session, and what the worker has of what others gave it.
     Joined(Box<Arrival>, Result<(Session, Vec<Record>), store::Error>),

@@ -305,7 +305,7 @@ impl Scheduler {
             Answer::Claimed(claims, answer) => self.claimed(claims, answer),
             Answer::Started(starts, answer) => self.started(starts, answer),
             Answer::Noted(answer) => self.noted(answer),
-            Answer::Logged(chunks, answer) => self.logged(chunks, answer),
+            Answer::Logged(pieces, answer) => self.logged(pieces, answer),
             Answer::Completed(ends, answer) => self.completed(ends, answer),
             Answer::Joined(arrival, answer) => self.joined(*arrival, answer),
             Answer::Renewed(beats, answer) => self.renewed(&beats, answer),

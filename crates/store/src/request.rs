@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use model::{Ask, JobId, Name, Progress, Record, Spec, State, TenantId, Timestamp, WorkerId};
 
 use crate::Refusal;
@@ -190,8 +191,8 @@ pub struct LogChunk {
     pub offset: u64,
     /// When the store took it in.
     pub at: Timestamp,
-    /// What it wrote.
-    pub bytes: Vec<u8>,
+    /// What it wrote. Shared, so that it can be asked for again without a copy.
+    pub bytes: Bytes,
 }
 
 /// Which output to read.

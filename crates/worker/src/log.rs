@@ -86,6 +86,8 @@ impl Cursor {
             stream: v1::Stream::from(stream).into(),
             offset: self.offset,
             bytes: bytes.to_vec().into(),
+            // The outbox counts.
+            number: 0,
         };
         outbox.log(self.key, chunk);
         self.offset += length(bytes);

@@ -172,9 +172,9 @@ impl Outbox {
         self.wake.notify_one();
     }
 
-    /// The server has a heartbeat of this session.
-    pub(crate) fn acknowledged(&self, sequence: u64) {
-        lock(&self.waiting).logs.acknowledged(sequence);
+    /// The server keeps the first so many pieces of output.
+    pub(crate) fn logs_acknowledged(&self, n_kept: u64) {
+        lock(&self.waiting).logs.acknowledged(n_kept);
     }
 
     pub(crate) fn has_log_room(&self, bytes: usize) -> bool {
@@ -294,9 +294,6 @@ impl Waiting {
     fn next(&mut self, now: Instant) -> Parcel {
         let mut messages: Vec<Message> = Vec::new();
         let mut bytes = 0;
-        if let Some(heartbeat) = &self.heartbeat {
-            self.logs.ask(heartbeat.sequence);
-        }
         while bytes < BATCH_BYTES_MAX
             && let Some(page) = self.inventory.pop_front()
         {

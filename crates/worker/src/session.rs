@@ -231,7 +231,6 @@ fn heard(shared: &Arc<Shared>, backoff: &mut Backoff, message: Message) -> bool 
             if shared.lease.acknowledged(ack.sequence) {
                 // Only now is it sure that the server is well, and not just there.
                 backoff.reset();
-                shared.outbox.acknowledged(ack.sequence);
             }
         }
         Message::Offer(offer) => return offered(shared, offer),
@@ -244,6 +243,7 @@ fn heard(shared: &Arc<Shared>, backoff: &mut Backoff, message: Message) -> bool 
                 }
             }
         }
+        Message::LogAck(ack) => shared.outbox.logs_acknowledged(ack.number),
         Message::Drain(drain) => {
             // Without an exit it is the server alone that offers nothing, until it does again.
             if drain.then_exit {

@@ -281,7 +281,7 @@ fn piece(chunk: LogChunk) -> v1::LogPiece {
         stream: stream.into(),
         offset: chunk.offset,
         at_ms: chunk.at.0,
-        bytes: chunk.bytes,
+        bytes: chunk.bytes.into(),
     }
 }
 

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use model::{Ending, JobId, Name, Progress, WorkerId};
 use proto::v1;
 use proto::v1::server_message::Message;
-use store::LogChunk;
 
 use super::words::{Beat, Heard, StreamId};
 use crate::complete::{Live, end_of};
@@ -56,10 +55,9 @@ impl Scheduler {
                 let Some(job) = self.spoke(worker, attempt) else { return };
                 self.progressed(job, progress);
             }
-            Heard::Log(attempt, log_stream, offset, bytes) => {
+            Heard::Log(attempt, piece) => {
                 let Some(job) = self.spoke(worker, attempt) else { return };
-                let (attempt, at) = (attempt.attempt, self.store.now());
-                self.log(LogChunk { job, attempt, stream: log_stream, offset, at, bytes });
+                self.put_out(stream, (job, attempt.attempt), piece);
             }
             Heard::Complete(attempt, completion) => {
                 if let Some(job) = self.current(worker, attempt) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use model::maxima::{LOG_CHUNK_BYTES_MAX, TEXT_BYTES_MAX, WORKER_ATTEMPTS_MAX};
 use model::{Ending, Fixed, Measured, Metrics, Name, Progress, Worker};
 use proto::v1::worker_message::Message;
@@ -43,7 +44,7 @@ pub(crate) enum Heard {
     Accept(v1::AttemptRef),
     Refuse(v1::AttemptRef, String),
     Progress(v1::AttemptRef, Progress),
-    Log(v1::AttemptRef, Stream, u64, Vec<u8>),
+    Log(v1::AttemptRef, Piece),
     Complete(v1::AttemptRef, Box<Completion>),
     Draining(bool),
     Described(String, String),
@@ -66,6 +67,17 @@ pub(crate) struct Beat {
     pub(crate) hints: Option<Vec<Name>>,
     /// How far those of its attempts are that said so.
     pub(crate) progress: Vec<(v1::AttemptRef, Progress)>,
+}
+
+/// A piece of output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// By the worker's own count; 0 if it does not count.
+    pub(crate) number: u64,
+    pub(crate) stream: Stream,
+    /// Bytes that the attempt wrote before.
+    pub(crate) offset: u64,
+    pub(crate) bytes: Bytes,
 }
 
 /// How an attempt ended.
@@ -110,7 +122,10 @@ pub(crate) fn heard(message: v1::WorkerMessage) -> Result<Option<Heard>, Invalid
                     format!("has {} bytes of at most {LOG_CHUNK_BYTES_MAX}", chunk.bytes.len());
                 return Err(Invalid::new("log.bytes", problem));
             }
-            Heard::Log(attempt(chunk.attempt)?, stream, chunk.offset, chunk.bytes.into())
+            // A copy, or a few bytes would hold on to the whole message that they came in.
+            let bytes = Bytes::copy_from_slice(&chunk.bytes);
+            let (number, offset) = (chunk.number, chunk.offset);
+            Heard::Log(attempt(chunk.attempt)?, Piece { number, stream, offset, bytes })
         }
         Message::Complete(complete) => {
             let about = attempt(complete.attempt)?;

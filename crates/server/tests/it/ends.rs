@@ -2,6 +2,7 @@
 
 use model::{Millis, State};
 use proto::v1;
+use proto::v1::server_message::Message as Theirs;
 use proto::v1::worker_message::Message as Ours;
 
 use crate::puppet::succeeded;
@@ -66,7 +67,7 @@ async fn nothing_is_kept_of_what_succeeds_and_leaves_nothing_if_its_type_says_so
     let offer = worker.offer().await;
     let attempt = Some(crate::puppet::attempt(&offer));
     let (stream, bytes) = (v1::Stream::Out.into(), b"done"[..].into());
-    let output = v1::LogChunk { attempt, stream, offset: 0, bytes };
+    let output = v1::LogChunk { attempt, stream, bytes, ..v1::LogChunk::default() };
     worker.say_all(vec![Ours::Log(output), Ours::Complete(succeeded(&offer))]).await;
     worker.ack().await;
     assert_eq!(site.record(printed).await.state, State::Succeeded);
@@ -158,8 +159,8 @@ async fn an_end_waits_until_the_output_before_it_is_kept_also_if_that_fails_at_f
     let offer = worker.offer().await;
     let attempt = Some(crate::puppet::attempt(&offer));
     let stream = v1::Stream::Out.into();
-    let output =
-        v1::LogChunk { attempt, stream, offset: 0, bytes: b"last words".as_slice().into() };
+    let bytes = b"last words".as_slice().into();
+    let output = v1::LogChunk { attempt, stream, offset: 0, bytes, number: 7 };
     let error = store::Error::Unavailable { doing: "log", cause: "a test".to_owned() };
     site.store.fail("log", 1, error);
     worker.say_all(vec![Ours::Log(output), Ours::Complete(succeeded(&offer))]).await;
@@ -171,14 +172,17 @@ async fn an_end_waits_until_the_output_before_it_is_kept_also_if_that_fails_at_f
     site.pass(Millis(250)).await;
     site.until("it is asked again", async || site.store.has_held("log").then_some(())).await;
     assert!(site.store.n_ends.lock().unwrap().is_empty(), "nobody ends what is not kept");
+    assert!(worker.batches.iter().all(|batch| !acknowledges_output(batch)), "nor forgets it");
     site.store.let_go("log");
+    assert_eq!(worker.next().await.unwrap(), Theirs::LogAck(v1::LogAck { number: 7 }));
     assert!(!worker.ack().await.stale);
     assert_eq!(site.record(job).await.state, State::Succeeded);
     let page =
         store::LogPage { job: model::JobId::number(job), attempt: None, after: None, max: 9 };
     let kept = store::Store::logs(&*site.store, page).await.unwrap();
-    assert_eq!(
-        kept.iter().map(|chunk| chunk.bytes.as_slice()).collect::<Vec<_>>(),
-        [b"last words"]
-    );
+    assert_eq!(kept.iter().map(|chunk| &chunk.bytes[..]).collect::<Vec<_>>(), [b"last words"]);
+}
+
+fn acknowledges_output(batch: &v1::ServerBatch) -> bool {
+    batch.messages.iter().any(|one| matches!(one.message, Some(Theirs::LogAck(_))))
 }

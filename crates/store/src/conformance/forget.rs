@@ -40,7 +40,7 @@ pub(super) async fn what_is_asked_for_otherwise_is_not_forgotten(site: Site) {
         stream: Stream::Out,
         offset: 0,
         at: site.now(),
-        bytes: b"done".to_vec(),
+        bytes: b"done"[..].into(),
     };
     site.store.log(vec![chunk]).await.expect("it answers");
     let waited_for = site.running().await;

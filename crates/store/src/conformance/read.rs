@@ -99,7 +99,7 @@ fn piece(record: &Record, offset: u64, text: &str) -> LogChunk {
         stream: Stream::Out,
         offset,
         at: Timestamp(0),
-        bytes: text.as_bytes().to_vec(),
+        bytes: text.to_owned().into(),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::future::ready;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use model::{JobId, Millis, Record, Retry, State, TenantId, Timestamp, WorkerId};
 
 use super::{Lease, Memory, World};
@@ -255,7 +256,7 @@ impl World {
             Keep::Nothing => true,
             Keep::TooMuch => false,
             Keep::From { offset, bytes } => {
-                let bytes = bytes.to_vec();
+                let bytes = Bytes::copy_from_slice(bytes);
                 let job = number::id(number);
                 let LogChunk { attempt, stream, .. } = *piece;
                 let kept = LogChunk { job, attempt, stream, offset, at: now, bytes };

@@ -127,7 +127,7 @@ pub(super) async fn logs(desk: &Desk, page: &LogPage) -> Result<Vec<LogChunk>, F
             offset: number::size(row.try_get(1)?),
             stream: row::named(row, 2, Stream::named)?.unwrap_or(Stream::Out),
             at: Timestamp(row.try_get(3)?),
-            bytes: row.try_get(4)?,
+            bytes: row.try_get::<_, Vec<u8>>(4)?.into(),
         })
     };
     connection.query(&statement, &values).await?.iter().map(piece).collect()

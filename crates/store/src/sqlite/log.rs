@@ -62,7 +62,7 @@ pub(super) fn logs(connection: &Connection, page: &LogPage) -> Result<Vec<LogChu
             offset: row.get::<_, i64>(1)?.unsigned_abs(),
             stream: row::named(row, 2, Stream::named)?.unwrap_or(Stream::Out),
             at: Timestamp(row.get(3)?),
-            bytes: row.get(4)?,
+            bytes: row.get::<_, Vec<u8>>(4)?.into(),
         })
     };
     connection

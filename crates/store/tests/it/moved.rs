@@ -65,7 +65,7 @@ pub(crate) fn fill(store: &Sqlite) {
         stream: Stream::Err,
         offset: 0,
         at: store.now(),
-        bytes: vec![1, 0, 2],
+        bytes: vec![1, 0, 2].into(),
     };
     block_on(store.log(vec![piece])).unwrap();
     let ends = [(0, Ending::Succeeded), (8, Ending::Transient), (9, Ending::Permanent)];

@@ -201,7 +201,7 @@ fn a_job_has_its_life_with_either_version_and_with_both_by_turns() {
         assert!(both.new_ends(&job, 1, Ending::Succeeded).await);
         assert_eq!(both.fate(&job).await, succeeded);
         let page = LogPage { job, attempt: None, after: None, max: 9 };
-        assert_eq!(both.new.logs(page).await.unwrap()[0].bytes, b"hi");
+        assert_eq!(both.new.logs(page).await.unwrap()[0].bytes[..], *b"hi");
         // And the other way round, by both ways to end.
         for way in ["succeed", "succeed_at_once"] {
             let job = both.submit().await;

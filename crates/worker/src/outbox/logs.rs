@@ -1,9 +1,7 @@
-//! Output of attempts, until the server can be believed to have kept it.
+//! Output of attempts, until the server says that it is kept.
 //!
 //! What is sent stays, so that the next session can send it again: the server may have died with
-//! it. An acknowledged heartbeat says that all before it was heard, and another one, sent after
-//! that, that the server had time to keep what it heard. The end of an attempt is acknowledged
-//! only once its output is kept.
+//! it. The end of an attempt is acknowledged only once its output is kept.
 //!
 //! **Invariant:** a chunk goes out in the order in which it came in, in every session.
 //! **Invariant:** what was sent makes room for what was not, and never the other way round.
@@ -34,10 +32,6 @@ pub(super) struct Logs {
     bytes_told: usize,
     /// The last chunk of each attempt.
     last: HashMap<Key, u64>,
-    /// A heartbeat of this session without an answer yet, and how much was sent before it.
-    asked: Option<(u64, u64)>,
-    /// Those before were heard.
-    heard: u64,
 }
 
 #[derive(Debug)]
@@ -55,8 +49,10 @@ impl Logs {
         self.bytes_new + n_bytes <= LOG_BYTES_QUEUED_MAX
     }
 
-    pub(super) fn push(&mut self, key: Key, chunk: v1::LogChunk) {
+    pub(super) fn push(&mut self, key: Key, mut chunk: v1::LogChunk) {
         self.bytes_new += chunk.bytes.len();
+        // So that what is acknowledged is how many need not be sent any more.
+        chunk.number = self.end() + 1;
         let before = self.last.insert(key, self.end());
         self.kept.push_back(Kept { key, before, chunk: Some(chunk) });
         while self.first < self.told && self.size() > LOG_BYTES_QUEUED_MAX {
@@ -96,26 +92,13 @@ impl Logs {
     /// A new session has begun: everything that is still here is sent again.
     pub(super) fn repeat_all(&mut self) {
         self.sent = self.first;
-        self.heard = self.first;
-        self.asked = None;
     }
 
-    /// A heartbeat goes out, after all that is sent. One is asked about at a time.
-    pub(super) fn ask(&mut self, sequence: u64) {
-        self.asked.get_or_insert((sequence, self.sent));
-    }
-
-    /// The server has a heartbeat of this session.
-    pub(super) fn acknowledged(&mut self, sequence: u64) {
-        if let Some((asked, sent)) = self.asked
-            && asked <= sequence
-        {
-            self.asked = None;
-            // Heard before this heartbeat was sent, and that is heard too.
-            while self.first < self.heard {
-                self.drop_first();
-            }
-            self.heard = sent;
+    /// The server keeps the first so many of all that ever came in.
+    pub(super) fn acknowledged(&mut self, n_kept: u64) {
+        // It cannot keep what it was never told.
+        while self.first < n_kept.min(self.told) {
+            self.drop_first();
         }
     }
 

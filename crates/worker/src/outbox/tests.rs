@@ -94,34 +94,6 @@ fn a_completion_waits_for_the_output_before_it_in_every_session() {
 }
 
 #[test]
-fn a_heartbeat_counts_for_what_went_out_before_it() {
-    let (outbox, now) = (Outbox::new(1), Instant::now());
-    outbox.log(KEY, log(1));
-    let kinds_again = |n_acknowledged: u64| {
-        outbox.connected();
-        outbox.next(now);
-        for sequence in 1..=n_acknowledged {
-            outbox.heartbeat(v1::Heartbeat { sequence, ..v1::Heartbeat::default() });
-            outbox.next(now);
-            outbox.acknowledged(sequence);
-        }
-        outbox.connected();
-        kinds(&outbox.next(now))
-    };
-    assert_eq!((kinds_again(1), kinds_again(2)), ("l".into(), String::new()));
-    // That which goes out with it is not before it.
-    outbox.log(KEY, log(1));
-    outbox.heartbeat(v1::Heartbeat { sequence: 8, ..v1::Heartbeat::default() });
-    assert_eq!(kinds(&outbox.next(now)), "hl");
-    outbox.acknowledged(8);
-    outbox.heartbeat(v1::Heartbeat { sequence: 9, ..v1::Heartbeat::default() });
-    outbox.next(now);
-    outbox.acknowledged(9);
-    outbox.connected();
-    assert_eq!(kinds(&outbox.next(now)), "l");
-}
-
-#[test]
 fn progress_is_told_once_a_second_but_the_last_at_once() {
     let (outbox, now) = (Outbox::new(1), Instant::now());
     outbox.progress(KEY, v1::Progress::default());

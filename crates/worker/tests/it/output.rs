@@ -31,11 +31,8 @@ fn text(chunks: &[v1::LogChunk]) -> String {
     chunks.iter().map(|chunk| String::from_utf8_lossy(&chunk.bytes)).collect()
 }
 
-/// Acknowledges a heartbeat that was sent after all that came so far; the worker knows it then.
-async fn acknowledge(session: &mut Session) {
-    let sequence = session.heartbeat_from_now().await.sequence;
-    session.say(Theirs::HeartbeatAck(v1::HeartbeatAck { sequence })).await;
-    // What comes after it is answered after it.
+/// Until the worker has heard all that was said to it: what comes after it is answered after it.
+async fn is_heard(session: &mut Session) {
     session.offer(99, 1, spec("nobody has it")).await;
     while !matches!(session.next().await, Ours::Refuse(_)) {}
 }
@@ -76,7 +73,7 @@ async fn what_is_said_later_comes_after_what_comes_again() {
 }
 
 #[tokio::test]
-async fn what_the_server_had_time_to_keep_does_not_come_again() {
+async fn what_the_server_says_that_it_keeps_does_not_come_again() {
     let mut server = Server::start();
     let go_on = Arc::new(Notify::new());
     let _running = Running::start(builder(&server).type_("a", 0, words(&go_on)));
@@ -84,14 +81,19 @@ async fn what_the_server_had_time_to_keep_does_not_come_again() {
     session.stop_acknowledging();
     session.offer(7, 1, spec("a")).await;
     session.output_with("two ").await;
-    // One from before may have been under way.
-    for _ in 0..3 {
-        acknowledge(&mut session).await;
-    }
+    session.say(Theirs::LogAck(v1::LogAck { number: 1 })).await;
+    is_heard(&mut session).await;
+    drop(session);
+    session = server.welcomed().await;
+    session.stop_acknowledging();
+    assert_eq!(session.output_with("two ").await, "two ");
+    session.say(Theirs::LogAck(v1::LogAck { number: 2 })).await;
+    is_heard(&mut session).await;
     drop(session);
     go_on.notify_one();
     let (_, chunks) = server.welcomed().await.run_to_end().await;
-    assert_eq!((text(&chunks).as_str(), chunks[0].offset), ("three", 8));
+    assert_eq!(text(&chunks), "three");
+    assert_eq!((chunks[0].offset, chunks[0].number), (8, 3));
 }
 
 #[tokio::test]
@@ -108,9 +110,7 @@ async fn an_attempt_whose_end_is_acknowledged_says_nothing_again() {
     go_on.notify_one();
     let (complete, _) = session.run_to_end().await;
     session.ack(&complete).await;
-    // What comes after it is answered after it.
-    session.offer(99, 1, spec("nobody has it")).await;
-    while !matches!(session.next().await, Ours::Refuse(_)) {}
+    is_heard(&mut session).await;
     drop(session);
     go_on.notify_one();
     let (other, chunks) = server.welcomed().await.run_to_end().await;

@@ -135,12 +135,6 @@ impl Session {
         heartbeat.expect("a heartbeat comes in time").expect("the worker did not hang up")
     }
 
-    /// A heartbeat that was sent after every message that was read here.
-    pub(crate) async fn heartbeat_from_now(&mut self) -> v1::Heartbeat {
-        while self.heartbeats.try_recv().is_ok() {}
-        self.heartbeat().await
-    }
-
     /// The first heartbeat from now on that is as it should be.
     pub(crate) async fn heartbeat_with(
         &mut self,

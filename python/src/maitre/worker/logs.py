@@ -1,9 +1,7 @@
-"""Output of attempts, until the server can be believed to have kept it.
+"""Output of attempts, until the server says that it is kept.
 
 What is sent stays, so that the next session can send it again: the server may have died with it.
-An acknowledged heartbeat says that all before it was heard, and another one, sent after that, that
-the server had time to keep what it heard. The end of an attempt is acknowledged only once its
-output is kept.
+The end of an attempt is acknowledged only once its output is kept.
 
 **Invariant:** a chunk goes out in the order in which it came in, in every session.
 **Invariant:** what was sent makes room for what was not, and never the other way round.
@@ -51,10 +49,6 @@ class Logs:
         self._bytes_told = 0
         # The last chunk of each attempt.
         self._last: dict[Key, Kept] = {}
-        # A heartbeat of this session without an answer yet, and how much was sent before it.
-        self._asked: tuple[int, int] | None = None
-        # Those with a number below this were heard.
-        self._heard = 0
 
     def __len__(self) -> int:
         return len(self._sent) + len(self._again) + len(self._new)
@@ -81,6 +75,8 @@ class Logs:
         self._last[key] = kept
         self._new.append(kept)
         self.end += 1
+        # So that what is acknowledged is how many need not be sent any more.
+        chunk.number = self.end
         self._bytes_new += len(chunk.bytes)
         while (told := self._sent or self._again) and self.size > LOG_BYTES_QUEUED_MAX:
             self._drop(told.popleft())
@@ -103,22 +99,12 @@ class Logs:
         """A new session has begun: everything that is still here is sent again."""
         self._sent.extend(self._again)
         self._sent, self._again = deque(), self._sent
-        self._asked, self._heard = None, 0
 
-    def ask(self, sequence: int) -> None:
-        """A heartbeat goes out, after all that is sent. One is asked about at a time."""
-        if self._asked is None:
-            self._asked = (sequence, self.sent)
-
-    def acknowledged(self, sequence: int) -> None:
-        """The server has a heartbeat of this session."""
-        if self._asked is None or sequence < self._asked[0]:
-            return
-        # Heard before this heartbeat was sent, and that is heard too.
-        while self._sent and self._sent[0].number < self._heard:
-            self._drop(self._sent.popleft())
-        self._heard = self._asked[1]
-        self._asked = None
+    def acknowledged(self, n_kept: int) -> None:
+        """The server keeps the first so many of all that ever came in."""
+        for told in (self._sent, self._again):
+            while told and told[0].number < n_kept:
+                self._drop(told.popleft())
 
     def forget(self, key: Key) -> None:
         """An attempt is over: nobody needs to hear what it said."""

@@ -127,9 +127,9 @@ class Outbox:
         self._progress.setdefault(key, Told()).waiting = progress
         self._wake()
 
-    def acknowledged(self, sequence: int) -> None:
-        """The server has a heartbeat of this session."""
-        self._logs.acknowledged(sequence)
+    def logs_acknowledged(self, n_kept: int) -> None:
+        """The server keeps the first so many pieces of output."""
+        self._logs.acknowledged(n_kept)
 
     def has_log_room(self, n_bytes: int) -> bool:
         """Whether so much output fits."""
@@ -190,7 +190,6 @@ class Outbox:
         parcel = Parcel()
         if self._heartbeat is not None:
             parcel.messages.append(wire.WorkerMessage(heartbeat=self._heartbeat))
-            self._logs.ask(self._heartbeat.sequence)
             self._heartbeat = None
         parcel.messages.extend(self._answers)
         self._answers.clear()

@@ -186,7 +186,8 @@ class Session:
                     shared.watch_lease()
                     # Only now is it sure that the server is well, and not just there.
                     self._waits.reset()
-                    shared.outbox.acknowledged(message.heartbeat_ack.sequence)
+            case "log_ack":
+                shared.outbox.logs_acknowledged(message.log_ack.number)
             case "offer":
                 return offered(shared, message.offer)
             case "stop":

@@ -136,7 +136,7 @@ async fn an_end_waits_for_the_output_that_came_before_it() {
     let ends = claimed(&store, "a", 1).await;
     let job = ends[0].job.clone();
     let (attempt, stream, at) = (1, crate::Stream::Out, time.now());
-    let bytes = b"last words".to_vec();
+    let bytes = b"last words"[..].into();
     let words = crate::LogChunk { job: job.clone(), attempt, stream, offset: 0, at, bytes };
     let holder = other.desk.connection().await.unwrap();
     let watcher = other.desk.connection().await.unwrap();
