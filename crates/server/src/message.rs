@@ -2,7 +2,7 @@
 
 use crate::early::{Outcome, Taking, Written};
 use crate::fleet::words::{Arrival, Heard, StreamId};
-use crate::output::Pieces;
+use crate::output::Told;
 use crate::round::Claiming;
 use crate::settings::Understood;
 use crate::status::Question;
@@ -44,7 +44,7 @@ pub(crate) enum Answer {
     Started(Vec<Start>, Result<Vec<bool>, store::Error>),
     /// Whether each report of progress was taken.
     Noted(Result<Vec<bool>, store::Error>),
-    Logged(Pieces, Result<Vec<bool>, store::Error>),
+    Logged(Vec<Told>, Result<Vec<bool>, store::Error>),
     Completed(Vec<End>, Result<Vec<Ended>, store::Error>),
     /// The session, and what the worker has of what others gave it.
     Joined(Box<Arrival>, Result<(Session, Vec<Record>), store::Error>),

@@ -1,8 +1,10 @@
 //! What attempts put out is kept in the order in which it came, and before their ends.
 //!
 //! A worker holds on to what it has sent until it is told that it is kept.
+//!
+//! **Invariant:** of what a worker counts, nothing is kept after something that is not.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use futures_util::FutureExt as _;
 use model::JobId;
@@ -16,73 +18,91 @@ use crate::scheduler::{Answer, Scheduler};
 
 /// Bytes of output that may wait to be kept.
 const BYTES_MAX: usize = 16 << 20;
+/// Bytes of one call to the store, or one piece.
+const CALL_BYTES: usize = 1 << 20;
+/// What a piece takes beside its bytes, so that many small ones are not for nothing.
+const PIECE_BYTES: usize = 128;
 
 /// Output that is not kept yet.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
-    waiting: Pieces,
-    /// Bytes that wait.
+    /// In the order in which it came.
+    waiting: VecDeque<Told>,
+    /// Bytes that wait or are on their way to the store.
     n_bytes: usize,
     /// Jobs whose output is on its way to the store.
     under_way: BTreeSet<JobId>,
 }
 
-/// Pieces in the order in which they came.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Pieces {
-    chunks: Vec<LogChunk>,
-    /// The last of each worker, by its own count.
-    last: BTreeMap<StreamId, u64>,
+/// A piece, who told it, and which of theirs it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Told {
+    from: StreamId,
+    /// 0 if they do not count.
+    number: u64,
+    chunk: LogChunk,
+}
+
+impl Told {
+    fn size(&self) -> usize {
+        self.chunk.bytes.len() + PIECE_BYTES
+    }
 }
 
 impl Scheduler {
-    /// An attempt put something out. What is too much to wait is dropped.
+    /// An attempt put something out. If that is too much to wait, nothing more is taken from a
+    /// worker that counts: it says all from here on again, when it comes back. What others say is
+    /// dropped.
     pub(crate) fn put_out(&mut self, from: StreamId, (job, attempt): (JobId, u32), piece: Piece) {
         if let Some(live) = self.jobs.live_mut(&job) {
             live.has_output = true;
         }
-        let output = &mut self.outgoing.output;
-        if output.n_bytes + piece.bytes.len() > BYTES_MAX {
-            self.counters.add("logs_dropped", 1);
-            return;
-        }
         let Piece { number, stream, offset, bytes } = piece;
-        output.n_bytes += bytes.len();
         let at = self.store.now();
-        output.waiting.chunks.push(LogChunk { job, attempt, stream, offset, at, bytes });
-        if number > 0 {
-            output.waiting.last.insert(from, number);
+        let chunk = LogChunk { job, attempt, stream, offset, at, bytes };
+        let told = Told { from, number, chunk };
+        let output = &mut self.outgoing.output;
+        if output.n_bytes + told.size() <= BYTES_MAX {
+            output.n_bytes += told.size();
+            output.waiting.push_back(told);
+        } else if number > 0 {
+            self.counters.add("workers_cut_off", 1);
+            self.part(from);
+        } else {
+            self.counters.add("logs_dropped", 1);
         }
     }
 
     /// Output waits for the output before it to be kept.
     pub(crate) fn flush_output(&mut self) {
-        let Output { waiting, n_bytes, under_way } = &mut self.outgoing.output;
-        if waiting.chunks.is_empty() || !under_way.is_empty() {
+        let Output { waiting, under_way, .. } = &mut self.outgoing.output;
+        if waiting.is_empty() || !under_way.is_empty() {
             return;
         }
-        let pieces = std::mem::take(waiting);
-        *n_bytes = 0;
-        under_way.extend(pieces.chunks.iter().map(|chunk| chunk.job.clone()));
+        let pieces = first_of(waiting);
+        under_way.extend(pieces.iter().map(|told| told.chunk.job.clone()));
         self.call(|store| {
-            let asked = pieces.chunks.clone();
+            let asked = pieces.iter().map(|told| told.chunk.clone()).collect();
             async move { Answer::Logged(pieces, store.log(asked).await) }.boxed()
         });
     }
 
     /// The store keeps it, and workers may forget it. Or it could not: then the same is tried
     /// again, before what came later. Keeping a piece twice does no harm.
-    pub(crate) fn logged(&mut self, pieces: Pieces, answer: Result<Vec<bool>, store::Error>) {
+    pub(crate) fn logged(&mut self, pieces: Vec<Told>, answer: Result<Vec<bool>, store::Error>) {
         let Output { waiting, n_bytes, under_way } = &mut self.outgoing.output;
         under_way.clear();
         if answer.is_err() {
-            *n_bytes += pieces.chunks.iter().map(|chunk| chunk.bytes.len()).sum::<usize>();
-            waiting.chunks.splice(..0, pieces.chunks);
-            for (from, number) in pieces.last {
-                waiting.last.entry(from).or_insert(number);
+            for told in pieces.into_iter().rev() {
+                waiting.push_front(told);
             }
         } else {
-            for (from, number) in pieces.last {
+            *n_bytes -= pieces.iter().map(Told::size).sum::<usize>();
+            let counted = pieces.iter().filter(|told| told.number > 0);
+            // The last of each counts for all before it.
+            let last: BTreeMap<StreamId, u64> =
+                counted.map(|told| (told.from, told.number)).collect();
+            for (from, number) in last {
                 self.send(from, Message::LogAck(v1::LogAck { number }));
             }
         }
@@ -94,11 +114,53 @@ impl Scheduler {
     pub(crate) fn ends_behind_output(&mut self) -> (Vec<End>, Vec<End>) {
         let Outgoing { output, ends, ends_alone, .. } = &mut self.outgoing;
         let Output { waiting, under_way, .. } = output;
-        if waiting.chunks.is_empty() && under_way.is_empty() {
+        if waiting.is_empty() && under_way.is_empty() {
             return (Vec::new(), Vec::new());
         }
-        let waiting: BTreeSet<&JobId> = waiting.chunks.iter().map(|chunk| &chunk.job).collect();
+        let waiting: BTreeSet<&JobId> = waiting.iter().map(|told| &told.chunk.job).collect();
         let is_held = |end: &mut End| waiting.contains(&end.job) || under_way.contains(&end.job);
         (ends.extract_if(.., is_held).collect(), ends_alone.extract_if(.., is_held).collect())
+    }
+}
+
+/// Takes what one call may have.
+fn first_of(waiting: &mut VecDeque<Told>) -> Vec<Told> {
+    let mut n_bytes = 0;
+    let mut fits = |told: &Told| {
+        let is_first = n_bytes == 0;
+        n_bytes += told.size();
+        is_first || n_bytes <= CALL_BYTES
+    };
+    let n = waiting.iter().take_while(|told| fits(told)).count();
+    waiting.drain(..n).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use model::Timestamp;
+    use store::Stream;
+
+    use super::*;
+
+    fn told(n_bytes: usize) -> Told {
+        let (job, stream, bytes) = (JobId::number(1), Stream::Out, Bytes::from(vec![0; n_bytes]));
+        let chunk = LogChunk { job, attempt: 1, stream, offset: 0, at: Timestamp(0), bytes };
+        Told { from: StreamId(1), number: 1, chunk }
+    }
+
+    #[test]
+    fn a_call_has_a_mib_or_one_piece_however_much_waits() {
+        let n_calls = |sizes: &[usize]| {
+            let mut waiting: VecDeque<Told> = sizes.iter().copied().map(told).collect();
+            let mut calls = Vec::new();
+            while !waiting.is_empty() {
+                calls.push(first_of(&mut waiting).len());
+            }
+            calls
+        };
+        assert_eq!(n_calls(&[CALL_BYTES / 4; 7]), [3, 3, 1]);
+        assert_eq!(n_calls(&[CALL_BYTES, 0, CALL_BYTES]), [1, 1, 1]);
+        assert_eq!(n_calls(&vec![0; 10_000]), [8_192, 1_808], "small ones take something too");
     }
 }

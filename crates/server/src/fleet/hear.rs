@@ -30,6 +30,10 @@ impl Scheduler {
             return;
         };
         for heard in heard {
+            // It may be cut off in the middle.
+            if self.fleet.worker_on(stream).is_none() {
+                break;
+            }
             self.hear_one(stream, &worker, heard);
         }
     }

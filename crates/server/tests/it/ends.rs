@@ -5,7 +5,7 @@ use proto::v1;
 use proto::v1::server_message::Message as Theirs;
 use proto::v1::worker_message::Message as Ours;
 
-use crate::puppet::succeeded;
+use crate::puppet::{attempt, succeeded};
 use crate::site::{Site, hello, spec};
 
 #[tokio::test]
@@ -65,10 +65,8 @@ async fn nothing_is_kept_of_what_succeeds_and_leaves_nothing_if_its_type_says_so
 
     let printed = site.submit(spec()).await;
     let offer = worker.offer().await;
-    let attempt = Some(crate::puppet::attempt(&offer));
-    let (stream, bytes) = (v1::Stream::Out.into(), b"done"[..].into());
-    let output = v1::LogChunk { attempt, stream, bytes, ..v1::LogChunk::default() };
-    worker.say_all(vec![Ours::Log(output), Ours::Complete(succeeded(&offer))]).await;
+    let output = wrote(&offer, 0, 0, b"done".to_vec());
+    worker.say_all(vec![output, Ours::Complete(succeeded(&offer))]).await;
     worker.ack().await;
     assert_eq!(site.record(printed).await.state, State::Succeeded);
 }
@@ -87,7 +85,7 @@ async fn a_job_that_starts_and_ends_at_once_is_seen_to_run_and_written_once() {
     for is_begin_told in [true, false] {
         let job = site.submit(spec()).await;
         let offer = worker.offer().await;
-        let accept = Ours::Accept(v1::Accept { attempt: Some(crate::puppet::attempt(&offer)) });
+        let accept = Ours::Accept(v1::Accept { attempt: Some(attempt(&offer)) });
         let accept = is_begin_told.then_some(accept);
         worker
             .say_all(accept.into_iter().chain([Ours::Complete(succeeded(&offer))]).collect())
@@ -114,7 +112,7 @@ async fn ends_that_could_not_be_kept_together_are_told_one_by_one() {
     let mut ends = Vec::new();
     for _ in 0..3 {
         let offer = worker.offer().await;
-        ends.push(Ours::Accept(v1::Accept { attempt: Some(crate::puppet::attempt(&offer)) }));
+        ends.push(Ours::Accept(v1::Accept { attempt: Some(attempt(&offer)) }));
         ends.push(Ours::Complete(succeeded(&offer)));
     }
     let error = store::Error::Unavailable { doing: "complete", cause: "a test".to_owned() };
@@ -151,19 +149,30 @@ async fn a_job_that_is_tried_again_says_after_what_and_when() {
     assert!(detail.starts_with("attempt 1 did not succeed (exit code 3); it is"), "{detail}");
 }
 
+/// A piece of what an attempt wrote.
+fn wrote(offer: &v1::Offer, number: u64, offset: u64, bytes: Vec<u8>) -> Ours {
+    let (attempt, stream) = (Some(attempt(offer)), v1::Stream::Out.into());
+    Ours::Log(v1::LogChunk { attempt, stream, offset, bytes: bytes.into(), number })
+}
+
+/// All that is kept of what a job wrote.
+async fn kept(site: &Site, job: u64) -> Vec<u8> {
+    let page =
+        store::LogPage { job: model::JobId::number(job), attempt: None, after: None, max: 99 };
+    let kept = store::Store::logs(&*site.store, page).await.expect("the store answers");
+    kept.iter().flat_map(|chunk| chunk.bytes.to_vec()).collect()
+}
+
 #[tokio::test]
 async fn an_end_waits_until_the_output_before_it_is_kept_also_if_that_fails_at_first() {
     let site = Site::start().await;
     let mut worker = site.worker("w").await;
     let job = site.submit(spec()).await;
     let offer = worker.offer().await;
-    let attempt = Some(crate::puppet::attempt(&offer));
-    let stream = v1::Stream::Out.into();
-    let bytes = b"last words".as_slice().into();
-    let output = v1::LogChunk { attempt, stream, offset: 0, bytes, number: 7 };
     let error = store::Error::Unavailable { doing: "log", cause: "a test".to_owned() };
     site.store.fail("log", 1, error);
-    worker.say_all(vec![Ours::Log(output), Ours::Complete(succeeded(&offer))]).await;
+    let output = wrote(&offer, 7, 0, b"last words".to_vec());
+    worker.say_all(vec![output, Ours::Complete(succeeded(&offer))]).await;
     site.until("the store failed", async || {
         (site.counter("store_errors").await == 1).then_some(())
     })
@@ -172,17 +181,56 @@ async fn an_end_waits_until_the_output_before_it_is_kept_also_if_that_fails_at_f
     site.pass(Millis(250)).await;
     site.until("it is asked again", async || site.store.has_held("log").then_some(())).await;
     assert!(site.store.n_ends.lock().unwrap().is_empty(), "nobody ends what is not kept");
-    assert!(worker.batches.iter().all(|batch| !acknowledges_output(batch)), "nor forgets it");
+    assert!(worker.hears_nothing().await, "nor may it be forgotten");
     site.store.let_go("log");
     assert_eq!(worker.next().await.unwrap(), Theirs::LogAck(v1::LogAck { number: 7 }));
     assert!(!worker.ack().await.stale);
     assert_eq!(site.record(job).await.state, State::Succeeded);
-    let page =
-        store::LogPage { job: model::JobId::number(job), attempt: None, after: None, max: 9 };
-    let kept = store::Store::logs(&*site.store, page).await.unwrap();
-    assert_eq!(kept.iter().map(|chunk| &chunk.bytes[..]).collect::<Vec<_>>(), [b"last words"]);
+    assert_eq!(kept(&site, job).await, b"last words");
 }
 
-fn acknowledges_output(batch: &v1::ServerBatch) -> bool {
-    batch.messages.iter().any(|one| matches!(one.message, Some(Theirs::LogAck(_))))
+#[tokio::test]
+async fn a_worker_that_does_not_count_is_told_nothing_of_its_output() {
+    let site = Site::start().await;
+    let mut worker = site.worker("w").await;
+    let job = site.submit(spec()).await;
+    let offer = worker.offer().await;
+    let output = wrote(&offer, 0, 0, b"done".to_vec());
+    worker.say_all(vec![output, Ours::Complete(succeeded(&offer))]).await;
+    let next = worker.next().await.unwrap();
+    assert!(matches!(next, Theirs::CompleteAck(ack) if !ack.stale));
+    assert_eq!(kept(&site, job).await, b"done");
+}
+
+#[tokio::test]
+async fn of_what_is_too_much_to_wait_nothing_later_is_taken_either() {
+    const PIECE: usize = model::maxima::LOG_CHUNK_BYTES_MAX;
+    let site = Site::start().await;
+    let hello = v1::Hello { slots: 2, ..hello("w") };
+    let mut worker = site.worker_with(hello.clone()).await;
+    site.submit_all(vec![spec(); 2]).await;
+    let (loud, terse) = (worker.offer().await, worker.offer().await);
+    worker.accept(&loud).await;
+    worker.accept(&terse).await;
+    site.store.hold("log");
+    let n_pieces = u64::try_from((16 << 20) / PIECE).unwrap();
+    let last = || wrote(&terse, n_pieces + 1, 0, b"last words".to_vec());
+    for number in 1..=n_pieces {
+        worker.say(wrote(&loud, number, 0, vec![b'x'; PIECE])).await;
+    }
+    worker.say_all(vec![last(), Ours::Complete(succeeded(&terse))]).await;
+    assert!(worker.next().await.is_err(), "it is cut off");
+    assert_eq!(site.counter("workers_cut_off").await, 1);
+    site.store.let_go("log");
+
+    let attempts = vec![attempt(&loud), attempt(&terse)];
+    let mut worker = site.worker_with(v1::Hello { attempts, ..hello }).await;
+    worker.say(wrote(&loud, n_pieces, 0, vec![b'x'; PIECE])).await;
+    assert_eq!(worker.next().await.unwrap(), Theirs::LogAck(v1::LogAck { number: n_pieces }));
+    assert_eq!(kept(&site, loud.job).await, vec![b'x'; PIECE]);
+    assert!(kept(&site, terse.job).await.is_empty(), "nobody said that it is kept");
+    worker.say_all(vec![last(), Ours::Complete(succeeded(&terse))]).await;
+    assert!(!worker.ack().await.stale);
+    assert_eq!(kept(&site, terse.job).await, b"last words");
+    assert_eq!(site.counter("logs_dropped").await, 0);
 }

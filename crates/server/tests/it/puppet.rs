@@ -1,6 +1,7 @@
 //! A worker that says what a test has it say.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use proto::v1;
 use proto::v1::server_message::Message as Theirs;
@@ -13,6 +14,9 @@ use tonic::transport::Channel;
 use tonic::{Status, Streaming};
 
 use crate::site::{PATIENCE, Site};
+
+/// What would come at once has come by then.
+const MOMENT: Duration = Duration::from_millis(50);
 
 /// One session of a worker, from its side.
 pub(crate) struct Puppet {
@@ -75,6 +79,11 @@ impl Puppet {
             self.came.extend(batch.messages.into_iter().filter_map(|message| message.message));
         }
         Ok(self.came.pop_front().expect("there is one"))
+    }
+
+    /// Whether nothing comes in a moment.
+    pub(crate) async fn hears_nothing(&mut self) -> bool {
+        timeout(MOMENT, self.next()).await.is_err()
     }
 
     /// The next job that it gets.
