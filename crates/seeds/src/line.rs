@@ -6,8 +6,8 @@ use futures_util::FutureExt as _;
 use model::{JobId, Millis, Record, Retry, TenantId, Timestamp, WorkerId};
 use store::{
     Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Error, Filter, Idempotency, Lead,
-    LogChunk, LogPage, Note, NotePage, Noted, Notice, Past, Refusal, Reply, Report, Revived, Run,
-    Session, Setting, Shared, Start, Store, Submission, Submitted, Tally, Usage,
+    LogChunk, LogPage, Note, NotePage, Noted, Notice, Old, Past, Refusal, Reply, Report, Revived,
+    Run, Session, Setting, Shared, Start, Store, Submission, Submitted, Tally, Usage,
 };
 use tokio::sync::oneshot;
 
@@ -186,7 +186,7 @@ impl Store for Line {
         note(notes: Vec<Note>) -> ();
         notices(retry: Retry, max: usize) -> Vec<Notice>;
         told(notices: Vec<u64>) -> ();
-        forget(before: Timestamp, max: usize) -> usize;
+        forget(old: Old) -> usize;
     }
 
     ask! { Read:

@@ -3,8 +3,9 @@
 use futures_util::FutureExt as _;
 use model::{Ending, Event, JobId, Millis, Record, Timestamp, WorkerId};
 use proto::v1;
-use store::Provided;
+use store::{Old, Provided};
 
+use crate::config::Config;
 use crate::scheduler::{Answer, Scheduler};
 use crate::timers::Timer;
 
@@ -193,10 +194,10 @@ impl Scheduler {
     }
 
     fn forget(&self, now: Timestamp) {
-        let before = now - self.config.retention;
-        self.call(|store| {
-            async move { Answer::Forgotten(store.forget(before, FORGET_MAX).await) }.boxed()
-        });
+        let Config { retention, usage_window, .. } = *self.config;
+        let (before, charged_before) = (now - retention, now - retention.max(usage_window));
+        let old = Old { before, charged_before, max: FORGET_MAX };
+        self.call(|store| async move { Answer::Forgotten(store.forget(old).await) }.boxed());
     }
 
     /// If it was a full load, there is more.

@@ -51,8 +51,8 @@ pub use options::Options;
 pub use postgres::Postgres;
 pub use request::{
     Amend, Amended, Cancelled, Claim, Claimed, Filter, Idempotency, Limit, LogChunk, LogPage,
-    NewJob, Note, NotePage, Repeat, Report, Revived, Session, Spent, Start, Stream, Submission,
-    Submitted,
+    NewJob, Note, NotePage, Old, Repeat, Report, Revived, Session, Spent, Start, Stream,
+    Submission, Submitted,
 };
 pub use shared::{Meeting, News, Peer, Reach, Seen, Shared, Window};
 pub use sqlite::{Backup, Sqlite, backup, check};
@@ -191,10 +191,8 @@ pub trait Store: Send + Sync + 'static {
     /// These need not be told any more. One that is not there is no error.
     fn told(&self, notices: Vec<u64>) -> Reply<'_, ()>;
 
-    /// Forgets what finished before a moment (jobs, attempts, logs, keys, notices), and usage, runs
-    /// and notes that age from before it, at most `max` jobs at a time. Answers how many jobs are
-    /// forgotten.
-    fn forget(&self, before: Timestamp, max: usize) -> Reply<'_, usize>;
+    /// Forgets what is old. Answers how many jobs are forgotten.
+    fn forget(&self, old: Old) -> Reply<'_, usize>;
 
     /// What it can do if several schedulers share it; `None`: one has it to itself.
     fn shared(&self) -> Option<&dyn Shared> {

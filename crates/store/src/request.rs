@@ -208,6 +208,26 @@ pub struct LogPage {
     pub max: usize,
 }
 
+/// What is old enough to be forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Old {
+    /// What finished before (jobs, attempts, logs, keys, notices), and runs and notes that age from
+    /// before it.
+    pub before: Timestamp,
+    /// What tenants were charged before. Budgets may still count it when its jobs are forgotten.
+    pub charged_before: Timestamp,
+    /// At most so many jobs at a time.
+    pub max: usize,
+}
+
+impl Old {
+    /// Everything from before a moment.
+    #[must_use]
+    pub const fn from_before(before: Timestamp, max: usize) -> Self {
+        Self { before, charged_before: before, max }
+    }
+}
+
 /// What became of a job that was called off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cancelled {

@@ -202,6 +202,28 @@ async fn usage_ages_out_of_its_window_and_frees_the_budget() {
 }
 
 #[tokio::test]
+async fn what_jobs_cost_counts_for_its_window_though_they_are_forgotten() {
+    let mut site = Site::with(Config { retention: MINUTE, ..patient() }).await;
+    site.set(v1::SettingKind::Tenant, "default", r#"{"budget": 2}"#).await;
+    let mut worker = site.worker("w").await;
+    let done = site.submit(v1::Spec { cost: Some(2.0), ..spec() }).await;
+    worker.serve().await;
+    site.pass(Millis(10 * MINUTE.0)).await;
+    site.until("it is forgotten", async || {
+        site.jobs.clone().get(v1::GetRequest { id: done }).await.is_err().then_some(())
+    })
+    .await;
+    let waiting = site.submit(spec()).await;
+    // All that is known is what the store still has.
+    site.stop().await;
+    site.go().await;
+    let mut worker = site.worker("w").await;
+    worker.beat(v1::Heartbeat::default()).await;
+    site.turn().await;
+    assert_eq!(site.why(waiting).await.reason, "budget-spent");
+}
+
+#[tokio::test]
 async fn what_was_used_before_a_restart_is_counted_before_the_first_claim() {
     let mut site = Site::with(patient()).await;
     site.set(v1::SettingKind::Tenant, "default", r#"{"budget": 2}"#).await;

@@ -163,6 +163,6 @@ impl Store for Faulty {
         notes(page: NotePage) -> Vec<Noted>;
         notices(retry: Retry, max: usize) -> Vec<Notice>;
         told(notices: Vec<u64>) -> ();
-        forget(before: Timestamp, max: usize) -> usize;
+        forget(old: store::Old) -> usize;
     }
 }

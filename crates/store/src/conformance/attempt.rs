@@ -5,7 +5,7 @@ use model::{
 };
 
 use super::site::{Site, accepted, assert_is, end_of, new, spec, worker};
-use crate::{Claim, Claimed, End, Ended, NewJob, Past, Report, Revived, Start};
+use crate::{Claim, Claimed, End, Ended, NewJob, Old, Past, Report, Revived, Start};
 
 pub(super) async fn a_claim_needs_the_fence_that_is_there(site: Site) {
     let old = site.plain().await;
@@ -274,7 +274,7 @@ pub(super) async fn every_ending_is_counted_charged_and_remembered_as_it_should(
             assert_eq!(ended.record.counts, record.counts.after(ending));
             site.cancel(&record).await;
             site.time.pass(Millis(1_000));
-            site.store.forget(site.now(), 99).await.expect("it forgets");
+            site.store.forget(Old::from_before(site.now(), 99)).await.expect("it forgets");
         }
     }
 }

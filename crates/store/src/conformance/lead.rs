@@ -3,7 +3,7 @@
 use model::Millis;
 
 use super::site::Site;
-use crate::{Lead, Note, NotePage, Noted};
+use crate::{Lead, Note, NotePage, Noted, Old};
 
 const LENGTH: Millis = Millis(1_000);
 
@@ -108,6 +108,6 @@ pub(super) async fn a_note_of_a_key_is_written_once_and_only_some_age(site: Site
     site.time.pass(Millis(1));
     site.store.note(vec![note("t", "old", "", "new")]).await.expect("it is written");
     assert_eq!(documents(&notes(&site, page("t")).await), ["new", "old", "first"]);
-    site.store.forget(site.now(), 9).await.expect("it forgets");
+    site.store.forget(Old::from_before(site.now(), 9)).await.expect("it forgets");
     assert_eq!(documents(&notes(&site, page("t")).await), ["new", "first"]);
 }

@@ -3,7 +3,7 @@
 use model::{Ending, Millis, Record};
 
 use super::site::{Site, accepted, end_of, ids, spec, worker};
-use crate::{End, Ended, Provided, Session};
+use crate::{End, Ended, Old, Provided, Session};
 
 const LEASE: Millis = Millis(1_000);
 
@@ -32,7 +32,7 @@ pub(super) async fn generations_go_up_and_the_newest_counts(site: Site) {
     assert!(renew(&site, &second).await);
     // Also after everything about it was forgotten.
     site.time.pass(Millis(1_000_000));
-    site.store.forget(site.now(), 9).await.expect("it forgets");
+    site.store.forget(Old::from_before(site.now(), 9)).await.expect("it forgets");
     assert!(join(&site, "w").await.generation > second.generation);
     assert!(!renew(&site, &second).await);
 }

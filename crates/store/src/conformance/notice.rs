@@ -3,7 +3,7 @@
 use model::{Cause, Ending, Millis, Retry, Spec, State};
 
 use super::site::{Site, after, done, spec};
-use crate::Notice;
+use crate::{Notice, Old};
 
 const RETRY: Retry = Retry { attempts_max: 9, backoff: Millis(1_000), backoff_max: Millis(4_000) };
 
@@ -104,9 +104,9 @@ pub(super) async fn a_notice_outlives_its_job_but_not_forever(site: Site) {
     assert_eq!(told(&site.notices(9).await), [(1, State::Cancelled, 1)], "it is queued again");
     site.time.pass(Millis(9_000));
     let before = cancelled.finished.expect("it was final");
-    site.store.forget(before, 9).await.expect("the store answers");
+    site.store.forget(Old::from_before(before, 9)).await.expect("the store answers");
     assert_eq!(site.notices(9).await.len(), 1);
     site.time.pass(Millis(9_000));
-    site.store.forget(before + Millis(1), 9).await.expect("the store answers");
+    site.store.forget(Old::from_before(before + Millis(1), 9)).await.expect("the store answers");
     assert_eq!(site.notices(9).await, []);
 }

@@ -7,7 +7,7 @@ use model::{
 };
 
 use super::site::{Site, accepted, end_of, ids, new, spec, tenant, worker};
-use crate::{End, Filter, LogChunk, LogPage, Setting, SettingKind, Stream};
+use crate::{End, Filter, LogChunk, LogPage, Old, Setting, SettingKind, Stream};
 
 pub(super) async fn unfinished_jobs_are_looked_at_by_id(site: Site) {
     let records = site.submit(vec![new(spec()); 5]).await.jobs;
@@ -230,7 +230,9 @@ pub(super) async fn usage_is_summed_to_the_minute(site: Site) {
     assert_eq!(used(start + Millis(60_000)).await, "9 3, 10 2, b 4");
     assert_eq!(used(start + Millis(180_000)).await, "b 4");
     assert_eq!(used(site.now()).await, "");
-    site.store.forget(start + Millis(120_000), 1).await.expect("it forgets");
+    // What jobs cost may still count when they are forgotten.
+    let old = Old { charged_before: start + Millis(120_000), ..Old::from_before(site.now(), 99) };
+    assert!(site.store.forget(old).await.expect("it forgets") > 0);
     assert_eq!(used(start).await, "9 3, b 4");
 }
 
@@ -276,7 +278,7 @@ pub(super) async fn what_is_old_is_forgotten_a_step_at_a_time(site: Site) {
     let cut = site.now() - Millis(10);
     let mut forgotten = Vec::new();
     for _ in 0..3 {
-        forgotten.push(site.store.forget(cut, 2).await.expect("it forgets"));
+        forgotten.push(site.store.forget(Old::from_before(cut, 2)).await.expect("it forgets"));
     }
     assert_eq!(forgotten, [2, 1, 0]);
     for (record, is_there) in records.iter().zip([false, false, false, true]) {
@@ -299,7 +301,7 @@ pub(super) async fn histories_are_trimmed(site: Site) {
             site.time.pass(Millis(1));
         }
     }
-    site.store.forget(start, 99).await.expect("it forgets");
+    site.store.forget(Old::from_before(start, 99)).await.expect("it forgets");
     let runs = site.store.runs(start, 99).await.expect("the store answers");
     let kept: Vec<(&str, Millis)> =
         runs.iter().map(|run| (&*run.history_key, run.at.since(start))).collect();

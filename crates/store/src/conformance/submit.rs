@@ -6,7 +6,9 @@ use model::{
 };
 
 use super::site::{Site, after, assert_is, claim_of, ids, new, spec, submission, tenant};
-use crate::{Claimed, Idempotency, NewJob, Refusal, Repeat, Revived, Submission, first_record};
+use crate::{
+    Claimed, Idempotency, NewJob, Old, Refusal, Repeat, Revived, Submission, first_record,
+};
 
 fn keyed(key: &str, body: u8, jobs: Vec<NewJob>) -> Submission {
     let idempotency = Some(Idempotency { key: key.to_owned(), body: [body; 32] });
@@ -73,7 +75,7 @@ pub(super) async fn numbers_go_up_and_are_never_used_twice(site: Site) {
         site.cancel(record).await;
     }
     site.time.pass(Millis(10));
-    assert_eq!(site.store.forget(site.now(), 100).await.expect("it forgets"), 3);
+    assert_eq!(site.store.forget(Old::from_before(site.now(), 100)).await.expect("it forgets"), 3);
     assert_eq!(site.plain().await.id, JobId::number(4));
 }
 
@@ -164,7 +166,7 @@ pub(super) async fn a_key_is_forgotten_with_the_first_of_its_jobs(site: Site) {
     let first = first.expect("the store answers").expect("it is taken in");
     site.cancel(&first.jobs[1]).await;
     site.time.pass(Millis(1));
-    assert_eq!(site.store.forget(site.now(), 9).await.expect("it forgets"), 1);
+    assert_eq!(site.store.forget(Old::from_before(site.now(), 9)).await.expect("it forgets"), 1);
     let again = site.store.submit(keyed("k", 2, jobs)).await;
     let again = again.expect("the store answers").expect("it is taken in");
     assert_eq!(again.is_new, [true, true]);

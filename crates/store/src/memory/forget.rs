@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use model::Timestamp;
 
 use super::World;
-use crate::minute;
+use crate::{Old, minute};
 
 impl World {
-    pub(super) fn forget(&mut self, before: Timestamp, max: usize) -> usize {
+    pub(super) fn forget(&mut self, old: Old) -> usize {
+        let Old { before, charged_before, max } = old;
         let finished = |(number, record): (&i64, &model::Record)| {
             record.finished.filter(|finished| *finished < before).map(|at| (at, *number))
         };
@@ -23,7 +24,7 @@ impl World {
         }
         let keyed = self.keys.values().flat_map(|(_, jobs)| jobs.iter().copied());
         self.keyed = keyed.collect();
-        let minute = minute::of(before);
+        let minute = minute::of(charged_before);
         self.usage.retain(|(at, _), _| *at >= minute);
         self.runs.retain(|run| run.at >= before);
         self.notices.retain(|_, (_, notice)| notice.finished >= before);

@@ -10,8 +10,8 @@ use super::{Lease, Memory, World};
 use crate::chunk::{self, Keep};
 use crate::{
     Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, Lead, LogChunk, LogPage, Note,
-    NotePage, Noted, Notice, Past, Refusal, Reply, Report, Revived, Run, Session, Setting, Start,
-    Store, Submission, Submitted, Tally, Usage, number, transition,
+    NotePage, Noted, Notice, Old, Past, Refusal, Reply, Report, Revived, Run, Session, Setting,
+    Start, Store, Submission, Submitted, Tally, Usage, number, transition,
 };
 
 impl Memory {
@@ -209,8 +209,8 @@ impl Store for Memory {
         self.reply(|world, _| world.notices.retain(|id, _| !notices.contains(id)))
     }
 
-    fn forget(&self, before: Timestamp, max: usize) -> Reply<'_, usize> {
-        self.reply(|world, _| world.forget(before, max))
+    fn forget(&self, old: Old) -> Reply<'_, usize> {
+        self.reply(|world, _| world.forget(old))
     }
 }
 

@@ -1,22 +1,15 @@
 //! What is old is forgotten, a step at a time.
 
-use model::Timestamp;
 use tokio_postgres::types::ToSql;
 
 use super::desk::{Sheet, Stage};
 use super::fault::Fault;
 use super::grants;
 use super::queues::KEPT_FOR;
-use crate::minute;
+use crate::{Old, minute};
 
 /// Rows of usage and history that one step removes.
 const ROWS_MAX: i64 = 10_000;
-
-/// What is older than a moment, at most so many jobs of it.
-pub(super) struct Forgetting {
-    pub(super) before: Timestamp,
-    pub(super) max: usize,
-}
 
 /// A submission is forgotten with the first of its jobs. Those that somebody else is about to
 /// change are left to them, and those that began a new life meanwhile are left alone.
@@ -84,17 +77,17 @@ const NOTICES: &str = "DELETE FROM notices WHERE id = ANY(ARRAY(SELECT id FROM n
 const HOLDINGS: &str = "DELETE FROM holdings WHERE ctid = ANY(ARRAY(SELECT ctid FROM holdings \
     WHERE held = 0 LIMIT $1 FOR UPDATE SKIP LOCKED))";
 
-impl Stage for Forgetting {
+impl Stage for Old {
     type Answer = usize;
 
     async fn run<'a>(&'a self, sheet: &'a Sheet<'a>) -> Result<usize, Fault> {
-        let Self { before, max } = *self;
+        let Self { before, charged_before, max } = *self;
         let transaction = sheet.transaction;
         let old = sheet.desk.walk.old(sheet, before, max).await?;
         let jobs = transaction.prepare_cached(JOBS).await?;
         let n_jobs = transaction.execute(&jobs, &[&before.0, &old]).await?;
         let usage = transaction.prepare_cached(USAGE).await?;
-        transaction.execute(&usage, &[&minute::of(before), &ROWS_MAX]).await?;
+        transaction.execute(&usage, &[&minute::of(charged_before), &ROWS_MAX]).await?;
         let runs = transaction.prepare_cached(RUNS).await?;
         transaction.execute(&runs, &[&before.0, &ROWS_MAX]).await?;
         trim(sheet).await?;

@@ -53,13 +53,23 @@ pub(super) async fn migrate(pool: &Pool) -> Result<(), Error> {
     if n_applied >= STEPS.len() {
         return Ok(());
     }
-    apply(&mut connection).await.map_err(|fault| unmade(fault, n_applied))?
+    match apply(&mut connection).await {
+        Ok(answer) => answer,
+        // Whoever may change it may have done so while this one waited for its turn.
+        Err(fault) if is_forbidden(&fault) && is_current(pool).await.is_ok() => Ok(()),
+        Err(fault) => Err(unmade(fault, n_applied)),
+    }
+}
+
+fn is_forbidden(fault: &Fault) -> bool {
+    let Fault::Database(error) = fault else { return false };
+    error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE)
 }
 
 /// What to tell whoever needs another schema and cannot have it.
 fn unmade(fault: Fault, n_applied: usize) -> Error {
     let Fault::Database(error) = &fault else { return unreachable(fault) };
-    if error.code() != Some(&SqlState::INSUFFICIENT_PRIVILEGE) {
+    if !is_forbidden(&fault) {
         return unreachable(fault);
     }
     let (cause, n_steps) = (cause(error), STEPS.len());

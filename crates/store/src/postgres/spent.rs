@@ -39,7 +39,8 @@ impl Minutes {
         if since < self.from || since >= self.until {
             return (0, since);
         }
-        (self.sums.range(since..).map(|(_, sum)| sum).sum(), self.until)
+        let sums = self.sums.range(since..).map(|(_, sum)| *sum);
+        (sums.fold(0, i64::saturating_add), self.until)
     }
 
     /// What was read from `start` on, for somebody who asked for what there is since `since`.

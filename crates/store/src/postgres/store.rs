@@ -13,7 +13,6 @@ use super::amend::Amending;
 use super::cancel::{Cancelling, Reason};
 use super::desk::Desk;
 use super::fault::Fault;
-use super::forget::Forgetting;
 use super::limits::Claiming;
 use super::log::Logging;
 use super::note::Noting;
@@ -26,8 +25,9 @@ use super::{
 };
 use crate::{
     Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Error, Filter, Lead, LogChunk, LogPage,
-    Meeting, News, Note, NotePage, Noted, Notice, Past, Refusal, Reply, Report, Revived, Run, Seen,
-    Session, Setting, Shared, Start, Store, Submission, Submitted, Tally, Usage, Window, number,
+    Meeting, News, Note, NotePage, Noted, Notice, Old, Past, Refusal, Reply, Report, Revived, Run,
+    Seen, Session, Setting, Shared, Start, Store, Submission, Submitted, Tally, Usage, Window,
+    number,
 };
 
 /// Lets it be done beside whoever asks: what there is to compute for many rows keeps nobody else
@@ -265,8 +265,8 @@ impl Store for Postgres {
         })
     }
 
-    fn forget(&self, before: Timestamp, max: usize) -> Reply<'_, usize> {
-        Box::pin(async move { self.desk.run("forget jobs", &Forgetting { before, max }).await })
+    fn forget(&self, old: Old) -> Reply<'_, usize> {
+        Box::pin(async move { self.desk.run("forget jobs", &old).await })
     }
 
     fn shared(&self) -> Option<&dyn Shared> {

@@ -28,6 +28,10 @@ use crate::{
     Store as _, Submission, Window,
 };
 
+/// How many wait for a lock.
+const ONE_WAITS: &str = "SELECT count(*) FROM pg_stat_activity \
+    WHERE datname = current_database() AND wait_event_type = 'Lock'";
+
 fn database() -> Database {
     let cluster = Cluster::shared().unwrap_or_else(|error| panic!("{error}"));
     cluster.database().unwrap_or_else(|error| panic!("{error}"))

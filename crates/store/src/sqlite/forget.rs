@@ -4,16 +4,17 @@ use model::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Result, Row, params};
 
 use super::writer::Desk;
-use crate::minute;
+use crate::{Old, minute};
 
 /// Rows of usage and history that one step removes.
 const ROWS_MAX: i64 = 10_000;
 /// Histories that one step looks at; the next step goes on from there.
 const HISTORIES_MAX: usize = 1_000;
 
-pub(super) fn forget(desk: &mut Desk, before: Timestamp, max: usize) -> Result<usize> {
+pub(super) fn forget(desk: &mut Desk, old: Old) -> Result<usize> {
+    let Old { before, charged_before, max } = old;
     let n_jobs = jobs(&desk.connection, before, max)?;
-    let minute = minute::of(before);
+    let minute = minute::of(charged_before);
     desk.connection.prepare_cached(USAGE)?.execute([minute, ROWS_MAX])?;
     desk.connection.prepare_cached(RUNS)?.execute([before.0, ROWS_MAX])?;
     desk.connection.prepare_cached(NOTES)?.execute([before.0])?;

@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     Amend, Amended, Cancelled, Claim, Claimed, Commits, End, Ended, Filter, Lead, LogChunk,
-    LogPage, Note, NotePage, Noted, Notice, Past, Refusal, Reply, Report, Revived, Run, Session,
-    Setting, Start, Store, Submission, Submitted, Tally, Usage, number,
+    LogPage, Note, NotePage, Noted, Notice, Old, Past, Refusal, Reply, Report, Revived, Run,
+    Session, Setting, Start, Store, Submission, Submitted, Tally, Usage, number,
 };
 
 impl Store for Sqlite {
@@ -184,8 +184,8 @@ impl Store for Sqlite {
         self.write(("drop notices", weight), move |desk| notice::told(desk, &notices))
     }
 
-    fn forget(&self, before: Timestamp, max: usize) -> Reply<'_, usize> {
-        self.write(("forget jobs", max), move |desk| forget::forget(desk, before, max))
+    fn forget(&self, old: Old) -> Reply<'_, usize> {
+        self.write(("forget jobs", old.max), move |desk| forget::forget(desk, old))
     }
 
     fn commits(&self) -> Commits {

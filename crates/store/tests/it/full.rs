@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model::{JobId, Millis, Record};
 use store::conformance::{Time, options};
-use store::{Error, Options, Sqlite, Store};
+use store::{Error, Old, Options, Sqlite, Store};
 
 use crate::place::Place;
 use crate::submit::{block_on, submission, submit};
@@ -68,7 +68,7 @@ fn what_is_forgotten_makes_room() {
         store.cancel(ids.clone()).await.unwrap();
         time.pass(Millis(1));
         let records = fill(&store).await;
-        assert_eq!(store.forget(time.now(), ids.len()).await.unwrap(), ids.len());
+        assert_eq!(store.forget(Old::from_before(time.now(), ids.len())).await.unwrap(), ids.len());
         let more = fill(&store).await;
         assert!(more.len() > 20);
         assert_eq!(look(&store).await, [records, more].concat());

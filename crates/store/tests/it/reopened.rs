@@ -2,7 +2,7 @@
 
 use model::{JobId, Millis, WorkerId};
 use store::conformance::{Time, options};
-use store::{Options, Sqlite, Store};
+use store::{Old, Options, Sqlite, Store};
 
 use crate::place::Place;
 use crate::submit::{block_on, submission, submit};
@@ -37,7 +37,7 @@ fn numbers_and_generations_go_on_after_everything_is_forgotten() {
         generation = session.generation;
         block_on(store.cancel(vec![id])).unwrap();
         time.pass(Millis(1_000));
-        assert_eq!(block_on(store.forget(time.now(), 9)).unwrap(), 1);
+        assert_eq!(block_on(store.forget(Old::from_before(time.now(), 9))).unwrap(), 1);
     }
 }
 

@@ -3,9 +3,7 @@
 use model::Timestamp;
 
 use super::*;
-
-const ONE_WAITS: &str = "SELECT count(*) FROM pg_stat_activity \
-    WHERE datname = current_database() AND wait_event_type = 'Lock'";
+use crate::Old;
 
 #[tokio::test]
 async fn a_queue_that_somebody_makes_sure_of_while_it_is_forgotten_stays() {
@@ -19,7 +17,7 @@ async fn a_queue_that_somebody_makes_sure_of_while_it_is_forgotten_stays() {
     let comes = two.desk.connection().await.unwrap();
     let used = format!("BEGIN; UPDATE queues SET used = {}", time.now().0);
     comes.batch_execute(&used).await.unwrap();
-    let forget = async { one.forget(Timestamp(0), 10).await.unwrap() };
+    let forget = async { one.forget(Old::from_before(Timestamp(0), 10)).await.unwrap() };
     let commit = async {
         let watcher = two.desk.connection().await.unwrap();
         while watcher.query_one(ONE_WAITS, &[]).await.unwrap().get::<_, i64>(0) == 0 {
@@ -31,7 +29,7 @@ async fn a_queue_that_somebody_makes_sure_of_while_it_is_forgotten_stays() {
     let n_queues = comes.query_one("SELECT count(*) FROM queues", &[]).await.unwrap();
     assert_eq!(n_queues.get::<_, i64>(0), 1);
     time.pass(Millis::from_secs(48 * 3600));
-    one.forget(Timestamp(0), 10).await.unwrap();
+    one.forget(Old::from_before(Timestamp(0), 10)).await.unwrap();
     let n_queues = comes.query_one("SELECT count(*) FROM queues", &[]).await.unwrap();
     assert_eq!(n_queues.get::<_, i64>(0), 0, "it goes when nobody needs it");
 }
@@ -53,7 +51,7 @@ async fn of_many_histories_each_is_trimmed_in_its_turn() {
     };
     let mut left = vec![count().await];
     for _ in 0..3 {
-        store.forget(Timestamp(0), 10).await.unwrap();
+        store.forget(Old::from_before(Timestamp(0), 10)).await.unwrap();
         left.push(count().await);
     }
     assert!(left[1] < left[0] && left[2] < left[1], "a step at a time: {left:?}");

@@ -3,7 +3,7 @@
 use model::Timestamp;
 
 use super::*;
-use crate::Ended;
+use crate::{Ended, Old};
 
 /// Each row that is there: the worker, and how many jobs it names.
 async fn granted(store: &Postgres) -> Vec<(String, i32)> {
@@ -54,11 +54,11 @@ async fn what_nobody_counts_is_swept_up_and_what_goes_on_is_not() {
     two.claim(vec![claim(&jobs[0], "u")]).await.unwrap();
     assert_eq!(granted(&two).await, [row("u", 1), row("v", 1), row("w", 1)]);
     time.pass(Millis::from_secs(61));
-    two.forget(Timestamp(0), 1).await.unwrap();
+    two.forget(Old::from_before(Timestamp(0), 1)).await.unwrap();
     assert_eq!(granted(&two).await, [row("v", 1)], "who won nothing has nothing");
     one.claim(vec![claim(&jobs[2], "w")]).await.unwrap();
     one.complete(vec![end(&jobs[1], "v"), end(&jobs[2], "w")]).await.unwrap();
-    one.forget(Timestamp(0), 1).await.unwrap();
+    one.forget(Old::from_before(Timestamp(0), 1)).await.unwrap();
     assert_eq!(granted(&one).await, []);
 }
 
@@ -99,9 +99,9 @@ async fn a_call_is_swept_up_when_all_of_its_rows_are_old_and_over() {
     let old = "UPDATE maitre.grants SET call = 7; \
         INSERT INTO maitre.grants (call, worker, at, jobs) VALUES (7, 'gone', 0, '{99}')";
     database.say(old).unwrap();
-    store.forget(Timestamp(0), 1).await.unwrap();
+    store.forget(Old::from_before(Timestamp(0), 1)).await.unwrap();
     assert_eq!(granted(&store).await, [row("gone", 1), row("w", 1)]);
     time.pass(Millis::from_secs(61));
-    store.forget(Timestamp(0), 1).await.unwrap();
+    store.forget(Old::from_before(Timestamp(0), 1)).await.unwrap();
     assert_eq!(granted(&store).await, [row("gone", 1), row("w", 1)], "one goes on");
 }

@@ -198,3 +198,39 @@ async fn a_schema_does_not_go_two_steps_under_those_who_work_with_it() {
     let n: i64 = connection.query_one("SELECT count(*) FROM migrations", &[]).await.unwrap().get(0);
     assert_eq!(usize::try_from(n).unwrap(), migrate::STEPS.len());
 }
+
+/// Its own right is not asked for what is done by then.
+#[tokio::test]
+async fn who_may_not_change_the_schema_goes_on_once_somebody_else_has() {
+    let (database, time) = (database(), Time::new());
+    drop(open(&database, &time).await);
+    let owners = connect::pool(database.url()).unwrap();
+    let owner = owners.get().await.unwrap();
+    let role: String =
+        owner.query_one("SELECT 'runs_' || current_database()", &[]).await.unwrap().get(0);
+    let grants = format!(
+        "CREATE ROLE {role}; GRANT USAGE ON SCHEMA maitre TO {role}; \
+         GRANT SELECT ON ALL TABLES IN SCHEMA maitre TO {role}"
+    );
+    owner.batch_execute(&grants).await.unwrap();
+    let undone = "CREATE TABLE undone AS SELECT * FROM migrations ORDER BY number DESC LIMIT 1; \
+        DELETE FROM migrations WHERE number = (SELECT number FROM undone)";
+    owner.batch_execute(undone).await.unwrap();
+    let begun = "BEGIN; SELECT pg_advisory_xact_lock(hashtext('maitre migrations')); \
+        INSERT INTO migrations SELECT * FROM undone";
+    owner.batch_execute(begun).await.unwrap();
+    let url = format!("{}?options=-c%20role%3D{role}", database.url());
+    let pool = connect::pool(&url).unwrap();
+    let migrating = tokio::spawn(async move { migrate::migrate(&pool).await.map(|()| pool) });
+    let watcher = owners.get().await.unwrap();
+    while watcher.query_one(ONE_WAITS, &[]).await.unwrap().get::<_, i64>(0) == 0 {
+        assert!(!migrating.is_finished(), "{:?}", migrating.await);
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    owner.batch_execute("COMMIT").await.unwrap();
+    let pool = migrating.await.unwrap().unwrap();
+    owner.batch_execute("DELETE FROM migrations").await.unwrap();
+    let refused = migrate::migrate(&pool).await.unwrap_err().to_string();
+    assert!(refused.contains("this user may not"), "{refused}");
+    owner.batch_execute(&format!("DROP OWNED BY {role}; DROP ROLE {role}")).await.unwrap();
+}

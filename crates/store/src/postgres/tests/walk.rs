@@ -3,6 +3,7 @@
 use model::Timestamp;
 
 use super::*;
+use crate::Old;
 
 /// Jobs that are done with: their ids, and when they were submitted and finished.
 async fn done(store: &Postgres, (from, to): (i64, i64), (created, finished): (i64, i64)) {
@@ -25,12 +26,12 @@ async fn what_is_old_is_forgotten_also_behind_many_that_finished_lately() {
     let before = Timestamp(100);
     let mut forgotten = Vec::new();
     for _ in 0..3 {
-        forgotten.push(store.forget(before, 2).await.unwrap());
+        forgotten.push(store.forget(Old::from_before(before, 2)).await.unwrap());
     }
     assert_eq!(forgotten, [2, 1, 0]);
     // The next walk begins anew, and finds what came to stand in front.
     done(&store, (-1, -1), (10, 30)).await;
-    assert_eq!(store.forget(before, 2).await.unwrap(), 1);
-    assert_eq!(store.forget(Timestamp(501), 1_000_000).await.unwrap(), 35_000);
-    assert_eq!(store.forget(Timestamp(501), 1_000_000).await.unwrap(), 0);
+    assert_eq!(store.forget(Old::from_before(before, 2)).await.unwrap(), 1);
+    assert_eq!(store.forget(Old::from_before(Timestamp(501), 1_000_000)).await.unwrap(), 35_000);
+    assert_eq!(store.forget(Old::from_before(Timestamp(501), 1_000_000)).await.unwrap(), 0);
 }

@@ -6,7 +6,7 @@ use model::{
 };
 use proptest::prelude::*;
 use store::{
-    Amend, Claim, End, Error, Filter, Idempotency, LogChunk, NewJob, Note, NotePage, Repeat,
+    Amend, Claim, End, Error, Filter, Idempotency, LogChunk, NewJob, Note, NotePage, Old, Repeat,
     Report, Session, Setting, SettingKind, Start, Store, Stream, Submission,
 };
 
@@ -111,7 +111,9 @@ impl Request {
             Self::Notes(page) => shown(store.notes(page.clone()).await),
             Self::Notices(max) => shown(store.notices(Retry::DEFAULT, *max).await),
             Self::Told(notices) => shown(store.told(notices.clone()).await),
-            Self::Forget(age, max) => shown(store.forget(store.now() - *age, *max).await),
+            Self::Forget(age, max) => {
+                shown(store.forget(Old::from_before(store.now() - *age, *max)).await)
+            }
         }
     }
 }
