@@ -22,7 +22,7 @@ impl Timeline {
         for same in changes.chunk_by(|one, next| one.0 == next.0) {
             taken += same.iter().map(|(_, change)| change).sum::<i128>();
             at.extend(same.first().map(|(at, _)| at));
-            sums.push(u64::try_from(taken).unwrap_or(u64::MAX));
+            sums.push(u64::try_from(taken.max(0)).unwrap_or(u64::MAX));
         }
         let mut most = vec![sums];
         for width in (0..usize::BITS).map(|k| 1 << k).take_while(|width| 2 * width <= at.len()) {

@@ -116,7 +116,7 @@ impl<'a> Used<'a> {
 fn is_within_limits(facts: &Facts<'_>, wait: &Wait<'_>, used: &Used<'_>) -> bool {
     let (limits, job) = (&facts.history.limits, wait.job);
     let is_over = |what: &What<'_>, max: Option<&u32>, own: u32| {
-        max.is_some_and(|max| used.most(what, wait) + u64::from(own) > u64::from(*max))
+        max.is_some_and(|max| used.most(what, wait).saturating_add(own.into()) > u64::from(*max))
     };
     let is_held = |resource: &String| used.most(&What::Resource(resource), wait) > 0;
     let tenant = &job.tenant;
@@ -130,10 +130,10 @@ fn is_within_limits(facts: &Facts<'_>, wait: &Wait<'_>, used: &Used<'_>) -> bool
 /// Whether a worker had room all the time, and kept none of it for others.
 fn has_room((name, offer): (&String, &Offer), wait: &Wait<'_>, used: &Used<'_>) -> bool {
     let job = wait.job;
-    let slots = used.most(&What::Slots(name), wait) + u64::from(job.slots);
+    let slots = used.most(&What::Slots(name), wait).saturating_add(job.slots.into());
     let has_amount = |(amount, n): (&String, &u64)| {
         let most = used.most(&What::Amount(name, amount), wait);
-        most + n <= offer.amounts.get(amount).copied().unwrap_or(0)
+        most.saturating_add(*n) <= offer.amounts.get(amount).copied().unwrap_or(0)
     };
     misfit(job, offer).is_none()
         && slots <= u64::from(offer.slots)

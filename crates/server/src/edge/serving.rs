@@ -49,4 +49,5 @@ pub(crate) async fn keep_saying(health: HealthReporter, front: Front) {
             was_ready = is_ready;
         }
     }
+    say(&health, false).await;
 }

@@ -48,7 +48,8 @@ impl Scheduler {
 
     /// Whether a job that came just now can stand in line without a look: it is this scheduler's to
     /// claim, and so few are that all of them stand in line. A look that is under way may have
-    /// begun before it came, and would take it for gone.
+    /// begun before it came, and would take it for gone. Should somebody have claimed it before
+    /// this was heard, its claim is lost, and nothing else.
     pub(crate) fn comes_next(&self, record: &Record) -> bool {
         let Some(sharing) = &self.sharing else { return true };
         let is_new = record.fence == 1 && record.spec.not_before.is_none();

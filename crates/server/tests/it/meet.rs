@@ -14,7 +14,13 @@ use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 use crate::puppet::Puppet;
 use crate::site::{Site, hello};
 
-const SERVICES: [&str; 3] = ["maitre.v1.Admin", "maitre.v1.Jobs", "maitre.v1.Worker"];
+const SERVICES: [&str; 5] = [
+    "maitre.v1.Admin",
+    "maitre.v1.Detection",
+    "maitre.v1.Jobs",
+    "maitre.v1.Schedules",
+    "maitre.v1.Worker",
+];
 
 #[tokio::test]
 async fn whoever_asks_hears_that_every_service_is_well() {
