@@ -112,6 +112,7 @@ impl Scheduler {
             log_bytes_max: config.limits.log_bytes_max,
             result_bytes_max: u64::try_from(model::maxima::RESULT_BYTES_MAX).unwrap_or(u64::MAX),
             inventory_max: u32::try_from(model::maxima::INVENTORY_MAX).unwrap_or(u32::MAX),
+            acknowledges_output: true,
         }
     }
 
