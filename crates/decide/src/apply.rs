@@ -45,6 +45,7 @@ impl World {
             Event::Started(attempt) => self.start_reported(&attempt),
             Event::Ended(ended) => self.end(&ended),
             Event::Stopping { victim, preemptor } => self.stop(&victim, &preemptor),
+            Event::Spared { victim, preemptor } => self.spare(&victim, &preemptor),
         }
     }
 

@@ -19,6 +19,15 @@ impl World {
         self.stopping.entry(preemptor.clone()).or_default().insert(ix);
     }
 
+    /// An attempt goes on that was to stop for `preemptor`.
+    pub(crate) fn spare(&mut self, victim: &JobId, preemptor: &JobId) {
+        let Some(ix) = self.register.running(victim) else { return };
+        if self.attempts[ix].stopping_for.as_ref() == Some(preemptor) {
+            self.attempts[ix].stopping_for = None;
+            self.forget_victim(preemptor, ix);
+        }
+    }
+
     /// A victim stopped: once all of them have, their room waits for the job that needed it.
     pub(crate) fn stopped(&mut self, preemptor: &JobId, victim: AttemptIx, worker: WorkerIx) {
         let is_last = self.forget_victim(preemptor, victim);

@@ -65,6 +65,13 @@ pub enum Event {
         /// The job that needs the room.
         preemptor: JobId,
     },
+    /// An attempt goes on: it turned out that nobody needs the room.
+    Spared {
+        /// The job whose attempt was to stop.
+        victim: JobId,
+        /// The job for which it was.
+        preemptor: JobId,
+    },
 }
 
 /// An attempt came to an end; its slots, amounts and resource are free.

@@ -19,9 +19,6 @@ impl Scheduler {
     }
 
     /// Tells the worker of a job to stop it. It is told again with each heartbeat until it has.
-    ///
-    /// One whose claim is under way makes no room: by the time it has the job, whoever was to have
-    /// the room may have been seated elsewhere.
     pub(crate) fn stop(&mut self, job: &JobId, reason: v1::StopReason) {
         let Some(live) = self.jobs.live_mut(job) else { return };
         // Called off is called off, whatever else it was to be stopped for.

@@ -255,7 +255,7 @@ impl Scheduler {
                 // The record says what it is now; ours was wrong.
                 Ended::Repeated | Ended::Stale => {
                     self.counters.add("stale_results", usize::from(is_stale));
-                    if is_stale && end.provided == Provided::Silence && !self.is_shared() {
+                    if is_stale && end.provided != Provided::Nothing {
                         self.goes_on(&end);
                     } else {
                         self.drop_live(&end.job, end.attempt);
@@ -272,8 +272,8 @@ impl Scheduler {
         }
     }
 
-    /// Its worker was heard in the last moment. Where nobody else could have given it up, it is
-    /// under way as before.
+    /// Its worker was heard in the last moment. It is under way as before, unless the record that
+    /// is read again says otherwise: until then, what its worker says must not be passed over.
     fn goes_on(&mut self, end: &End) {
         if let Some(live) = self.jobs.live_mut(&end.job).filter(|live| live.number == end.attempt) {
             live.is_ending = false;

@@ -29,6 +29,7 @@ mod whereabouts;
 mod queue;
 mod quota;
 mod round;
+mod preempt;
 mod dispatch;
 mod complete;
 mod output;

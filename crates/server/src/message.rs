@@ -3,6 +3,7 @@
 use crate::early::{Outcome, Taking, Written};
 use crate::fleet::words::{Arrival, Heard, StreamId};
 use crate::output::Told;
+use crate::preempt::MakeRoom;
 use crate::round::Claiming;
 use crate::settings::Understood;
 use crate::status::Question;
@@ -52,6 +53,8 @@ pub(crate) enum Answer {
     Expired(Result<Vec<Record>, store::Error>),
     GivenUp(Vec<JobId>, Result<Vec<Cancelled>, store::Error>),
     Fetched(JobId, Result<Option<Box<Record>>, store::Error>),
+    /// The job that room is to be made for.
+    Preemptor(MakeRoom, Result<Option<Box<Record>>, store::Error>),
     Used(Result<Vec<Usage>, store::Error>),
     Forgotten(Result<usize, store::Error>),
     Left(Result<bool, store::Error>),

@@ -35,15 +35,17 @@ impl Scheduler {
         {
             self.tell_late(record.as_deref());
         }
-        match answer {
-            None => drop(self.refetch.insert(job)),
-            Some(None) => self.withdraw(&job),
-            Some(Some(record)) if self.is_over(&record) => {
-                self.drop_live(&job, record.counts.attempts);
-                self.enqueue(&record);
-            }
-            Some(Some(record)) if record.current.is_some() => self.adopt_if_here(&record),
-            Some(Some(record)) => self.enqueue(&record),
+        let Some(record) = answer else {
+            self.refetch.insert(job);
+            return;
+        };
+        if let Some(number) = self.ended(&job, record.as_deref()) {
+            self.drop_live(&job, number);
+        }
+        match record {
+            None => self.withdraw(&job),
+            Some(record) if record.current.is_some() => self.adopt_if_here(&record),
+            Some(record) => self.enqueue(&record),
         }
     }
 
@@ -60,9 +62,14 @@ impl Scheduler {
         }
     }
 
-    /// Whether an attempt that is under way as far as we know has ended.
-    fn is_over(&self, record: &Record) -> bool {
-        let live = self.jobs.live(&record.id).filter(|live| !live.is_ending);
-        record.current.is_none() && live.is_some_and(|live| live.number == record.counts.attempts)
+    /// The attempt that is under way as far as we know, if it has ended. Of one that is still being
+    /// written down, the record need not know.
+    fn ended(&self, job: &JobId, record: Option<&Record>) -> Option<u32> {
+        let live = self.jobs.live(job).filter(|live| live.is_written && !live.is_ending)?;
+        let is_over = record.is_none_or(|record| {
+            let newest = record.counts.attempts;
+            newest > live.number || (newest == live.number && record.current.is_none())
+        });
+        is_over.then_some(live.number)
     }
 }

@@ -2,9 +2,7 @@
 
 use std::fmt::Write as _;
 
-use model::{
-    Action, Ask, Ended, Event, Fixed, JobId, Placement, Preempt, Record, Timestamp, WorkerId,
-};
+use model::{Action, Ask, Ended, Event, Fixed, JobId, Placement, Record, Timestamp, WorkerId};
 use proto::v1;
 use store::{Claim, Claimed};
 
@@ -34,7 +32,7 @@ impl Scheduler {
         for action in self.world.decide(now) {
             match action {
                 Action::Place(placement) => claims.extend(self.claim(placement)),
-                Action::Preempt(preempt) => self.preempt(&preempt),
+                Action::Preempt(preempt) => self.preempt(preempt),
                 // Its backoff is only a hint for those who keep no world.
                 Action::Defer(_) => {}
             }
@@ -63,11 +61,6 @@ impl Scheduler {
             job: placement.job,
             worker: placement.worker,
         })
-    }
-
-    fn preempt(&mut self, preempt: &Preempt) {
-        self.counters.add("preemptions", 1);
-        self.stop(&preempt.victim, v1::StopReason::Preempted);
     }
 
     /// The store gave some, and kept others.

@@ -312,6 +312,7 @@ impl Scheduler {
             Answer::Expired(answer) => self.expired(answer),
             Answer::GivenUp(jobs, answer) => self.given_up(jobs, answer),
             Answer::Fetched(job, answer) => self.fetched(job, answer),
+            Answer::Preemptor(room, answer) => self.preemptor_read(room, answer),
             Answer::Used(answer) => self.used(answer),
             Answer::Forgotten(answer) => self.forgotten(answer),
             Answer::Left(answer) => drop(self.ok(answer)),

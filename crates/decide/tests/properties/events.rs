@@ -27,6 +27,8 @@ enum Step {
     Inputs(usize, usize, Inputs),
     /// An attempt is told to stop for a job.
     Stop(usize, usize),
+    /// An attempt that was told to stop goes on.
+    Spare(usize),
     /// A worker asks for work.
     Fetch(usize, u32),
     Wait(i64),
@@ -46,6 +48,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         1 => (at(), any::<bool>()).prop_map(|(at, healthy)| Step::Heartbeat(at, healthy)),
         2 => (at(), at(), any_inputs()).prop_map(|(at, job, it)| Step::Inputs(at, job, it)),
         1 => (at(), at()).prop_map(|(at, job)| Step::Stop(at, job)),
+        1 => at().prop_map(Step::Spare),
         1 => (at(), 0..3_u32).prop_map(|(at, completed)| Step::Fetch(at, completed)),
         2 => (0..100_000_i64).prop_map(Step::Wait),
     ]
@@ -103,6 +106,13 @@ impl Life {
                     self.world.apply(Event::Stopping { victim, preemptor });
                 }
             }
+            Step::Spare(at) => {
+                let stopping = attempt(at).map(|one| (&one.job, &one.stopping_for));
+                if let Some((victim, Some(preemptor))) = stopping {
+                    let (victim, preemptor) = (victim.clone(), preemptor.clone());
+                    self.world.apply(Event::Spared { victim, preemptor });
+                }
+            }
             Step::Leave(_)
             | Step::Return(_)
             | Step::Move(..)
@@ -150,6 +160,7 @@ impl Life {
             | Step::Withdraw(_)
             | Step::Reprioritise(..)
             | Step::Stop(..)
+            | Step::Spare(_)
             | Step::Fetch(..)
             | Step::Wait(_) => None,
         }

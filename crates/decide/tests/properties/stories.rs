@@ -173,6 +173,25 @@ fn an_attempt_that_stops_for_another_job_stops_for_the_first_no_longer() {
     }
     let reasons: Vec<Reason> = world.holds(None, NOW).into_iter().map(|hold| hold.reason).collect();
     assert_eq!(reasons, [Reason::WorkersFull, Reason::Preempting]);
+    let spare = |preemptor| {
+        let (victim, preemptor) = (JobId::new("v"), JobId::new(preemptor));
+        Event::Spared { victim, preemptor }
+    };
+    world.apply(spare("1"));
+    assert_eq!(world.holds(None, NOW)[1].reason, Reason::Preempting, "not for that one");
+    world.apply(spare("2"));
+    assert_eq!(world.holds(None, NOW)[1].reason, Reason::WorkersFull);
+}
+
+#[test]
+fn one_that_was_spared_may_be_stopped_for_the_next() {
+    let events = vec![joined(worker("w", 1)), started(running("8", "a", "w", 1))];
+    let mut world = owed(job("1", "b"), events);
+    assert_eq!(victims(&world.decide(NOW)), ["8"]);
+    assert_eq!(victims(&world.decide(NOW)), Vec::<String>::new(), "it is told already");
+    let (victim, preemptor) = (JobId::new("8"), JobId::new("1"));
+    world.apply(Event::Spared { victim, preemptor });
+    assert_eq!(victims(&world.decide(NOW)), ["8"]);
 }
 
 /// Tenant `b` is owed slots, and its job 1 asks for some.

@@ -180,7 +180,7 @@ impl Scheduler {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::sync::Arc;
 
     use store::{Memory, Options};
@@ -206,7 +206,7 @@ mod tests {
     }
 
     /// A scheduler that shares a store with others, and has looked at everything.
-    pub(super) async fn scheduler() -> Scheduler {
+    pub(crate) async fn scheduler() -> Scheduler {
         let store = Arc::new(Memory::new(Options::default()));
         let scheduler = recover(Arc::new(Config::default()), store, Hub::new()).await;
         let mut scheduler = scheduler.expect("memory does not fail");
