@@ -186,6 +186,7 @@ impl Scheduler {
                 }
             }
         }
+        self.hang_up_on_unheard();
     }
 }
 

@@ -1,6 +1,9 @@
 //! What attempts put out is kept in the order in which it came, and before their ends.
 //!
-//! A worker holds on to what it has sent until it is told that it is kept.
+//! A worker holds on to what it has sent until it is told that it is kept. If too much waits, a
+//! worker goes unheard: what it says of its attempts is passed over from there on, until there is
+//! room, and then it is hung up on, so that it says all of it again. It is not hung up on before: it
+//! could not come back while the store takes nothing, and would lose its attempts.
 //!
 //! **Invariant:** of what a worker counts, nothing is kept after something that is not.
 
@@ -32,6 +35,19 @@ pub(crate) struct Output {
     n_bytes: usize,
     /// Jobs whose output is on its way to the store.
     under_way: BTreeSet<JobId>,
+    /// What these say of output and ends is passed over.
+    unheard: BTreeSet<StreamId>,
+}
+
+impl Output {
+    pub(crate) fn is_unheard(&self, stream: StreamId) -> bool {
+        self.unheard.contains(&stream)
+    }
+
+    /// The stream is gone.
+    pub(crate) fn forget(&mut self, stream: StreamId) {
+        self.unheard.remove(&stream);
+    }
 }
 
 /// A piece, who told it, and which of theirs it is.
@@ -40,19 +56,23 @@ pub(crate) struct Told {
     from: StreamId,
     /// 0 if they do not count.
     number: u64,
-    chunk: LogChunk,
+    /// `None`: nobody needs it. It is acknowledged in its turn.
+    chunk: Option<LogChunk>,
 }
 
 impl Told {
+    fn job(&self) -> Option<&JobId> {
+        self.chunk.as_ref().map(|chunk| &chunk.job)
+    }
+
     fn size(&self) -> usize {
-        self.chunk.bytes.len() + PIECE_BYTES
+        self.chunk.as_ref().map_or(0, |chunk| chunk.bytes.len()) + PIECE_BYTES
     }
 }
 
 impl Scheduler {
-    /// An attempt put something out. If that is too much to wait, nothing more is taken from a
-    /// worker that counts: it says all from here on again, when it comes back. What others say is
-    /// dropped.
+    /// An attempt put something out. If that is too much to wait, a worker that counts goes
+    /// unheard. What others say is dropped.
     pub(crate) fn put_out(&mut self, from: StreamId, (job, attempt): (JobId, u32), piece: Piece) {
         if let Some(live) = self.jobs.live_mut(&job) {
             live.has_output = true;
@@ -60,14 +80,27 @@ impl Scheduler {
         let Piece { number, stream, offset, bytes } = piece;
         let at = self.store.now();
         let chunk = LogChunk { job, attempt, stream, offset, at, bytes };
-        let told = Told { from, number, chunk };
+        self.put_in_line(Told { from, number, chunk: Some(chunk) });
+    }
+
+    /// A worker said something of an attempt that is not its own: it need not say so again.
+    pub(crate) fn put_out_in_vain(&mut self, from: StreamId, number: u64) {
+        if number > 0 {
+            self.put_in_line(Told { from, number, chunk: None });
+        }
+    }
+
+    fn put_in_line(&mut self, told: Told) {
         let output = &mut self.outgoing.output;
+        if output.is_unheard(told.from) {
+            return;
+        }
         if output.n_bytes + told.size() <= BYTES_MAX {
             output.n_bytes += told.size();
             output.waiting.push_back(told);
-        } else if number > 0 {
-            self.counters.add("workers_cut_off", 1);
-            self.part(from);
+        } else if told.number > 0 {
+            self.counters.add("workers_unheard", 1);
+            output.unheard.insert(told.from);
         } else {
             self.counters.add("logs_dropped", 1);
         }
@@ -80,9 +113,9 @@ impl Scheduler {
             return;
         }
         let pieces = first_of(waiting);
-        under_way.extend(pieces.iter().map(|told| told.chunk.job.clone()));
+        under_way.extend(pieces.iter().filter_map(Told::job).cloned());
         self.call(|store| {
-            let asked = pieces.iter().map(|told| told.chunk.clone()).collect();
+            let asked = pieces.iter().filter_map(|told| told.chunk.clone()).collect();
             async move { Answer::Logged(pieces, store.log(asked).await) }.boxed()
         });
     }
@@ -90,7 +123,7 @@ impl Scheduler {
     /// The store keeps it, and workers may forget it. Or it could not: then the same is tried
     /// again, before what came later. Keeping a piece twice does no harm.
     pub(crate) fn logged(&mut self, pieces: Vec<Told>, answer: Result<Vec<bool>, store::Error>) {
-        let Output { waiting, n_bytes, under_way } = &mut self.outgoing.output;
+        let Output { waiting, n_bytes, under_way, .. } = &mut self.outgoing.output;
         under_way.clear();
         if answer.is_err() {
             for told in pieces.into_iter().rev() {
@@ -109,6 +142,21 @@ impl Scheduler {
         self.noted(answer);
     }
 
+    /// There is room again: whoever went unheard comes back, and says again what is not kept.
+    pub(crate) fn hang_up_on_unheard(&mut self) {
+        let output = &mut self.outgoing.output;
+        if output.n_bytes > BYTES_MAX / 2 {
+            return;
+        }
+        for stream in std::mem::take(&mut output.unheard) {
+            let status = tonic::Status::resource_exhausted(
+                "more output waited to be kept than may; say again what is not acknowledged",
+            );
+            self.fleet.say_last(stream, status);
+            self.part(stream);
+        }
+    }
+
     /// Takes out ends of jobs whose output is not kept yet, of both lists: whoever follows a job is
     /// told that it is final once all that it wrote is there.
     pub(crate) fn ends_behind_output(&mut self) -> (Vec<End>, Vec<End>) {
@@ -117,7 +165,7 @@ impl Scheduler {
         if waiting.is_empty() && under_way.is_empty() {
             return (Vec::new(), Vec::new());
         }
-        let waiting: BTreeSet<&JobId> = waiting.iter().map(|told| &told.chunk.job).collect();
+        let waiting: BTreeSet<&JobId> = waiting.iter().filter_map(Told::job).collect();
         let is_held = |end: &mut End| waiting.contains(&end.job) || under_way.contains(&end.job);
         (ends.extract_if(.., is_held).collect(), ends_alone.extract_if(.., is_held).collect())
     }
@@ -146,7 +194,7 @@ mod tests {
     fn told(n_bytes: usize) -> Told {
         let (job, stream, bytes) = (JobId::number(1), Stream::Out, Bytes::from(vec![0; n_bytes]));
         let chunk = LogChunk { job, attempt: 1, stream, offset: 0, at: Timestamp(0), bytes };
-        Told { from: StreamId(1), number: 1, chunk }
+        Told { from: StreamId(1), number: 1, chunk: Some(chunk) }
     }
 
     #[test]

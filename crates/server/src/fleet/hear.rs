@@ -30,10 +30,6 @@ impl Scheduler {
             return;
         };
         for heard in heard {
-            // It may be cut off in the middle.
-            if self.fleet.worker_on(stream).is_none() {
-                break;
-            }
             self.hear_one(stream, &worker, heard);
         }
     }
@@ -60,9 +56,14 @@ impl Scheduler {
                 self.progressed(job, progress);
             }
             Heard::Log(attempt, piece) => {
-                let Some(job) = self.spoke(worker, attempt) else { return };
-                self.put_out(stream, (job, attempt.attempt), piece);
+                if let Some(job) = self.spoke(worker, attempt) {
+                    self.put_out(stream, (job, attempt.attempt), piece);
+                } else {
+                    self.put_out_in_vain(stream, piece.number);
+                }
             }
+            // It says so again, after the output that is missing.
+            Heard::Complete(..) if self.outgoing.output.is_unheard(stream) => {}
             Heard::Complete(attempt, completion) => {
                 if let Some(job) = self.current(worker, attempt) {
                     self.finish(worker, &job, *completion);

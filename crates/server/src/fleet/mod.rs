@@ -131,6 +131,14 @@ impl Fleet {
         let Some(outbox) = seat.and_then(|seat| seat.outbox.as_ref()) else { return Ok(()) };
         outbox.try_send(Ok(v1::ServerBatch { messages })).map_err(|_| ())
     }
+
+    /// Why a stream is about to end, if it still takes that.
+    pub(crate) fn say_last(&self, stream: StreamId, status: tonic::Status) {
+        let seat = self.by_stream.get(&stream).and_then(|worker| self.seats.get(worker));
+        if let Some(outbox) = seat.and_then(|seat| seat.outbox.as_ref()) {
+            let _ = outbox.try_send(Err(status));
+        }
+    }
 }
 
 impl Scheduler {

@@ -10,6 +10,7 @@ impl Scheduler {
     /// A worker's stream ended. It may come back: its attempts are its own until the lease ends.
     pub(crate) fn part(&mut self, stream: StreamId) {
         self.joining.remove(&stream);
+        self.outgoing.output.forget(stream);
         if let Some(worker) = self.fleet.rise(stream) {
             tracing::info!(%worker, "a worker's stream ended");
             self.beat_in_world(&worker, self.store.now());

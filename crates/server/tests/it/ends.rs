@@ -203,6 +203,25 @@ async fn a_worker_that_does_not_count_is_told_nothing_of_its_output() {
 }
 
 #[tokio::test]
+async fn a_worker_need_not_say_again_what_nobody_needs() {
+    let site = Site::start().await;
+    let mut worker = site.worker("w").await;
+    let job = site.submit(spec()).await;
+    let offer = worker.offer().await;
+    let nobodys = v1::Offer { attempt: offer.attempt + 1, ..offer.clone() };
+    worker.say(wrote(&nobodys, 1, 0, b"stale".to_vec())).await;
+    assert_eq!(worker.next().await.unwrap(), Theirs::LogAck(v1::LogAck { number: 1 }));
+    // In its turn: by then, what came before it is kept.
+    site.store.hold("log");
+    worker.say(wrote(&offer, 2, 0, b"kept".to_vec())).await;
+    worker.say(wrote(&nobodys, 3, 5, b"stale".to_vec())).await;
+    assert!(worker.hears_nothing().await);
+    site.store.let_go("log");
+    while worker.next().await.unwrap() != Theirs::LogAck(v1::LogAck { number: 3 }) {}
+    assert_eq!(kept(&site, job).await, b"kept");
+}
+
+#[tokio::test]
 async fn of_what_is_too_much_to_wait_nothing_later_is_taken_either() {
     const PIECE: usize = model::maxima::LOG_CHUNK_BYTES_MAX;
     let site = Site::start().await;
@@ -219,9 +238,21 @@ async fn of_what_is_too_much_to_wait_nothing_later_is_taken_either() {
         worker.say(wrote(&loud, number, 0, vec![b'x'; PIECE])).await;
     }
     worker.say_all(vec![last(), Ours::Complete(succeeded(&terse))]).await;
-    assert!(worker.next().await.is_err(), "it is cut off");
-    assert_eq!(site.counter("workers_cut_off").await, 1);
+    site.until("it goes unheard", async || {
+        (site.counter("workers_unheard").await == 1).then_some(())
+    })
+    .await;
+    worker.say_all(vec![last(), Ours::Complete(succeeded(&terse))]).await;
+    assert!(worker.hears_nothing().await, "what it said is not taken, and it stays connected");
     site.store.let_go("log");
+    let status = loop {
+        match worker.next().await {
+            Ok(Theirs::LogAck(ack)) => assert!(ack.number <= n_pieces, "{ack:?}"),
+            Ok(other) => panic!("{other:?}"),
+            Err(status) => break status,
+        }
+    };
+    assert_eq!(status.code(), tonic::Code::ResourceExhausted, "{status}");
 
     let attempts = vec![attempt(&loud), attempt(&terse)];
     let mut worker = site.worker_with(v1::Hello { attempts, ..hello }).await;

@@ -6,8 +6,9 @@ use model::{Millis, State};
 use proto::v1;
 use proto::v1::server_message::Message as Theirs;
 use proto::v1::worker_message::Message as Ours;
+use tokio::time::timeout;
 
-use crate::puppet::{Puppet, having};
+use crate::puppet::{MOMENT, Puppet, attempt, having, succeeded};
 use crate::site::{Site, hello, spec};
 
 const FULL: store::Error = store::Error::Full { doing: "write" };
@@ -122,6 +123,61 @@ async fn a_disk_that_is_full_costs_no_worker_its_attempts() {
     let record = site.record(job).await;
     assert_eq!((record.state, record.counts.losses), (State::Running, 0));
     assert_eq!(site.counter("leases_lost").await, 0);
+}
+
+#[tokio::test]
+async fn who_says_more_than_can_wait_while_the_disk_is_full_keeps_its_attempts_too() {
+    const PIECE: usize = model::maxima::LOG_CHUNK_BYTES_MAX;
+    let site = Site::start().await;
+    let lease = site.config.lease;
+    let mut worker = site.worker("w").await;
+    let job = site.submit(spec()).await;
+    let offer = worker.offer().await;
+    worker.accept(&offer).await;
+    site.record_when(job, |record| record.state == State::Running).await;
+    for method in ["renew", "renew_all", "complete", "join", "log"] {
+        site.store.fail(method, usize::MAX, FULL);
+    }
+    let n_pieces = u64::try_from((16 << 20) / PIECE).unwrap();
+    let piece = |number: u64| {
+        let (offset, bytes) = (number, vec![b'x'; PIECE].into());
+        let attempt = Some(attempt(&offer));
+        Ours::Log(v1::LogChunk { attempt, offset, bytes, number, ..v1::LogChunk::default() })
+    };
+    for number in 1..=n_pieces {
+        worker.say(piece(number)).await;
+    }
+    worker.say(Ours::Complete(succeeded(&offer))).await;
+    for _ in 0..15 {
+        site.pass(Millis(lease.0 / 5)).await;
+        let beat = worker.beat(having(&[&offer]));
+        tokio::pin!(beat);
+        // After each failure to keep output too, the store is left alone for a moment.
+        while timeout(MOMENT, &mut beat).await.is_err() {
+            site.pass(Millis(250)).await;
+        }
+    }
+    assert_eq!(site.counter("workers_unheard").await, 1);
+    site.store.heal();
+    site.pass(Millis(250)).await;
+    // What could wait is kept, and the worker is to say the rest again.
+    let mut n_kept = 0;
+    while let Ok(said) = worker.next().await {
+        if let Theirs::LogAck(ack) = said {
+            n_kept = ack.number;
+        }
+    }
+    assert!((1..n_pieces).contains(&n_kept), "{n_kept}");
+    let attempts = vec![attempt(&offer)];
+    let mut worker = site.worker_with(v1::Hello { attempts, ..hello("w") }).await;
+    for number in n_kept + 1..=n_pieces {
+        worker.say(piece(number)).await;
+    }
+    worker.say(Ours::Complete(succeeded(&offer))).await;
+    assert!(!worker.ack().await.stale);
+    let record = site.record(job).await;
+    assert_eq!((record.state, record.counts.losses), (State::Succeeded, 0));
+    assert_eq!(site.counter("logs_dropped").await, 0);
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ use tonic::{Status, Streaming};
 use crate::site::{PATIENCE, Site};
 
 /// What would come at once has come by then.
-const MOMENT: Duration = Duration::from_millis(50);
+pub(crate) const MOMENT: Duration = Duration::from_millis(50);
 
 /// One session of a worker, from its side.
 pub(crate) struct Puppet {
