@@ -139,11 +139,15 @@ impl Attempt {
         self.ticket.log(stream, bytes);
     }
 
-    /// Passes on output, and waits for room as long as the server is there to make some.
+    /// Passes on output, and waits for room, so that nothing is lost: also for a server that is
+    /// away to come back, unless the grace of the attempt is over before.
     pub async fn log_patiently(&self, stream: Stream, bytes: &[u8]) {
         for piece in bytes.chunks(model::maxima::LOG_CHUNK_BYTES_MAX) {
             if !lock(&self.ticket.log).is_cut() {
-                self.ticket.outbox.log_room(piece.len()).await;
+                tokio::select! {
+                    () = self.ticket.outbox.log_room(piece.len()) => {}
+                    () = self.kill_token().cancelled() => {}
+                }
             }
             self.ticket.log(stream, piece);
         }

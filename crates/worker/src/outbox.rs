@@ -43,7 +43,7 @@ pub(crate) struct Outbox {
     n_slots: usize,
     /// There is something to send.
     pub(crate) wake: Notify,
-    /// Output was sent, or the connection came or went.
+    /// Something was sent or is kept, or the connection went.
     room: Notify,
     /// A completion was acknowledged.
     acked: Notify,
@@ -93,9 +93,10 @@ impl Outbox {
     }
 
     /// A new session has begun: what the last one may not have delivered is to be sent again.
-    pub(crate) fn connected(&self) {
+    pub(crate) fn connected(&self, acknowledges_output: bool) {
         let mut waiting = lock(&self.waiting);
         waiting.is_connected = true;
+        waiting.logs.is_acknowledged = acknowledges_output;
         waiting.heartbeat = None;
         waiting.inventory.clear();
         waiting.pages.clear();
@@ -142,16 +143,17 @@ impl Outbox {
 
     /// Waits for room for a page, or for the connection to be gone.
     pub(crate) async fn page_room(&self) {
+        self.room_if(|waiting| !waiting.is_connected || waiting.pages.len() < PAGES_MAX).await;
+    }
+
+    async fn room_if(&self, has_room: impl Fn(&Waiting) -> bool) {
         loop {
             let changed = self.room.notified();
             tokio::pin!(changed);
             // Registered before the look, so that no change in between is missed.
             changed.as_mut().enable();
-            {
-                let waiting = lock(&self.waiting);
-                if !waiting.is_connected || waiting.pages.len() < PAGES_MAX {
-                    return;
-                }
+            if has_room(&lock(&self.waiting)) {
+                return;
             }
             changed.await;
         }
@@ -175,24 +177,21 @@ impl Outbox {
     /// The server keeps the first so many pieces of output.
     pub(crate) fn logs_acknowledged(&self, n_kept: u64) {
         lock(&self.waiting).logs.acknowledged(n_kept);
+        self.room.notify_waiters();
     }
 
     pub(crate) fn has_log_room(&self, bytes: usize) -> bool {
         lock(&self.waiting).logs.has_room(bytes)
     }
 
-    /// Waits for room for so much output, or for the connection to be gone.
+    /// Waits for room for so much output. Of a server that does not say what it keeps, it is
+    /// enough that the connection is gone.
     pub(crate) async fn log_room(&self, bytes: usize) {
-        loop {
-            let changed = self.room.notified();
-            tokio::pin!(changed);
-            // Registered before the look, so that no change in between is missed.
-            changed.as_mut().enable();
-            if !lock(&self.waiting).is_connected || self.has_log_room(bytes) {
-                return;
-            }
-            changed.await;
-        }
+        self.room_if(|Waiting { is_connected, logs, .. }| {
+            let is_waited_for = *is_connected || logs.is_acknowledged;
+            !is_waited_for || logs.has_room_to_spare(bytes)
+        })
+        .await;
     }
 
     pub(crate) fn log(&self, key: Key, chunk: v1::LogChunk) {
@@ -217,6 +216,7 @@ impl Outbox {
         waiting.progress.remove(&key);
         drop(waiting);
         self.acked.notify_waiters();
+        self.room.notify_waiters();
         was_kept
     }
 

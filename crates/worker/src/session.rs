@@ -186,7 +186,7 @@ fn welcomed(shared: &Shared, opened: &Opened) -> Result<(), Error> {
     if shared.roster.is_leaving() {
         let _ = shared.outbox.answer(Ours::Draining(v1::Draining { draining: true }));
     }
-    shared.outbox.connected();
+    shared.outbox.connected(welcome.acknowledges_output);
     Ok(())
 }
 

@@ -4,7 +4,8 @@
 //! it. The end of an attempt is acknowledged only once its output is kept.
 //!
 //! **Invariant:** a chunk goes out in the order in which it came in, in every session.
-//! **Invariant:** what was sent makes room for what was not, and never the other way round.
+//! **Invariant:** what was sent makes room for what was not, and never the other way round. Who can
+//! wait, waits until what was sent is kept.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -32,6 +33,8 @@ pub(super) struct Logs {
     bytes_told: usize,
     /// The last chunk of each attempt.
     last: HashMap<Key, u64>,
+    /// The server says what it keeps.
+    pub(super) is_acknowledged: bool,
 }
 
 #[derive(Debug)]
@@ -44,9 +47,19 @@ struct Kept {
 }
 
 impl Logs {
-    /// Whether so much fits. Whoever writes does not wait for what was sent already.
+    /// Whether so much fits, if what was sent makes room.
     pub(super) fn has_room(&self, n_bytes: usize) -> bool {
         self.bytes_new + n_bytes <= LOG_BYTES_QUEUED_MAX
+    }
+
+    /// Whether so much fits for who can wait: nothing that may be lost has to make room, and
+    /// enough is left for who cannot. A server that never says what it keeps is not waited for.
+    pub(super) fn has_room_to_spare(&self, n_bytes: usize) -> bool {
+        if self.is_acknowledged {
+            self.size() + n_bytes <= LOG_BYTES_QUEUED_MAX / 2
+        } else {
+            self.has_room(n_bytes)
+        }
     }
 
     pub(super) fn push(&mut self, key: Key, mut chunk: v1::LogChunk) {

@@ -87,7 +87,7 @@ fn a_completion_waits_for_the_output_before_it_in_every_session() {
             ("ll".into(), "lc".into())
         );
         assert_eq!(kinds(&outbox.next(now)), "");
-        outbox.connected();
+        outbox.connected(true);
     }
     outbox.forget(KEY);
     assert_eq!(kinds(&outbox.next(now)), "");
@@ -118,10 +118,10 @@ fn a_completion_is_sent_once_a_session_until_it_is_old() {
     assert_eq!(kinds(&outbox.next(now)), "");
     outbox.repeat_older_than(Duration::ZERO);
     assert_eq!(kinds(&outbox.next(now)), "c");
-    outbox.connected();
+    outbox.connected(true);
     assert_eq!(kinds(&outbox.next(now)), "c");
     outbox.forget(KEY);
-    outbox.connected();
+    outbox.connected(true);
     assert_eq!(kinds(&outbox.next(now)), "");
 }
 

@@ -27,6 +27,10 @@ fn words(go_on: &Arc<Notify>) -> impl Handler {
     }
 }
 
+fn chunk(said: Ours) -> Option<v1::LogChunk> {
+    if let Ours::Log(chunk) = said { Some(chunk) } else { None }
+}
+
 fn text(chunks: &[v1::LogChunk]) -> String {
     chunks.iter().map(|chunk| String::from_utf8_lossy(&chunk.bytes)).collect()
 }
@@ -144,4 +148,48 @@ async fn who_writes_does_not_wait_for_what_is_kept_to_come_again() {
     let n_bytes: usize = latest.iter().map(|chunk| chunk.bytes.len()).sum();
     assert!((2 << 20..=4 << 20).contains(&n_bytes), "{n_bytes} bytes");
     assert!(chunks.ends_with(&latest), "it is the end of it that comes again");
+}
+
+#[tokio::test]
+async fn who_can_wait_waits_for_a_server_that_says_what_it_keeps() {
+    const N_CHUNKS: u64 = 100;
+    let mut server = Server::start();
+    let handler = |attempt: Attempt| async move {
+        for number in 0..N_CHUNKS {
+            let byte = u8::try_from(number).expect("there are few");
+            attempt.log_patiently(Stream::Out, &vec![byte; LOG_CHUNK_BYTES_MAX]).await;
+        }
+        Ok(Done::new())
+    };
+    let _running = Running::start(builder(&server).type_("a", 0, handler));
+    let careful = || {
+        let (log_bytes_max, acknowledges_output) = (64 << 20, true);
+        Theirs::Welcome(v1::Welcome { log_bytes_max, acknowledges_output, ..welcome() })
+    };
+    let mut session = server.session().await;
+    session.say(careful()).await;
+    session.offer(7, 1, spec("a")).await;
+    let mut kept: Vec<v1::LogChunk> = Vec::new();
+    // When these sessions end, they have heard much that they did not say that they keep.
+    for n_kept in [20, 40] {
+        while kept.len() < n_kept + 10 {
+            kept.extend(chunk(session.next().await));
+        }
+        kept.truncate(n_kept);
+        let number = kept[n_kept - 1].number;
+        session.say(Theirs::LogAck(v1::LogAck { number })).await;
+        is_heard(&mut session).await;
+        drop(session);
+        session = server.session().await;
+        session.say(careful()).await;
+    }
+    while kept.last().is_none_or(|last| last.number < N_CHUNKS) {
+        if let Some(chunk) = chunk(session.next().await) {
+            session.say(Theirs::LogAck(v1::LogAck { number: chunk.number })).await;
+            kept.push(chunk);
+        }
+    }
+    let numbers = kept.iter().map(|chunk| chunk.number);
+    assert_eq!(numbers.collect::<Vec<u64>>(), (1..=N_CHUNKS).collect::<Vec<u64>>());
+    assert!(kept.iter().zip(0..).all(|(chunk, byte)| chunk.bytes[0] == byte));
 }

@@ -84,6 +84,7 @@ pub(crate) fn welcome() -> v1::Welcome {
         log_bytes_max: 1 << 20,
         result_bytes_max: 256 << 10,
         inventory_max: 100_000,
+        acknowledges_output: false,
     }
 }
 

@@ -114,6 +114,28 @@ fn what_was_sent_makes_room_for_what_was_not_the_oldest_first() {
 }
 
 #[test]
+fn who_can_wait_makes_nobody_lose_what_is_not_kept() {
+    const LENGTH: usize = 64 << 10;
+    let mut logs = Logs { is_acknowledged: true, ..Logs::default() };
+    let fill = |logs: &mut Logs| {
+        let mut n = 0;
+        while logs.has_room_to_spare(LENGTH) {
+            say(logs, ONE, n..n + 1, LENGTH);
+            logs.take();
+            n += 1;
+        }
+        n
+    };
+    let n_told = fill(&mut logs);
+    assert_eq!((logs.first, n_told), (0, 31), "half of it, and nothing had to go");
+    assert!(logs.has_room(LOG_BYTES_QUEUED_MAX), "who cannot wait still has all of it");
+    logs.acknowledged(3);
+    assert_eq!((fill(&mut logs), logs.first), (3, 3));
+    logs.is_acknowledged = false;
+    assert!(logs.has_room_to_spare(LOG_BYTES_QUEUED_MAX), "there is nothing to wait for");
+}
+
+#[test]
 fn what_was_not_sent_makes_room_for_nothing() {
     let mut logs = Logs::default();
     say(&mut logs, ONE, 0..5, LOG_BYTES_QUEUED_MAX / 4);
