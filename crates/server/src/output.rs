@@ -2,8 +2,8 @@
 //!
 //! A worker holds on to what it has sent until it is told that it is kept. If too much waits, a
 //! worker goes unheard: what it says of its attempts is passed over from there on, until there is
-//! room, and then it is hung up on, so that it says all of it again. It is not hung up on before: it
-//! could not come back while the store takes nothing, and would lose its attempts.
+//! room, and then it is hung up on, so that it says all of it again. It is not hung up on before:
+//! it could not come back while the store takes nothing, and would lose its attempts.
 //!
 //! **Invariant:** of what a worker counts, nothing is kept after something that is not.
 
