@@ -181,22 +181,12 @@ class Session:
         match kind:
             case "welcome":
                 self._welcomed(message.welcome)
-            case "heartbeat_ack":
-                if shared.lease.acknowledged(message.heartbeat_ack.sequence):
-                    shared.watch_lease()
-                    # Only now is it sure that the server is well, and not just there.
-                    self._waits.reset()
-            case "log_ack":
-                shared.outbox.logs_acknowledged(message.log_ack.number)
+            case "heartbeat_ack" | "log_ack" | "complete_ack":
+                self._acknowledged(message, kind)
             case "offer":
                 return offered(shared, message.offer)
             case "stop":
                 stopped(shared, message.stop)
-            case "complete_ack":
-                key = key_of(message.complete_ack.attempt)
-                if message.complete_ack.stale:
-                    LOG.warning("job %d, attempt %d: the end came too late", *key)
-                shared.outbox.forget(key)
             case "drain":
                 # Without an exit it is the server alone that offers nothing, until it does again.
                 if message.drain.then_exit:
@@ -206,6 +196,23 @@ class Session:
             case _:
                 return self._heard_of_types(message, kind)
         return True
+
+    def _acknowledged(self, message: wire.ServerMessage, kind: str) -> None:
+        """The server has what we said, and need not be told again."""
+        shared = self._shared
+        match kind:
+            case "heartbeat_ack":
+                if shared.lease.acknowledged(message.heartbeat_ack.sequence):
+                    shared.watch_lease()
+                    # Only now is it sure that the server is well, and not just there.
+                    self._waits.reset()
+            case "log_ack":
+                shared.outbox.logs_acknowledged(message.log_ack.number)
+            case "complete_ack":
+                key = key_of(message.complete_ack.attempt)
+                if message.complete_ack.stale:
+                    LOG.warning("job %d, attempt %d: the end came too late", *key)
+                shared.outbox.forget(key)
 
     def _heard_of_types(self, message: wire.ServerMessage, kind: str | None) -> bool:
         shared = self._shared
