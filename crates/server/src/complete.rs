@@ -255,7 +255,8 @@ impl Scheduler {
                 // The record says what it is now; ours was wrong.
                 Ended::Repeated | Ended::Stale => {
                     self.counters.add("stale_results", usize::from(is_stale));
-                    if is_stale && end.provided != Provided::Nothing {
+                    let may_go_on = is_stale && end.provided != Provided::Nothing;
+                    if may_go_on && self.is_known_here(&end.worker) {
                         self.goes_on(&end);
                     } else {
                         self.drop_live(&end.job, end.attempt);
@@ -277,7 +278,16 @@ impl Scheduler {
     fn goes_on(&mut self, end: &End) {
         if let Some(live) = self.jobs.live_mut(&end.job).filter(|live| live.number == end.attempt) {
             live.is_ending = false;
+            if live.stop == Some(v1::StopReason::Stale) {
+                live.stop = None;
+            }
         }
+    }
+
+    /// Whether what becomes of a worker's attempts is heard here. A worker that has moved to
+    /// another scheduler has taken them along.
+    fn is_known_here(&self, worker: &WorkerId) -> bool {
+        !self.is_shared() || self.fleet.seats.contains_key(worker)
     }
 
     fn settle(&mut self, end: &End, record: &Record, (charged, at): (Fixed, Timestamp)) {
@@ -368,3 +378,6 @@ fn draw(job: &JobId, number: u32) -> u64 {
     let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ (mixed >> 31)
 }
+
+#[cfg(test)]
+mod tests;

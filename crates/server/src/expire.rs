@@ -104,10 +104,14 @@ impl Scheduler {
         }
     }
 
+    /// An attempt that said nothing for so long is stopped. Its worker looks at this itself; where
+    /// output has to wait, so may whoever puts it out.
     fn silence(&mut self, job: JobId, now: Timestamp) {
+        let is_behind = self.outgoing.output.is_behind();
         let Some(live) = self.jobs.live_mut(&job) else { return };
         let Some(timeout) = live.silence_timeout else { return };
-        let at = live.heard + timeout + self.config.stop_grace;
+        let heard = if is_behind { now } else { live.heard };
+        let at = heard + timeout + self.config.stop_grace;
         live.silence_at = (at > now).then_some(at);
         if at <= now {
             self.stop(&job, v1::StopReason::Timeout);

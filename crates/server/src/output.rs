@@ -1,11 +1,13 @@
 //! What attempts put out is kept in the order in which it came, and before their ends.
 //!
 //! A worker holds on to what it has sent until it is told that it is kept. If too much waits, a
-//! worker goes unheard: what it says of its attempts is passed over from there on, until there is
-//! room, and then it is hung up on, so that it says all of it again. It is not hung up on before:
-//! it could not come back while the store takes nothing, and would lose its attempts.
+//! worker goes unheard: its output, and ends of what put it out, are passed over from there on.
+//! Once all that it said before is kept and there is room, it is hung up on, so that it says the
+//! rest again. It is not hung up on before: it could not come back while the store takes nothing,
+//! and would lose its attempts.
 //!
 //! **Invariant:** of what a worker counts, nothing is kept after something that is not.
+//! **Invariant:** one call at a time, and no end of a job of which a piece is not kept.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -33,20 +35,63 @@ pub(crate) struct Output {
     waiting: VecDeque<Told>,
     /// Bytes that wait or are on their way to the store.
     n_bytes: usize,
-    /// Jobs whose output is on its way to the store.
-    under_way: BTreeSet<JobId>,
-    /// What these say of output and ends is passed over.
-    unheard: BTreeSet<StreamId>,
+    /// Pieces that do, of each job and of each stream.
+    of_job: BTreeMap<JobId, usize>,
+    of_stream: BTreeMap<StreamId, usize>,
+    /// Some are on their way.
+    is_asked: bool,
+    /// Of these streams, output is passed over, and ends of the jobs that it was about.
+    unheard: BTreeMap<StreamId, BTreeSet<JobId>>,
 }
 
 impl Output {
-    pub(crate) fn is_unheard(&self, stream: StreamId) -> bool {
-        self.unheard.contains(&stream)
+    /// Whether a piece of the job was passed over: its end is to be said again after that.
+    pub(crate) fn is_passed_over(&self, stream: StreamId, job: &JobId) -> bool {
+        self.unheard.get(&stream).is_some_and(|jobs| jobs.contains(job))
+    }
+
+    /// Whether output has to wait for the output before it.
+    pub(crate) fn is_behind(&self) -> bool {
+        !self.waiting.is_empty() || !self.unheard.is_empty()
     }
 
     /// The stream is gone.
     pub(crate) fn forget(&mut self, stream: StreamId) {
         self.unheard.remove(&stream);
+    }
+
+    fn take_in(&mut self, told: Told) {
+        self.n_bytes += told.size();
+        *self.of_stream.entry(told.from).or_default() += 1;
+        if let Some(job) = told.job() {
+            *self.of_job.entry(job.clone()).or_default() += 1;
+        }
+        self.waiting.push_back(told);
+    }
+
+    fn let_go(&mut self, told: &Told) {
+        self.n_bytes -= told.size();
+        one_less(&mut self.of_stream, &told.from);
+        if let Some(job) = told.job() {
+            one_less(&mut self.of_job, job);
+        }
+    }
+
+    /// Who went unheard, and can say the rest again.
+    fn take_unheard(&mut self) -> Vec<StreamId> {
+        if self.n_bytes > BYTES_MAX / 2 {
+            return Vec::new();
+        }
+        let is_kept = |stream: &StreamId| !self.of_stream.contains_key(stream);
+        self.unheard.extract_if(.., |stream, _| is_kept(stream)).map(|(stream, _)| stream).collect()
+    }
+}
+
+fn one_less<K: Ord>(counts: &mut BTreeMap<K, usize>, key: &K) {
+    let Some(n) = counts.get_mut(key) else { return };
+    *n -= 1;
+    if *n == 0 {
+        counts.remove(key);
     }
 }
 
@@ -92,15 +137,13 @@ impl Scheduler {
 
     fn put_in_line(&mut self, told: Told) {
         let output = &mut self.outgoing.output;
-        if output.is_unheard(told.from) {
-            return;
-        }
-        if output.n_bytes + told.size() <= BYTES_MAX {
-            output.n_bytes += told.size();
-            output.waiting.push_back(told);
+        if let Some(jobs) = output.unheard.get_mut(&told.from) {
+            jobs.extend(told.job().cloned());
+        } else if output.n_bytes + told.size() <= BYTES_MAX {
+            output.take_in(told);
         } else if told.number > 0 {
             self.counters.add("workers_unheard", 1);
-            output.unheard.insert(told.from);
+            output.unheard.insert(told.from, told.job().cloned().into_iter().collect());
         } else {
             self.counters.add("logs_dropped", 1);
         }
@@ -108,12 +151,12 @@ impl Scheduler {
 
     /// Output waits for the output before it to be kept.
     pub(crate) fn flush_output(&mut self) {
-        let Output { waiting, under_way, .. } = &mut self.outgoing.output;
-        if waiting.is_empty() || !under_way.is_empty() {
+        let output = &mut self.outgoing.output;
+        if output.is_asked || output.waiting.is_empty() {
             return;
         }
-        let pieces = first_of(waiting);
-        under_way.extend(pieces.iter().filter_map(Told::job).cloned());
+        output.is_asked = true;
+        let pieces = first_of(&mut output.waiting);
         self.call(|store| {
             let asked = pieces.iter().filter_map(|told| told.chunk.clone()).collect();
             async move { Answer::Logged(pieces, store.log(asked).await) }.boxed()
@@ -123,14 +166,16 @@ impl Scheduler {
     /// The store keeps it, and workers may forget it. Or it could not: then the same is tried
     /// again, before what came later. Keeping a piece twice does no harm.
     pub(crate) fn logged(&mut self, pieces: Vec<Told>, answer: Result<Vec<bool>, store::Error>) {
-        let Output { waiting, n_bytes, under_way, .. } = &mut self.outgoing.output;
-        under_way.clear();
+        let output = &mut self.outgoing.output;
+        output.is_asked = false;
         if answer.is_err() {
             for told in pieces.into_iter().rev() {
-                waiting.push_front(told);
+                output.waiting.push_front(told);
             }
         } else {
-            *n_bytes -= pieces.iter().map(Told::size).sum::<usize>();
+            for told in &pieces {
+                output.let_go(told);
+            }
             let counted = pieces.iter().filter(|told| told.number > 0);
             // The last of each counts for all before it.
             let last: BTreeMap<StreamId, u64> =
@@ -144,11 +189,7 @@ impl Scheduler {
 
     /// There is room again: whoever went unheard comes back, and says again what is not kept.
     pub(crate) fn hang_up_on_unheard(&mut self) {
-        let output = &mut self.outgoing.output;
-        if output.n_bytes > BYTES_MAX / 2 {
-            return;
-        }
-        for stream in std::mem::take(&mut output.unheard) {
+        for stream in self.outgoing.output.take_unheard() {
             let status = tonic::Status::resource_exhausted(
                 "more output waited to be kept than may; say again what is not acknowledged",
             );
@@ -161,12 +202,7 @@ impl Scheduler {
     /// told that it is final once all that it wrote is there.
     pub(crate) fn ends_behind_output(&mut self) -> (Vec<End>, Vec<End>) {
         let Outgoing { output, ends, ends_alone, .. } = &mut self.outgoing;
-        let Output { waiting, under_way, .. } = output;
-        if waiting.is_empty() && under_way.is_empty() {
-            return (Vec::new(), Vec::new());
-        }
-        let waiting: BTreeSet<&JobId> = waiting.iter().filter_map(Told::job).collect();
-        let is_held = |end: &mut End| waiting.contains(&end.job) || under_way.contains(&end.job);
+        let is_held = |end: &mut End| output.of_job.contains_key(&end.job);
         (ends.extract_if(.., is_held).collect(), ends_alone.extract_if(.., is_held).collect())
     }
 }

@@ -74,56 +74,57 @@ impl Scheduler {
 
 #[cfg(test)]
 mod tests {
-    use model::{Current, Name, Spec, TenantId, Timestamp, WorkerId};
-
     use super::*;
-    use crate::share::tests::scheduler;
+    use crate::share::tests::{claimed, queued, scheduler};
 
-    fn record(number: u64) -> Record {
-        let spec = Spec::new(TenantId::new("a"), Name::new("noop"));
-        store::first_record(JobId::number(number), spec, 0, Timestamp(1))
-    }
-
-    fn claimed(record: &Record) -> Record {
-        let mut claimed =
-            Record { state: State::Claimed, fence: record.fence + 1, ..record.clone() };
-        claimed.counts.attempts += 1;
-        claimed.current = Some(Current {
-            worker: WorkerId::new("w"),
-            pool: Name::new("default"),
-            claimed: Timestamp(2),
-            started: None,
-            holds: None,
-            progress: None,
-            why: String::new(),
-        });
-        claimed
-    }
-
-    /// Whether job 1 stops for job 2 once job 2 was read, and whether job 2 waits then.
-    async fn read(number: u32, answer: Result<Option<Record>, store::Error>) -> (bool, bool) {
+    /// Job 1 is under way here, and room is to be made for job 2, which waits.
+    async fn asked(number: u32) -> (Scheduler, MakeRoom) {
         let mut scheduler = scheduler().await;
-        let victim = claimed(&record(1));
+        let victim = claimed(1, "w");
         let live = Live::of(&victim).expect("it was claimed");
         scheduler.jobs.give(victim.id.clone(), live);
-        let preemptor = record(2);
+        let preemptor = queued(2);
         scheduler.stand_in_line(&preemptor);
-        let room = MakeRoom { victim: victim.id.clone(), number, preemptor: preemptor.id.clone() };
-        scheduler.preemptor_read(room, answer.map(|record| record.map(Box::new)));
-        let live = scheduler.jobs.live(&victim.id).expect("it goes on until it is told");
-        (live.stop.is_some(), scheduler.jobs.seen(&preemptor.id).is_some())
+        (scheduler, MakeRoom { victim: victim.id, number, preemptor: preemptor.id })
+    }
+
+    /// Whether job 1 stops for job 2, and whether job 2 waits.
+    fn outcome(scheduler: &Scheduler, room: &MakeRoom) -> (bool, bool) {
+        let live = scheduler.jobs.live(&room.victim).expect("it goes on until it is told");
+        (live.stop.is_some(), scheduler.jobs.seen(&room.preemptor).is_some())
+    }
+
+    async fn read(number: u32, answer: Result<Option<Record>, store::Error>) -> (bool, bool) {
+        let (mut scheduler, room) = asked(number).await;
+        scheduler.preemptor_read(room.clone(), answer.map(|record| record.map(Box::new)));
+        outcome(&scheduler, &room)
     }
 
     #[tokio::test]
     async fn nobody_stops_for_a_job_that_does_not_wait() {
-        let waiting = record(2);
+        let waiting = queued(2);
         assert_eq!(read(1, Ok(Some(waiting.clone()))).await, (true, true));
         assert_eq!(read(2, Ok(Some(waiting.clone()))).await, (false, true), "another attempt");
-        assert_eq!(read(1, Ok(Some(claimed(&waiting)))).await, (false, false), "it runs elsewhere");
+        assert_eq!(read(1, Ok(Some(claimed(2, "v")))).await, (false, false), "it runs elsewhere");
         let held = Record { on_hold: true, fence: waiting.fence + 1, ..waiting };
         assert_eq!(read(1, Ok(Some(held))).await, (false, false));
         assert_eq!(read(1, Ok(None)).await, (false, false), "it is gone");
         let lost = store::Error::Unavailable { doing: "read", cause: "gone".to_owned() };
         assert_eq!(read(1, Err(lost)).await, (false, true), "nobody knows");
+    }
+
+    #[tokio::test]
+    async fn only_where_others_may_have_claimed_it_the_store_is_asked_first() {
+        for is_shared in [true, false] {
+            let (mut scheduler, room) = asked(1).await;
+            if !is_shared {
+                scheduler.sharing = None;
+            }
+            let (victim, preemptor) = (room.victim.clone(), room.preemptor.clone());
+            let worker = model::WorkerId::new("w");
+            scheduler.preempt(Preempt { victim, worker, preemptor });
+            assert_eq!(outcome(&scheduler, &room), (!is_shared, true));
+            assert_eq!(scheduler.calls.len(), usize::from(is_shared));
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What a handler is given: one try of one job.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -144,10 +144,12 @@ impl Attempt {
     pub async fn log_patiently(&self, stream: Stream, bytes: &[u8]) {
         for piece in bytes.chunks(model::maxima::LOG_CHUNK_BYTES_MAX) {
             if !lock(&self.ticket.log).is_cut() {
+                self.ticket.n_waiting.fetch_add(1, Ordering::SeqCst);
                 tokio::select! {
                     () = self.ticket.outbox.log_room(piece.len()) => {}
                     () = self.kill_token().cancelled() => {}
                 }
+                self.ticket.n_waiting.fetch_sub(1, Ordering::SeqCst);
             }
             self.ticket.log(stream, piece);
         }
@@ -217,6 +219,8 @@ pub(crate) struct Ticket {
     /// How far it last said it was.
     pub(crate) progress: Mutex<Option<v1::Progress>>,
     last_word: Mutex<Instant>,
+    /// Pieces of its output that wait for room: who has something to say is not silent.
+    n_waiting: AtomicUsize,
     run_max: Mutex<Option<Duration>>,
     /// Whether its end is told: what it says after that is not heard.
     has_ended: AtomicBool,
@@ -256,6 +260,7 @@ impl Ticket {
             fetched: Mutex::new(None),
             progress: Mutex::new(None),
             last_word: Mutex::new(now),
+            n_waiting: AtomicUsize::new(0),
             run_max: Mutex::new(run_max),
             has_ended: AtomicBool::new(false),
             task: OnceLock::new(),
@@ -270,11 +275,18 @@ impl Ticket {
         });
         let silence = self.spec.silence_timeout.map(|timeout| {
             let text = format!("it said nothing for longer than {} ms", timeout.0);
-            (*lock(&self.last_word) + length(timeout), text)
+            (self.last_word() + length(timeout), text)
         });
         match (run, silence) {
             (Some(run), Some(silence)) => Some(if silence.0 < run.0 { silence } else { run }),
             (run, silence) => run.or(silence),
+        }
+    }
+
+    fn last_word(&self) -> Instant {
+        match self.n_waiting.load(Ordering::SeqCst) {
+            0 => *lock(&self.last_word),
+            _ => Instant::now(),
         }
     }
 

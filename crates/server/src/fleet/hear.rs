@@ -62,11 +62,14 @@ impl Scheduler {
                     self.put_out_in_vain(stream, piece.number);
                 }
             }
-            // It says so again, after the output that is missing.
-            Heard::Complete(..) if self.outgoing.output.is_unheard(stream) => {}
             Heard::Complete(attempt, completion) => {
                 if let Some(job) = self.current(worker, attempt) {
-                    self.finish(worker, &job, *completion);
+                    if self.outgoing.output.is_passed_over(stream, &job) {
+                        // It says so again, after the output that is missing. It has begun.
+                        self.accept(worker, job);
+                    } else {
+                        self.finish(worker, &job, *completion);
+                    }
                 } else {
                     // It may be the same again, or too late: the store knows.
                     let job = JobId::number(attempt.job);

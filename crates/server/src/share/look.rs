@@ -173,9 +173,7 @@ fn pause_after(took: Millis) -> Millis {
 
 #[cfg(test)]
 mod tests {
-    use model::{Name, Spec, TenantId};
-
-    use super::super::tests::{scheduler, wanted};
+    use super::super::tests::{queued, scheduler, wanted};
     use super::*;
 
     #[test]
@@ -192,12 +190,6 @@ mod tests {
         assert_eq!(wanted(&scheduler), Some(Reach::All));
     }
 
-    /// A job that was just submitted.
-    fn job(number: u64) -> Record {
-        let spec = Spec::new(TenantId::new("a"), Name::new("noop"));
-        store::first_record(JobId::number(number), spec, 0, Timestamp(1))
-    }
-
     #[tokio::test]
     async fn a_job_of_ones_own_stands_in_line_at_once_where_all_do() {
         let mut scheduler = scheduler().await;
@@ -211,21 +203,21 @@ mod tests {
             assert_ne!(stands, wanted(scheduler).is_some(), "it stands there, or is looked for");
             stands
         };
-        assert!(is_taken_in(|_| (), &job(2), &mut scheduler));
-        assert!(!is_taken_in(|_| (), &job(3), &mut scheduler), "it is another's");
-        let old = Record { fence: 2, ..job(4) };
+        assert!(is_taken_in(|_| (), &queued(2), &mut scheduler));
+        assert!(!is_taken_in(|_| (), &queued(3), &mut scheduler), "it is another's");
+        let old = Record { fence: 2, ..queued(4) };
         assert!(!is_taken_in(|_| (), &old, &mut scheduler), "it may be old news");
-        assert!(!is_taken_in(|one| one.is_seated = false, &job(4), &mut scheduler));
-        assert!(!is_taken_in(|one| one.low = Some(0), &job(4), &mut scheduler), "some do not");
-        assert!(!is_taken_in(|one| one.wanted = Some(Reach::All), &job(4), &mut scheduler));
+        assert!(!is_taken_in(|one| one.is_seated = false, &queued(4), &mut scheduler));
+        assert!(!is_taken_in(|one| one.low = Some(0), &queued(4), &mut scheduler), "some do not");
+        assert!(!is_taken_in(|one| one.wanted = Some(Reach::All), &queued(4), &mut scheduler));
         let look = |one: &mut Sharing| {
             one.look = Some(Look { began: Timestamp(0), stripe: one.stripe });
         };
-        assert!(!is_taken_in(look, &job(4), &mut scheduler), "the look would not know it");
+        assert!(!is_taken_in(look, &queued(4), &mut scheduler), "the look would not know it");
         for number in 2..=AT_ONCE_MAX {
             let number = 2 * u64::try_from(number).unwrap();
-            assert!(is_taken_in(|_| (), &job(number), &mut scheduler));
+            assert!(is_taken_in(|_| (), &queued(number), &mut scheduler));
         }
-        assert!(!is_taken_in(|_| (), &job(10_000), &mut scheduler), "so many are many");
+        assert!(!is_taken_in(|_| (), &queued(10_000), &mut scheduler), "so many are many");
     }
 }

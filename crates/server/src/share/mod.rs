@@ -183,6 +183,7 @@ impl Scheduler {
 pub(crate) mod tests {
     use std::sync::Arc;
 
+    use model::{Current, Name, Record, Spec, State, TenantId, WorkerId};
     use store::{Memory, Options};
 
     use super::*;
@@ -212,6 +213,28 @@ pub(crate) mod tests {
         let mut scheduler = scheduler.expect("memory does not fail");
         scheduler.sharing = Some(Sharing { wanted: None, ..Sharing::new() });
         scheduler
+    }
+
+    /// A job that was just submitted.
+    pub(crate) fn queued(number: u64) -> Record {
+        let spec = Spec::new(TenantId::new("a"), Name::new("noop"));
+        store::first_record(JobId::number(number), spec, 0, Timestamp(1))
+    }
+
+    /// The same, claimed for a worker.
+    pub(crate) fn claimed(number: u64, worker: &str) -> Record {
+        let mut claimed = Record { state: State::Claimed, fence: 2, ..queued(number) };
+        claimed.counts.attempts += 1;
+        claimed.current = Some(Current {
+            worker: WorkerId::new(worker),
+            pool: Name::new("default"),
+            claimed: Timestamp(2),
+            started: None,
+            holds: None,
+            progress: None,
+            why: String::new(),
+        });
+        claimed
     }
 
     pub(super) fn wanted(scheduler: &Scheduler) -> Option<Reach> {

@@ -222,15 +222,35 @@ async fn a_worker_need_not_say_again_what_nobody_needs() {
 }
 
 #[tokio::test]
+async fn one_call_keeps_output_at_a_time_also_if_nobody_needs_what_is_in_it() {
+    let site = Site::start().await;
+    let mut worker = site.worker("w").await;
+    let job = site.submit(spec()).await;
+    let offer = worker.offer().await;
+    let nobodys = v1::Offer { attempt: offer.attempt + 1, ..offer.clone() };
+    site.store.hold("log");
+    worker.say(wrote(&nobodys, 1, 0, b"stale".to_vec())).await;
+    site.until("it is asked", async || site.store.has_held("log").then_some(())).await;
+    let output = wrote(&offer, 2, 0, b"last words".to_vec());
+    worker.say_all(vec![output, Ours::Complete(succeeded(&offer))]).await;
+    assert!(worker.hears_nothing().await);
+    assert!(kept(&site, job).await.is_empty(), "it waits for the call before it");
+    assert!(site.store.n_ends.lock().unwrap().is_empty(), "and its end waits for it");
+    site.store.let_go("log");
+    while !matches!(worker.next().await.unwrap(), Theirs::CompleteAck(ack) if !ack.stale) {}
+    assert_eq!(kept(&site, job).await, b"last words");
+}
+
+#[tokio::test]
 async fn of_what_is_too_much_to_wait_nothing_later_is_taken_either() {
     const PIECE: usize = model::maxima::LOG_CHUNK_BYTES_MAX;
     let site = Site::start().await;
-    let hello = v1::Hello { slots: 2, ..hello("w") };
+    let hello = v1::Hello { slots: 3, ..hello("w") };
     let mut worker = site.worker_with(hello.clone()).await;
-    site.submit_all(vec![spec(); 2]).await;
+    site.submit_all(vec![spec(); 3]).await;
     let (loud, terse) = (worker.offer().await, worker.offer().await);
     worker.accept(&loud).await;
-    worker.accept(&terse).await;
+    let silent = worker.offer().await;
     site.store.hold("log");
     let n_pieces = u64::try_from((16 << 20) / PIECE).unwrap();
     let last = || wrote(&terse, n_pieces + 1, 0, b"last words".to_vec());
@@ -244,15 +264,23 @@ async fn of_what_is_too_much_to_wait_nothing_later_is_taken_either() {
     .await;
     worker.say_all(vec![last(), Ours::Complete(succeeded(&terse))]).await;
     assert!(worker.hears_nothing().await, "what it said is not taken, and it stays connected");
+    worker.say(Ours::Complete(succeeded(&silent))).await;
+    assert_eq!(worker.ack().await.attempt, Some(attempt(&silent)), "it had nothing to say");
+    // Nobody takes it for one that never began, although only its end said that it did.
+    let is_known = |record: &model::Record| record.state == State::Running;
+    site.record_when(terse.job, is_known).await;
     site.store.let_go("log");
+    let mut n_acknowledged = 0;
     let status = loop {
         match worker.next().await {
-            Ok(Theirs::LogAck(ack)) => assert!(ack.number <= n_pieces, "{ack:?}"),
+            Ok(Theirs::LogAck(ack)) => n_acknowledged = ack.number,
             Ok(other) => panic!("{other:?}"),
             Err(status) => break status,
         }
     };
     assert_eq!(status.code(), tonic::Code::ResourceExhausted, "{status}");
+    let n_taken = (16 << 20) / (PIECE + 128);
+    assert_eq!(n_acknowledged, u64::try_from(n_taken).unwrap(), "it need not say those again");
 
     let attempts = vec![attempt(&loud), attempt(&terse)];
     let mut worker = site.worker_with(v1::Hello { attempts, ..hello }).await;
