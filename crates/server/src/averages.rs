@@ -212,10 +212,10 @@ impl Scheduler {
     /// for a moment a tenant may seem to have used more than it did, and never less.
     pub(crate) fn used(&mut self, answer: Result<Vec<Usage>, store::Error>) {
         let asked = self.usage_asked.take();
-        if let Some(usages) = self.ok(answer) {
-            self.usage_from = asked.map_or(self.usage_from, |asked| asked.at);
-            self.count_usage(usages);
-        }
+        // It is asked again in a moment.
+        let Some(usages) = self.ok_beside(answer) else { return };
+        self.usage_from = asked.map_or(self.usage_from, |asked| asked.at);
+        self.count_usage(usages);
         if asked.is_some_and(|asked| asked.is_asked_again) {
             self.ask_usage();
         }

@@ -206,7 +206,7 @@ impl Scheduler {
 
     /// If it was a full load, there is more.
     pub(crate) fn forgotten(&mut self, answer: Result<usize, store::Error>) {
-        let n = self.ok(answer).unwrap_or(0);
+        let n = self.ok_beside(answer).unwrap_or(0);
         self.counters.add("forgotten", n);
         if n >= FORGET_MAX {
             self.forget(self.store.now());

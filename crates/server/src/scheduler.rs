@@ -355,6 +355,19 @@ impl Scheduler {
         }
     }
 
+    /// The same of what is done beside the work: that it failed says nothing of the rest, for it may
+    /// be about much more.
+    pub(crate) fn ok_beside<T>(&mut self, answer: Result<T, store::Error>) -> Option<T> {
+        match answer {
+            Err(error) if !matches!(error, store::Error::Broken { .. }) => {
+                tracing::warn!(%error, "the store failed at something that can wait");
+                self.counters.add("store_errors", 1);
+                None
+            }
+            answer => self.ok(answer),
+        }
+    }
+
     /// Whether nothing is asked of the store for now.
     pub(crate) fn is_paused(&self) -> bool {
         self.paused_until.is_some_and(|until| until > self.store.now())

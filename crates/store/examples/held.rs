@@ -82,7 +82,7 @@ async fn live(store: &Postgres) -> Spent {
     let session = store.join(worker.clone(), Millis::from_secs(10)).await.unwrap();
     let mut spent = Spent::new();
     let look = async |reach| {
-        let ask = Window { stripe: (0, 1), jobs_max: BATCH, reach };
+        let ask = Window { stripe: (0, 1), jobs_max: BATCH, spare_max: 0, reach };
         store.shared().unwrap().window(ask).await.unwrap().own
     };
     let at = Instant::now();

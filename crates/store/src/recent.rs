@@ -13,7 +13,7 @@ use model::Record;
 /// Records of one age; as many again may be older.
 const RECORDS_MAX: usize = 4_096;
 /// Larger payloads are not kept: they are read when they are needed.
-const PAYLOAD_BYTES_MAX: usize = 1_024;
+pub(crate) const PAYLOAD_BYTES_MAX: usize = 1_024;
 
 /// Unfinished jobs by number, each with what else its row says.
 pub(crate) struct Recent<T> {

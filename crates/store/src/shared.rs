@@ -68,6 +68,8 @@ pub struct Window {
     pub stripe: (usize, usize),
     /// Jobs at most.
     pub jobs_max: usize,
+    /// Jobs of others, of each queue, at most.
+    pub spare_max: usize,
     /// Which queues.
     pub reach: Reach,
 }

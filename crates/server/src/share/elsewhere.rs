@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    Ask, Attempt, Ended, Event, Fixed, JobId, Name, TenantId, Timestamp, Worker, WorkerId,
+    Ask, Attempt, Ended, Event, Fixed, JobId, Millis, Name, TenantId, Timestamp, Worker, WorkerId,
 };
 use serde::{Deserialize, Serialize};
 use store::{Meeting, Peer};
@@ -18,6 +18,10 @@ use crate::scheduler::Scheduler;
 const ONE_BY_ONE: u32 = 256;
 /// Kinds that a scheduler tells of.
 const KINDS_MAX: usize = 10_000;
+/// What is not quite the same as before is counted anew after so long.
+const COUNTED_WITHIN: Millis = Millis::from_secs(2);
+/// Not quite the same: a part of so many more or less.
+const ABOUT: u32 = 16;
 
 /// What a scheduler says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,13 +47,25 @@ impl Said {
     }
 }
 
-/// The place of this scheduler among those that have workers: jobs are dealt to these alone.
-pub(super) fn stripe(meeting: &Meeting) -> Option<(usize, usize)> {
+/// How jobs are dealt to those that have workers.
+pub(super) struct Deal {
+    /// The place of this scheduler among so many.
+    pub(super) stripe: (usize, usize),
+    /// When it said so.
+    pub(super) said: Timestamp,
+    /// When the one of the others said something last that has been quiet for longest.
+    pub(super) others_said: Option<Timestamp>,
+}
+
+/// `None`: there are no workers here.
+pub(super) fn deal(meeting: &Meeting) -> Option<Deal> {
     let places = meeting.all.iter().enumerate();
-    let seated = places.filter(|(_, peer)| Said::by(peer).workers > 0);
-    let seated: Vec<usize> = seated.map(|(place, _)| place).collect();
-    let own = seated.iter().position(|place| *place == meeting.place);
-    own.map(|own| (own, seated.len()))
+    let seated: Vec<(usize, &Peer)> =
+        places.filter(|(_, peer)| Said::by(peer).workers > 0).collect();
+    let own = seated.iter().position(|(place, _)| *place == meeting.place)?;
+    let others = seated.iter().filter(|(place, _)| *place != meeting.place);
+    let (stripe, said) = ((own, seated.len()), seated[own].1.at);
+    Some(Deal { stripe, said, others_said: others.map(|(_, peer)| peer.at).min() })
 }
 
 /// Jobs of one kind that are under way.
@@ -66,6 +82,22 @@ struct Group {
     cost: i64,
 }
 
+impl Group {
+    /// Whether there are about as many, of the same kind.
+    fn is_about(&self, other: &Self) -> bool {
+        let alike = Self { n: other.n, slots: other.slots, cost: other.cost, ..self.clone() };
+        alike == *other
+            && self.n.abs_diff(other.n) <= self.n / ABOUT
+            && self.slots.abs_diff(other.slots) <= self.slots / ABOUT
+    }
+}
+
+/// A busy scheduler has a few attempts more or less each time: to count all of them anew for that
+/// takes a good part of what its jobs take.
+fn are_about(some: &[Group], others: &[Group]) -> bool {
+    some.len() == others.len() && some.iter().zip(others).all(|(one, other)| one.is_about(other))
+}
+
 /// Tenant, type, pool, and what each holds.
 type Alike = (String, String, String, Option<String>);
 
@@ -80,10 +112,10 @@ pub(super) struct Elsewhere {
     looks_for: BTreeSet<String>,
     /// The seals of the settings that all go by, this scheduler included.
     seals: Vec<String>,
-    /// Whether the others were told that somebody watches all jobs here.
-    pub(super) is_watched: bool,
     /// When the oldest of what is known was said.
     pub(super) said: Option<Timestamp>,
+    /// When what is under way there was counted last.
+    counted: Timestamp,
 }
 
 impl Scheduler {
@@ -145,12 +177,16 @@ impl Scheduler {
         sharing.settings.is_wanted |= !sharing.elsewhere.seals.iter().all(is_sealed);
         sharing.elsewhere.said = others.map(|(_, peer)| peer.at).min();
         let known: Vec<Group> = said.into_iter().flat_map(|one| one.under_way).collect();
-        if sharing.elsewhere.known == known {
+        let now = self.store.now();
+        let age = now.since(sharing.elsewhere.counted);
+        if sharing.elsewhere.known == known
+            || (age < COUNTED_WITHIN && are_about(&sharing.elsewhere.known, &known))
+        {
             return;
         }
         let before = std::mem::take(&mut sharing.elsewhere.attempts);
         sharing.elsewhere.known = known;
-        let now = self.store.now();
+        sharing.elsewhere.counted = now;
         for job in before {
             let ended = Ended { job, cost: Fixed::ZERO, completed: false, at: now };
             self.world.apply(Event::Ended(ended));
@@ -242,6 +278,39 @@ impl Group {
             traits: model::Traits::default(),
             holds: self.holds.as_ref().map(|name| Ask::Named(Name::new(name))),
             stopping_for: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::scheduler;
+    use super::*;
+
+    fn under_way(n: u32, at: i64) -> Meeting {
+        let group = format!(
+            r#"{{"tenant": "a", "kind": "noop", "pool": "default", "n": {n}, "slots": {n}, "cost": 0}}"#
+        );
+        let other = Peer { said: format!(r#"{{"under_way": [{group}]}}"#), at: Timestamp(at) };
+        let own = Peer { said: String::new(), at: Timestamp(at) };
+        Meeting { place: 0, all: vec![own, other] }
+    }
+
+    #[tokio::test]
+    async fn a_few_attempts_more_among_many_are_counted_later_and_one_among_few_at_once() {
+        for (before, after, is_counted) in
+            [(160, 160, false), (160, 170, false), (160, 171, true), (15, 16, true), (160, 0, true)]
+        {
+            let mut scheduler = scheduler().await;
+            scheduler.count_elsewhere(&under_way(before, 1));
+            scheduler.is_dirty = false;
+            scheduler.count_elsewhere(&under_way(after, 2));
+            assert_eq!(scheduler.is_dirty, is_counted, "{before}, {after}");
+            let later = scheduler.store.now() - COUNTED_WITHIN;
+            scheduler.sharing.as_mut().unwrap().elsewhere.counted = later;
+            scheduler.count_elsewhere(&under_way(after, 3));
+            let known = &scheduler.sharing.as_ref().unwrap().elsewhere.known;
+            assert_eq!(known[0].n, after, "in the end it is known");
         }
     }
 }

@@ -73,9 +73,19 @@ impl Scheduler {
         if sharing.look.is_some() || (!sharing.is_seated && sharing.wanted != Some(Reach::All)) {
             return;
         }
+        // What is seen before the others know is theirs by then.
+        if sharing.is_seated && !sharing.is_dealt {
+            return;
+        }
         let Some(reach) = sharing.wanted.take() else { return };
-        sharing.look = Some(Look { began: self.store.now(), stripe: sharing.stripe });
-        let ask = Window { stripe: sharing.stripe, jobs_max: JOBS_MAX, reach };
+        let stripe = sharing.stripe;
+        sharing.look = Some(Look { began: self.store.now(), stripe });
+        // Jobs of others are for slots that are free. Whatever is, they are looked at now and then.
+        let spare_max = match reach {
+            Reach::All => JOBS_MAX,
+            Reach::News | Reach::More => self.n_free().saturating_sub(n_queued),
+        };
+        let ask = Window { stripe, jobs_max: JOBS_MAX, spare_max, reach };
         self.call(|store| {
             async move {
                 let seen = match store.shared() {
@@ -125,7 +135,7 @@ impl Scheduler {
     }
 
     /// What waits here and was not seen waits no longer, or is another's.
-    fn withdraw_but(&mut self, window: &HashSet<JobId>) {
+    pub(super) fn withdraw_but(&mut self, window: &HashSet<JobId>) {
         let gone = self.jobs.waiting().filter(|job| !window.contains(*job));
         for job in gone.cloned().collect::<Vec<JobId>>() {
             self.withdraw(&job);

@@ -33,6 +33,11 @@ pub(crate) struct Sharing {
     /// Workers are connected here, and the others know: jobs are dealt to this one too.
     is_seated: bool,
     is_dealt: bool,
+    /// When the others could first read that workers are here, while some may not have.
+    seated_at: Option<Timestamp>,
+    /// What the others were told of as it happened: whether workers are connected here, and whether
+    /// somebody watches all jobs.
+    told: Option<(bool, bool)>,
     /// When schedulers meet next.
     meets: Timestamp,
     /// A look at queues is wanted, and which.
@@ -67,6 +72,8 @@ impl Sharing {
             stripe: (0, 1),
             is_seated: false,
             is_dealt: false,
+            seated_at: None,
+            told: None,
             meets: Timestamp(0),
             wanted: Some(Reach::All),
             look: None,

@@ -90,7 +90,7 @@ impl Scheduler {
 
     /// Slots of workers that are connected here and have nothing to do. A job that is being claimed
     /// takes one.
-    fn n_free(&self) -> usize {
+    pub(super) fn n_free(&self) -> usize {
         let seats = self.fleet.seats.iter().filter(|(_, seat)| seat.stream.is_some());
         let free = |(worker, seat): (&WorkerId, &Seat)| {
             let n_free = seat.said.slots.saturating_sub(self.jobs.slots_of(worker));

@@ -37,8 +37,9 @@ const REFRESH_EVERY: Duration = Duration::from_secs(10);
 /// longer than this.
 const QUESTIONS_MAX: usize = 6;
 const QUESTION_WAITS: Duration = Duration::from_secs(5);
-/// Schedulers add what was used to one of so many pairs of rows.
-const PARTS: u32 = 16;
+/// Schedulers add what was used to one of so many pairs of rows: so many that hardly ever two have
+/// the same, for they would wait for each other's commits.
+const PARTS: u32 = 4_096;
 
 pub(super) struct Desk {
     pool: Pool,
@@ -347,7 +348,7 @@ fn any() -> u32 {
 }
 
 /// This looks at everything: what is set up for looking at little makes the planner sort it too.
-const READ_ALL: &str = "SET LOCAL enable_seqscan = on";
+pub(super) const READ_ALL: &str = "SET LOCAL enable_seqscan = on";
 const COUNT: &str = "SELECT tenant, count(*) FROM jobs GROUP BY tenant";
 
 #[cfg(test)]

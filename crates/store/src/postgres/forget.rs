@@ -2,9 +2,10 @@
 
 use tokio_postgres::types::ToSql;
 
-use super::desk::{Sheet, Stage};
+use super::desk::{READ_ALL, Sheet, Stage};
 use super::fault::Fault;
 use super::grants;
+use super::old;
 use super::queues::KEPT_FOR;
 use crate::{Old, minute};
 
@@ -57,8 +58,8 @@ const SESSIONS: &str = "WITH old AS (DELETE FROM sessions s WHERE s.lease_until 
     UPDATE generations SET highest = greatest(highest, (SELECT max(generation) FROM old)) \
     WHERE EXISTS (SELECT 1 FROM old)";
 
-/// Queues that nobody made sure of for long: those that still have jobs are kept. Whoever makes
-/// sure of one meanwhile is seen by the last look at `used`.
+/// Queues that nobody made sure of for long: those that still have jobs are kept, for which all jobs
+/// are looked at. Whoever makes sure of one meanwhile is seen by the last look at `used`.
 const QUEUES: &str = "WITH old AS MATERIALIZED (SELECT queue FROM queues WHERE used < $1), \
     busy AS MATERIALIZED (SELECT DISTINCT queue FROM jobs WHERE EXISTS (SELECT 1 FROM old)), \
     kept AS (UPDATE queues q SET used = $2 FROM busy \
@@ -83,6 +84,10 @@ impl Stage for Old {
     async fn run<'a>(&'a self, sheet: &'a Sheet<'a>) -> Result<usize, Fault> {
         let Self { before, charged_before, max } = *self;
         let transaction = sheet.transaction;
+        if !old::is_first(sheet).await? {
+            grants::sweep(sheet).await?;
+            return Ok(0);
+        }
         let old = sheet.desk.walk.old(sheet, before, max).await?;
         let jobs = transaction.prepare_cached(JOBS).await?;
         let n_jobs = transaction.execute(&jobs, &[&before.0, &old]).await?;
@@ -93,18 +98,30 @@ impl Stage for Old {
         trim(sheet).await?;
         let sessions = transaction.prepare_cached(SESSIONS).await?;
         transaction.execute(&sessions, &[&before.0]).await?;
-        let queues = transaction.prepare_cached(QUEUES).await?;
         let notes = transaction.prepare_cached(NOTES).await?;
         transaction.execute(&notes, &[&before.0]).await?;
         let notices = transaction.prepare_cached(NOTICES).await?;
         transaction.execute(&notices, &[&before.0, &ROWS_MAX]).await?;
         let holdings = transaction.prepare_cached(HOLDINGS).await?;
         transaction.execute(&holdings, &[&ROWS_MAX]).await?;
-        let unused = sheet.now - KEPT_FOR;
-        transaction.execute(&queues, &[&unused.0, &sheet.now.0]).await?;
         // Last: whoever claims drops rows too, and waits for this from here on, to the commit.
         grants::sweep(sheet).await?;
         Ok(usize::try_from(n_jobs).unwrap_or(usize::MAX))
+    }
+}
+
+/// Queues of which nobody has been sure for long.
+pub(super) struct OldQueues;
+
+impl Stage for OldQueues {
+    type Answer = ();
+
+    async fn run<'a>(&'a self, sheet: &'a Sheet<'a>) -> Result<(), Fault> {
+        sheet.transaction.batch_execute(READ_ALL).await?;
+        let queues = sheet.transaction.prepare_cached(QUEUES).await?;
+        let unused = sheet.now - KEPT_FOR;
+        sheet.transaction.execute(&queues, &[&unused.0, &sheet.now.0]).await?;
+        Ok(())
     }
 }
 

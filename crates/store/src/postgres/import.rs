@@ -15,8 +15,10 @@ use super::fault::{Doubt, Fault, unreachable};
 use crate::sqlite::to_read;
 use crate::{Error, checksum};
 
-/// Rows that are written at a time.
+/// Rows that are written at a time, at most, and bytes after which there are enough: a message to
+/// Postgres has at most a GiB.
 const BATCH: usize = 2_000;
+const BATCH_BYTES: usize = 16 << 20;
 const DOING: &str = "move the store";
 
 /// One table: what is read, in an order that is the same each time, and where each column goes.
@@ -337,11 +339,15 @@ impl<'s> Batches<'s> {
 
     fn next(&mut self) -> Result<Option<Vec<Vec<Option<String>>>>, Fault> {
         let mut batch: Vec<Vec<Option<String>>> = vec![Vec::new(); self.n_columns];
-        for _ in 0..BATCH {
+        let (mut n_rows, mut n_bytes) = (0, 0);
+        while n_rows < BATCH && n_bytes < BATCH_BYTES {
             let Some(row) = self.rows.next().map_err(unread)? else { break };
             for (at, column) in batch.iter_mut().enumerate() {
-                column.push(text(row.get_ref(at).map_err(unread)?));
+                let text = text(row.get_ref(at).map_err(unread)?);
+                n_bytes += text.as_ref().map_or(0, String::len);
+                column.push(text);
             }
+            n_rows += 1;
         }
         Ok(batch.first().is_some_and(|column| !column.is_empty()).then_some(batch))
     }

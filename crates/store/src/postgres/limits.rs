@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::claim::claim_on;
 use super::desk::{Sheet, Stage};
 use super::fault::Fault;
-use super::spent::charged;
+use super::spent::{self, charged};
 use crate::{Claim, Claimed, Limit};
 
 /// Claims of which some have limits.
@@ -34,6 +34,8 @@ impl Stage for Claiming {
     type Answer = Vec<Claimed>;
 
     async fn run<'a>(&'a self, sheet: &'a Sheet<'a>) -> Result<Vec<Claimed>, Fault> {
+        let limits = self.claims.iter().flat_map(|claim| &claim.limits);
+        spent::prepare(sheet, limits.filter_map(|limit| limit.spent.as_ref())).await?;
         let mut in_use = self.lock(sheet).await?;
         let mut raised: BTreeMap<&str, i64> = BTreeMap::new();
         let mut answers: Vec<Option<Claimed>> = Vec::with_capacity(self.claims.len());
@@ -48,7 +50,8 @@ impl Stage for Claiming {
                 continue;
             }
             for limit in &claim.limits {
-                *in_use.entry(&limit.name).or_default() += limit.amount;
+                let used = in_use.entry(&limit.name).or_default();
+                *used = used.saturating_add(limit.amount);
             }
             answers.push(None);
             fitting.push(claim.clone());
@@ -100,15 +103,18 @@ impl Claiming {
         for limit in limits() {
             let Some(of) = &limit.spent else { continue };
             if spent.insert(&limit.name) {
-                *in_use.entry(&limit.name).or_default() += charged(sheet, of).await?;
+                let used = in_use.entry(&limit.name).or_default();
+                *used = used.saturating_add(charged(sheet, of).await?);
             }
         }
         Ok(in_use)
     }
 }
 
-const CHANGE: &str = "UPDATE holdings h SET held = greatest(h.held + u.amount, 0) \
-    FROM unnest($1::text[], $2::bigint[]) AS u(name, amount) WHERE h.name = u.name";
+/// Between a name and itself, so that rows are locked in the order in which they are named.
+pub(super) const CHANGE: &str = "UPDATE holdings h SET held = greatest(h.held + u.amount, 0) \
+    FROM unnest($1::text[], $2::bigint[]) AS u(name, amount) \
+    WHERE h.name BETWEEN u.name AND u.name";
 
 /// Raises or lowers what is in use.
 async fn change(sheet: &Sheet<'_>, by: &BTreeMap<&str, i64>) -> Result<(), Fault> {

@@ -124,9 +124,21 @@ impl Marks {
         }
     }
 
-    /// A look at everything, from the beginning, found so much. What was seen further on is known.
-    pub(super) fn begin_again(&self, found: &HashMap<i64, Found>) {
+    /// A look at everything begins: what there is news of is seen by it.
+    pub(super) fn take_all_news(&self) -> HashMap<i64, i64> {
+        std::mem::take(&mut self.places().news)
+    }
+
+    /// A look at everything, from the beginning, found so much. What was seen further on is known,
+    /// and what there was news of remains so where the look did not come as far.
+    pub(super) fn begin_again(&self, news: HashMap<i64, i64>, found: &HashMap<i64, Found>) {
         let mut places = self.places();
+        for (queue, place) in news {
+            if found.get(&queue).is_some_and(|found| found.is_full && found.last.0 <= place) {
+                let first = places.news.entry(queue).or_insert(place);
+                *first = (*first).min(place);
+            }
+        }
         let before = std::mem::take(&mut places.marks);
         for (queue, Found { last, is_full }) in found {
             let mark = match before.get(queue) {
@@ -186,7 +198,7 @@ mod tests {
     #[test]
     fn news_that_came_while_a_look_came_to_the_end_of_its_queue_is_looked_at() {
         let marks = Marks::default();
-        marks.begin_again(&found((8, 3), true));
+        marks.begin_again(HashMap::default(), &found((8, 3), true));
         let after = marks.take_more();
         assert!(!marks.lower(&work(1, 20)), "it would have its turn");
         marks.move_on(&after, &found((15, 1), false));
@@ -198,7 +210,7 @@ mod tests {
     #[test]
     fn a_queue_that_was_seen_to_its_end_is_looked_at_when_there_is_news() {
         let marks = Marks::default();
-        marks.begin_again(&found((8, 3), false));
+        marks.begin_again(HashMap::default(), &found((8, 3), false));
         assert_eq!((marks.take_more(), marks.is_more()), (vec![], false));
         assert!(marks.lower(&work(1, 9)));
         assert_eq!(marks.take_more(), [(1, (9, i64::MIN))]);
@@ -207,13 +219,42 @@ mod tests {
     #[test]
     fn a_look_at_everything_does_not_forget_what_was_seen_further_on() {
         let marks = Marks::default();
-        marks.begin_again(&found((8, 3), true));
-        marks.begin_again(&found((4, 1), true));
+        let begin_again = |found| marks.begin_again(HashMap::default(), &found);
+        begin_again(found((8, 3), true));
+        begin_again(found((4, 1), true));
         assert_eq!(marks.take_more(), [(1, (8, 3))]);
         marks.look_for((0, 2));
-        marks.begin_again(&found((4, 1), true));
+        begin_again(found((4, 1), true));
         assert_eq!(marks.take_more(), [(1, (4, 1))], "others were seen, but not these");
-        marks.begin_again(&HashMap::default());
+        begin_again(HashMap::default());
         assert_eq!(marks.take_more(), []);
+    }
+
+    #[test]
+    fn a_look_at_everything_settles_the_news_that_it_came_by_and_no_other() {
+        for (last, is_full, remains) in
+            [((8, 3), false, false), ((8, 3), true, false), ((5, 9), true, true)]
+        {
+            let marks = Marks::default();
+            marks.begin_again(HashMap::default(), &found((9, 1), true));
+            marks.lower(&work(1, 5));
+            let news = marks.take_all_news();
+            marks.begin_again(news, &found(last, is_full));
+            let expected = if remains { vec![(1, (5, i64::MIN))] } else { Vec::new() };
+            assert_eq!(marks.take_news(), expected);
+        }
+        // What came while it looked is news.
+        let marks = Marks::default();
+        marks.lower(&work(1, 5));
+        let news = marks.take_all_news();
+        marks.lower(&work(1, 6));
+        marks.begin_again(news, &found((8, 3), false));
+        assert_eq!(marks.take_news(), [(1, (6, i64::MIN))]);
+        // Nor does it grow where nobody looks at news alone.
+        for queue in 0..9 {
+            marks.lower(&work(queue, 1));
+            marks.begin_again(marks.take_all_news(), &HashMap::default());
+        }
+        assert_eq!(marks.take_all_news().len(), 0);
     }
 }

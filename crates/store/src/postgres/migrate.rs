@@ -1,7 +1,7 @@
 //! The schema, step by step. A step is never changed once it is released, and each leaves a schema
 //! with which the version before it can go on working.
 
-use deadpool_postgres::{Object, Pool, Transaction};
+use deadpool_postgres::{GenericClient, Object, Pool, Transaction};
 use tokio_postgres::error::SqlState;
 
 use super::fault::{Fault, cause, unreachable};
@@ -34,8 +34,9 @@ const NEWER_MAX: usize = 1;
 /// One at a time: whoever comes second finds it done.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtext('maitre migrations'))";
 
-/// Whoever works with a table waits for who waits to change it: it is tried again instead.
-const LOCK_BRIEFLY: &str = "SET LOCAL lock_timeout = '1s'";
+/// Whoever works with a table waits for who waits to change it: it is tried again instead. Once it
+/// is changed, that takes as long as it takes: an index of many rows more than other statements may.
+const LOCK_BRIEFLY: &str = "SET LOCAL lock_timeout = '1s'; SET LOCAL statement_timeout = 0";
 
 pub(super) const PREPARE: &str = "CREATE SCHEMA IF NOT EXISTS maitre; \
     CREATE TABLE IF NOT EXISTS maitre.migrations ( \
@@ -56,7 +57,10 @@ pub(super) async fn migrate(pool: &Pool) -> Result<(), Error> {
     match apply(&mut connection).await {
         Ok(answer) => answer,
         // Whoever may change it may have done so while this one waited for its turn.
-        Err(fault) if is_forbidden(&fault) && is_current(pool).await.is_ok() => Ok(()),
+        Err(fault) if is_forbidden(&fault) => match is_current(pool).await {
+            Err(Error::Unusable(_)) => Err(unmade(fault, n_applied)),
+            current => current,
+        },
         Err(fault) => Err(unmade(fault, n_applied)),
     }
 }
@@ -122,7 +126,7 @@ fn new_enough(version: i32) -> Result<(), Error> {
 }
 
 /// How many steps are applied. Changes nothing: whoever may only work with the tables can ask.
-async fn applied(connection: &Object) -> Result<Result<usize, Error>, Fault> {
+async fn applied(connection: &impl GenericClient) -> Result<Result<usize, Error>, Fault> {
     if !connection.query_one(IS_MADE, &[]).await?.try_get::<_, bool>(0)? {
         return Ok(Ok(0));
     }
@@ -157,7 +161,7 @@ const OTHERS: &str = "SELECT count(*) FROM maitre.schedulers \
 
 /// Who works with the schema goes on working with one that is a step newer, and with no other.
 async fn is_too_far(transaction: &Transaction<'_>, n_applied: usize) -> Result<bool, Fault> {
-    if n_applied == 0 || STEPS.len() - n_applied <= NEWER_MAX {
+    if n_applied == 0 || STEPS.len() <= n_applied + NEWER_MAX {
         return Ok(false);
     }
     Ok(transaction.query_one(OTHERS, &[]).await?.try_get::<_, i64>(0)? > 0)
@@ -168,7 +172,11 @@ async fn apply(connection: &mut Object) -> Result<Result<(), Error>, Fault> {
     transaction.batch_execute(LOCK).await?;
     transaction.batch_execute(LOCK_BRIEFLY).await?;
     transaction.batch_execute(PREPARE).await?;
-    let n_applied = transaction.query(APPLIED, &[]).await?.len();
+    // It may have been changed while this one waited for its turn.
+    let n_applied = match applied(&transaction).await? {
+        Ok(n_applied) => n_applied,
+        Err(error) => return Ok(Err(error)),
+    };
     if is_too_far(&transaction, n_applied).await? {
         let n_steps = STEPS.len();
         return Ok(Err(Error::Unusable(format!(

@@ -26,9 +26,15 @@ pub(super) const OLD: &str = "SELECT \
     FROM (SELECT f.id, f.finished, f.created FROM finished f WHERE f.id > $3 \
     ORDER BY f.id LIMIT $4) s";
 
-/// One walks at a time: whoever comes second leaves it to them. Two would find the same jobs, and
+/// One forgets at a time: whoever comes second leaves it to them. Two would find the same jobs, and
 /// each would take what the other forgets for the end of what is old.
 const LOCK: &str = "SELECT pg_try_advisory_xact_lock(hashtext('maitre forgets'))";
+
+/// Whether nobody else forgets now: whoever does would be waited for.
+pub(super) async fn is_first(sheet: &Sheet<'_>) -> Result<bool, Fault> {
+    let lock = sheet.transaction.prepare_cached(LOCK).await?;
+    Ok(sheet.transaction.query_one(&lock, &[]).await?.try_get(0)?)
+}
 
 /// Where the next walk begins: after this id.
 pub(super) struct Walk(AtomicI64);
@@ -47,10 +53,6 @@ impl Walk {
         before: Timestamp,
         max: usize,
     ) -> Result<Vec<i64>, Fault> {
-        let lock = sheet.transaction.prepare_cached(LOCK).await?;
-        if !sheet.transaction.query_one(&lock, &[]).await?.try_get::<_, bool>(0)? {
-            return Ok(Vec::new());
-        }
         let statement = sheet.transaction.prepare_cached(OLD).await?;
         let mut old: Vec<i64> = Vec::new();
         for _ in 0..STRETCHES_MAX {

@@ -19,9 +19,13 @@ pub(super) const KEPT_FOR: Millis = Millis::from_secs(24 * 3_600);
 /// Queues that are remembered; then all are made sure of anew.
 const REMEMBERED_MAX: usize = 100_000;
 
-/// When each queue was last made sure of by this process.
+/// Rows that may go are looked for this often.
+const SWEPT_EVERY: Millis = Millis::from_secs(3_600);
+
+/// When each queue was last made sure of by this process, and when it last looked for those that may
+/// go.
 #[derive(Default)]
-pub(super) struct Queues(Mutex<HashMap<i64, Timestamp>>);
+pub(super) struct Queues(Mutex<HashMap<i64, Timestamp>>, Mutex<Option<Timestamp>>);
 
 const MAKE_SURE: &str = "INSERT INTO queues (queue, tenant, kind, pool, used) \
     SELECT u.queue, u.tenant, u.kind, u.pool, $5 \
@@ -61,6 +65,16 @@ impl Queues {
             known.clear();
         }
         known.extend(queues.into_iter().map(|queue| (queue, now)));
+    }
+
+    /// Whether to look for rows that may go: that is not said again for a while.
+    pub(super) fn is_time_to_sweep(&self, now: Timestamp) -> bool {
+        let mut swept = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_time = swept.is_none_or(|at| at + SWEPT_EVERY <= now);
+        if is_time {
+            *swept = Some(now);
+        }
+        is_time
     }
 
     fn is_sure(&self, queue: i64, now: Timestamp) -> bool {

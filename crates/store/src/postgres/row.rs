@@ -36,10 +36,12 @@ macro_rules! finished_columns {
 }
 
 /// The columns of a job that stands in its queue, in the order in which [`read_queued`] wants them:
-/// those that every such job has alike are not asked for, nor what nothing has happened to.
+/// those that every such job has alike are not asked for, nor what nothing has happened to. A large
+/// payload decides nothing, and whoever claims the job reads it: a window of them could be anything.
 macro_rules! queued_columns {
     () => {
-        "j.id, j.tenant, j.kind, j.fence, j.priority, j.created, j.ready, j.document, j.payload, \
+        "j.id, j.tenant, j.kind, j.fence, j.priority, j.created, j.ready, j.document, \
+         CASE WHEN octet_length(j.payload) <= 1024 THEN j.payload END, \
          j.n_dependents, j.queue, j.place, CASE WHEN j.fence > 1 THEN json_build_array( \
          json_build_array(j.attempts, j.failures, j.losses, j.evictions, j.refusals, j.revived), \
          j.last_worker, j.error, j.exit_code, j.cost, j.backoff_until)::text END"
@@ -80,7 +82,9 @@ pub(super) fn read_some(rows: &[Row]) -> Result<Option<HashSet<i64>>, Fault> {
 pub(super) struct Queued {
     pub(super) queue: i64,
     pub(super) place: i64,
+    /// Without its payload, if that is large.
     pub(super) record: Arc<Record>,
+    pub(super) is_whole: bool,
 }
 
 /// How many columns [`jobs_columns`] are: what else a query selects comes after them.
@@ -116,17 +120,22 @@ pub(super) fn read(row: &Row) -> Result<Record, Fault> {
 /// Reads the columns of [`queued_columns`].
 pub(super) fn read_queued(row: &Row) -> Result<Queued, Fault> {
     let (id, created) = (number::id(row.try_get(0)?), Timestamp(row.try_get(5)?));
+    let payload: Option<Vec<u8>> = row.try_get(8)?;
+    let is_whole = payload.is_some();
+    let mut spec = terms(row, 7)?;
+    spec.payload = payload.unwrap_or_default();
     let mut record = Record {
         fence: number::size(row.try_get(3)?),
         priority: row.try_get(4)?,
         ready: moment(row, 6)?,
         n_dependents: small(row, 9)?,
-        ..transition::submit(id, spec(row, 7)?, 0, created)
+        ..transition::submit(id, spec, 0, created)
     };
     if let Some(text) = row.try_get::<_, Option<&str>>(12)? {
         serde_json::from_str::<Happened>(text)?.to(&mut record);
     }
-    Ok(Queued { queue: row.try_get(10)?, place: row.try_get(11)?, record: Arc::new(record) })
+    let (queue, place) = (row.try_get(10)?, row.try_get(11)?);
+    Ok(Queued { queue, place, record: Arc::new(record), is_whole })
 }
 
 /// What happened to a job before it came to stand in its queue again.
@@ -155,10 +164,16 @@ impl Happened {
 
 /// Tenant and type, and from `column` on the document and the payload.
 fn spec(row: &Row, column: usize) -> Result<Spec, Fault> {
+    let mut spec = terms(row, column)?;
+    spec.payload = row.try_get(column + 1)?;
+    Ok(spec)
+}
+
+/// The same without the payload.
+fn terms(row: &Row, column: usize) -> Result<Spec, Fault> {
     let tenant = TenantId::new(row.try_get(1)?);
     let mut spec = Spec::new(tenant, Name::new(row.try_get(2)?));
     document::read(row.try_get(column)?, &mut spec)?;
-    spec.payload = row.try_get(column + 1)?;
     Ok(spec)
 }
 

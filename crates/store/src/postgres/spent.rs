@@ -11,15 +11,17 @@ use super::desk::Sheet;
 use super::fault::Fault;
 use crate::{Spent, minute};
 
-/// Minutes after which nobody charges a minute any more. The database undoes transactions long
-/// before that.
+/// Minutes after which nobody charges a minute any more: whoever writes an end picks the minute
+/// just before that, and has the answer or gives up within one.
 const SETTLED_AFTER: i64 = 60;
+/// Minutes before the window that are kept: who asked a moment ago may be answered after who asks now.
+const SPARE: i64 = 5;
 
 /// By its own minutes.
-pub(super) const SPENT_BY: &str = "SELECT coalesce(sum(cost), 0)::bigint FROM usage \
+pub(super) const SPENT_BY: &str = "SELECT least(coalesce(sum(cost), 0), 9223372036854775807)::bigint FROM usage \
     WHERE tenant = $2 AND minute >= $1";
-const SPENT: &str =
-    "SELECT minute, sum(cost)::bigint FROM usage WHERE minute >= $1 GROUP BY minute";
+const SPENT: &str = "SELECT minute, least(sum(cost), 9223372036854775807)::bigint FROM usage \
+    WHERE minute >= $1 GROUP BY minute";
 
 /// What minutes came to that are long over.
 #[derive(Debug, Default)]
@@ -54,9 +56,10 @@ impl Minutes {
         if !follows {
             self.sums.clear();
         }
-        self.sums = self.sums.split_off(&since);
+        let from = if follows { self.from.max(since - SPARE) } else { since };
+        self.sums = self.sums.split_off(&from);
         self.sums.extend(read.iter().copied().filter(|(minute, _)| *minute < until));
-        (self.from, self.until) = (since, until);
+        (self.from, self.until) = (from, until);
     }
 }
 
@@ -73,6 +76,21 @@ pub(super) async fn charged(sheet: &Sheet<'_>, of: &Spent) -> Result<i64, Fault>
     let statement = sheet.transaction.prepare_cached(SPENT_BY).await?;
     let tenant = tenant.to_string();
     Ok(sheet.transaction.query_one(&statement, &[&since, &tenant]).await?.try_get(0)?)
+}
+
+/// Reads what was charged to all, if nothing of that is known here yet: whoever claims under such a
+/// budget does it before it locks what others need.
+pub(super) async fn prepare(
+    sheet: &Sheet<'_>,
+    asked: impl Iterator<Item = &Spent>,
+) -> Result<(), Fault> {
+    let Some(of) = asked.filter(|of| of.tenant.is_none()).last() else { return Ok(()) };
+    let since = minute::of(of.since);
+    let (_, start) = sheet.desk.settled.minutes().known(since);
+    if start == since && since + SETTLED_AFTER < minute::of(sheet.now) {
+        charged_to_all(sheet, since).await?;
+    }
+    Ok(())
 }
 
 async fn charged_to_all(sheet: &Sheet<'_>, since: i64) -> Result<i64, Fault> {

@@ -13,6 +13,7 @@ use super::amend::Amending;
 use super::cancel::{Cancelling, Reason};
 use super::desk::Desk;
 use super::fault::Fault;
+use super::forget::OldQueues;
 use super::limits::Claiming;
 use super::log::Logging;
 use super::note::Noting;
@@ -266,7 +267,16 @@ impl Store for Postgres {
     }
 
     fn forget(&self, old: Old) -> Reply<'_, usize> {
-        Box::pin(async move { self.desk.run("forget jobs", &old).await })
+        Box::pin(async move {
+            let n_jobs = self.desk.run("forget jobs", &old).await?;
+            // By itself: where there are very many jobs it may take longer than a statement may.
+            if self.desk.queues.is_time_to_sweep(self.desk.now())
+                && let Err(error) = self.desk.run("forget queues", &OldQueues).await
+            {
+                tracing::warn!(%error, "queues that nobody uses stay for now");
+            }
+            Ok(n_jobs)
+        })
     }
 
     fn shared(&self) -> Option<&dyn Shared> {

@@ -54,7 +54,7 @@ async fn submit(store: &Postgres, submission: Submission) {
 }
 
 fn all(place: usize, n: usize) -> Window {
-    Window { stripe: (place, n), jobs_max: 10_000, reach: Reach::All }
+    Window { stripe: (place, n), jobs_max: 10_000, spare_max: 10_000, reach: Reach::All }
 }
 
 fn ids(records: &[Arc<model::Record>]) -> Vec<u64> {
@@ -124,6 +124,35 @@ async fn one_tenants_flood_does_not_hide_the_others() {
 }
 
 #[tokio::test]
+async fn a_large_payload_is_read_by_whoever_claims_and_not_by_whoever_looks() {
+    let (database, time) = (database(), Time::new());
+    let (one, two) = (open(&database, &time).await, open(&database, &time).await);
+    let mut jobs = submission("a", "kind", 2);
+    for (job, n_bytes) in jobs.jobs.iter_mut().zip([1_024, 1_025]) {
+        job.spec.payload = vec![7; n_bytes];
+    }
+    submit(&one, jobs).await;
+    let seen = two.window(all(0, 1)).await.unwrap().own;
+    let n_bytes = |record: &model::Record| record.spec.payload.len();
+    assert_eq!(seen.iter().map(|record| n_bytes(record)).collect::<Vec<_>>(), [1_024, 0]);
+    let claims = seen.iter().map(|record| claim(&record.id, "w")).collect();
+    for (claimed, expected) in two.claim(claims).await.unwrap().iter().zip([1_024, 1_025]) {
+        assert!(matches!(claimed, Claimed::Won(record) if n_bytes(record) == expected));
+    }
+}
+
+#[tokio::test]
+async fn nobody_elses_jobs_are_looked_at_for_no_slots() {
+    let (database, time) = (database(), Time::new());
+    let store = open(&database, &time).await;
+    submit(&store, submission("a", "kind", 40)).await;
+    for (spare_max, expected) in [(0, 0), (3, 3), (100, 20)] {
+        let seen = store.window(Window { spare_max, ..all(0, 2) }).await.unwrap();
+        assert_eq!((seen.own.len(), seen.spare.len()), (20, expected));
+    }
+}
+
+#[tokio::test]
 async fn what_was_seen_is_not_looked_at_again_until_all_is() {
     let (database, time) = (database(), Time::new());
     let store = open(&database, &time).await;
@@ -166,7 +195,8 @@ async fn the_window_is_in_the_order_of_priority_and_age_and_holds_what_can_run()
     assert_eq!(ids(&seen.own), [2, 1, 4, 6]);
     store.amend(vec![JobId::number(3)], crate::Amend::Release).await.unwrap();
     let news = Window { reach: Reach::News, ..all(0, 1) };
-    assert_eq!(ids(&store.window(news).await.unwrap().own), [2, 1, 3, 4, 6]);
+    // From its place on: what stands before it was seen.
+    assert_eq!(ids(&store.window(news).await.unwrap().own), [1, 3, 4, 6]);
     let nothing = Seen { is_whole: true, ..Seen::default() };
     assert_eq!(store.window(news).await.unwrap(), nothing);
 }

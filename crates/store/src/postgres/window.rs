@@ -79,6 +79,10 @@ pub(super) async fn window(desk: &Desk, ask: Window) -> Result<Seen, Fault> {
         Reach::More => desk.marks.take_more(),
         Reach::All => Vec::new(),
     };
+    let news = match ask.reach {
+        Reach::All => desk.marks.take_all_news(),
+        Reach::News | Reach::More => HashMap::default(),
+    };
     let is_all = ask.reach == Reach::All;
     if !is_all && after.is_empty() {
         let is_more = desk.marks.is_more();
@@ -86,16 +90,17 @@ pub(super) async fn window(desk: &Desk, ask: Window) -> Result<Seen, Fault> {
     }
     let n_queues = if is_all { count_queues(&connection).await? } else { after.len() };
     let each = (ask.jobs_max / n_queues.max(1)).clamp(EACH.0, EACH.1);
+    let n_others = (each / OTHERS).min(ask.spare_max);
     let look = Look { connection: &connection, stripe: ask.stripe, after: &after };
     let (own, others) = if is_all {
-        (look.all(ALL_OWN, each).await?, look.all(ALL_OTHERS, each / OTHERS).await?)
+        (look.all(ALL_OWN, each).await?, look.all(ALL_OTHERS, n_others).await?)
     } else {
-        (look.some(SOME_OWN, each).await?, look.some(SOME_OTHERS, each / OTHERS).await?)
+        (look.some(SOME_OWN, each).await?, look.some(SOME_OTHERS, n_others).await?)
     };
     let found = found(&own, each);
     let is_whole = found.values().all(|found| !found.is_full);
     if is_all {
-        desk.marks.begin_again(&found);
+        desk.marks.begin_again(news, &found);
     } else {
         desk.marks.move_on(&after, &found);
     }
@@ -107,7 +112,7 @@ pub(super) async fn window(desk: &Desk, ask: Window) -> Result<Seen, Fault> {
 /// Keeps what was seen for those who claim it.
 fn keep(desk: &Desk, own: &[Queued]) {
     let mut recent = desk.recent();
-    for Queued { record, .. } in own {
+    for Queued { record, .. } in own.iter().filter(|row| row.is_whole) {
         if let Some(id) = number::of(&record.id) {
             recent.keep(id, Arc::clone(record), None);
         }
@@ -139,11 +144,12 @@ impl Look<'_> {
     ) -> Result<Vec<Queued>, Fault> {
         let (place, n_all) = self.stripe;
         // Alone, one has everything to oneself.
-        if n_all <= 1 && (sql == ALL_OTHERS || sql == SOME_OTHERS) {
+        let is_alone = n_all <= 1 && (sql == ALL_OTHERS || sql == SOME_OTHERS);
+        if is_alone || each == 0 {
             return Ok(Vec::new());
         }
         let number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
-        let (n_all, place, each) = (number(n_all.max(1)), number(place), number(each.max(1)));
+        let (n_all, place, each) = (number(n_all.max(1)), number(place), number(each));
         let statement = self.connection.prepare_cached(sql).await?;
         let mut values: Vec<&(dyn ToSql + Sync)> = vec![&n_all, &place, &each];
         values.extend(more);

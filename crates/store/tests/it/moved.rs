@@ -128,7 +128,7 @@ fn everything_is_there_as_it_was_and_goes_on() {
         assert!(refused.contains("empty database"), "{refused}");
         assert_eq!(all(&store).await, before);
         Postgres::connect(database.url(), many(&time)).await.map(drop).unwrap();
-        let ask = Window { stripe: (0, 1), jobs_max: 9_999, reach: Reach::All };
+        let ask = Window { stripe: (0, 1), jobs_max: 9_999, spare_max: 0, reach: Reach::All };
         assert_eq!(store.window(ask).await.unwrap().own.len(), 2_000);
         let next = store.submit(submission(1, 10)).await.unwrap().unwrap();
         assert!(next.jobs[0].id > JobId::number(5_012));
@@ -154,7 +154,7 @@ fn what_is_under_way_counts_under_limits_where_it_was_moved_to() {
     runtime.block_on(async {
         store.import(&place.file(), |_, _, _| {}).await.unwrap();
         assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
-        let ask = Window { stripe: (0, 1), jobs_max: 9, reach: Reach::All };
+        let ask = Window { stripe: (0, 1), jobs_max: 9, spare_max: 0, reach: Reach::All };
         let fence = store.window(ask).await.unwrap().own[0].fence;
         let under = |parts: &[&str], max| Claim {
             limits: vec![Limit { name: parts.join("\u{1f}"), amount: 1, max, spent: None }],

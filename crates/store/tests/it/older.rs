@@ -143,7 +143,7 @@ impl Both {
     }
 
     async fn new_sees(&self, job: &JobId) -> bool {
-        let ask = Window { stripe: (0, 1), jobs_max: 100, reach: Reach::All };
+        let ask = Window { stripe: (0, 1), jobs_max: 100, spare_max: 0, reach: Reach::All };
         let seen = self.new.window(ask).await.unwrap();
         seen.own.iter().any(|record| record.id == *job)
     }

@@ -31,7 +31,7 @@ pub(crate) async fn measure(n_jobs: u64, data: &Data, options: &Options) -> Resu
     let mut site = Site::start(&fresh, options).await?;
     load::submit(&site, n_jobs).await?;
     fresh.count()?;
-    site.hire(options.workers, options.slots).await?;
+    site.hire(options.n_workers(), options.n_slots()).await?;
     let drain = load::drain(&site, n_jobs, n_jobs).await?;
     let start = latency::of_some(&site, N_TIMED, PAUSE).await?;
     let together = load::together(&site, n_jobs).await?;

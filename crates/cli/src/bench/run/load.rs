@@ -48,11 +48,11 @@ pub(crate) async fn measure(n_jobs: u64, data: &Data, options: &Options) -> Resu
         let before = site.resident();
         submitting += submit(&site, n_jobs).await?;
         held = held.max(site.resident().saturating_sub(before));
-        site.hire(options.workers, options.slots).await?;
+        site.hire(options.n_workers(), options.n_slots()).await?;
         let seen = drain(&site, n_jobs, n_jobs.min(DRAINED_MAX)).await?;
         whole.add(seen.whole);
         // With slots for all of them, all are claimed before anything is done.
-        let n_slots = u64::from(options.workers.saturating_mul(options.slots));
+        let n_slots = u64::from(options.n_workers().saturating_mul(options.n_slots()));
         steady.add(if n_jobs > n_slots { seen.steady } else { seen.whole });
         let seen = site.look().await?;
         won += seen.won;

@@ -57,12 +57,13 @@ pub(crate) struct Options {
     /// Scheduler processes; several can share a Postgres.
     #[arg(long, value_name = "N", default_value_t = 1)]
     schedulers: u32,
-    /// Worker processes, dealt to the schedulers in turn.
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    workers: u32,
-    /// Slots of each worker.
-    #[arg(long, value_name = "N", default_value_t = 1_000)]
-    slots: u32,
+    /// Worker processes, dealt to the schedulers in turn; as many as those, and two at least, if
+    /// nothing is said.
+    #[arg(long, value_name = "N")]
+    workers: Option<u32>,
+    /// Slots of each worker; 2,000 among all of them, if nothing is said.
+    #[arg(long, value_name = "N")]
+    slots: Option<u32>,
     /// Keep nothing of jobs that succeeded, as most queues do; otherwise they are kept for a week.
     #[arg(long)]
     forget: bool,
@@ -85,6 +86,22 @@ pub(crate) struct Options {
     /// For machines.
     #[arg(long)]
     json: bool,
+}
+
+/// Jobs that are submitted and done at the same time, at most: they take some seconds.
+const TOGETHER_MAX: u64 = 200_000;
+/// Slots of all workers.
+const SLOTS: u32 = 2_000;
+
+impl Options {
+    fn n_workers(&self) -> u32 {
+        self.workers.unwrap_or(self.schedulers.max(2))
+    }
+
+    /// Of each worker.
+    fn n_slots(&self) -> u32 {
+        self.slots.unwrap_or((SLOTS / self.n_workers().max(1)).max(1))
+    }
 }
 
 /// All that was seen, once a round.
@@ -155,9 +172,9 @@ async fn measure(options: &Options, data: &Data, say: impl Fn(&str)) -> Result<R
     say("jobs that come and go");
     let fresh = data.fresh("site")?;
     let mut site = Site::start(&fresh, options).await?;
-    site.hire(options.workers, options.slots).await?;
+    site.hire(options.n_workers(), options.n_slots()).await?;
     let idle = latency::idle(&site, seconds).await?;
-    let n_together = options.jobs.iter().copied().max().unwrap_or(0).clamp(10_000, 100_000);
+    let n_together = options.jobs.iter().copied().max().unwrap_or(0).clamp(10_000, TOGETHER_MAX);
     let together = load::together(&site, n_together).await?;
     let half = latency::under(&site, together / 2.0, seconds).await?;
     drop(site);

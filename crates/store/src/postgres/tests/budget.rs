@@ -32,6 +32,31 @@ async fn in_the_last(store: &Postgres, hours: i64, tenant: Option<&str>) -> i64 
     store.desk.run("ask", &asked).await.unwrap()
 }
 
+#[tokio::test]
+async fn what_is_too_much_to_add_up_is_over_every_budget() {
+    let (database, time) = (database(), Time::new());
+    let store = open(&database, &time).await;
+    submit(&store, submission("a", "kind", 1)).await;
+    let connection = store.desk.connection().await.unwrap();
+    let minute = crate::minute::of(store.now());
+    let charge = format!(
+        "INSERT INTO usage (minute, tenant, part, cost, completed) \
+         SELECT {minute}, 'a', part, {}, 0 FROM generate_series(1, 2) AS part; \
+         INSERT INTO holdings (name, held) VALUES ('budget', 7)",
+        i64::MAX
+    );
+    connection.batch_execute(&charge).await.unwrap();
+    for tenant in [Some("a"), None] {
+        assert_eq!(in_the_last(&store, 1, tenant).await, i64::MAX);
+        let tenant = tenant.map(TenantId::new);
+        let spent = Some(Spent { tenant, since: store.now() });
+        let limit = crate::Limit { name: "budget".to_owned(), amount: 1, max: 1_000, spent };
+        let claim = Claim { limits: vec![limit], ..claim(&JobId::number(1), "w") };
+        let answer = store.claim(vec![claim]).await.unwrap();
+        assert!(matches!(&answer[..], [Claimed::Refused(_)]), "{answer:?}");
+    }
+}
+
 /// So many jobs of a tenant run to their ends, and cost 1 each.
 async fn do_jobs(store: &Postgres, tenant: &str, n_jobs: usize) {
     let jobs = store.submit(submission(tenant, "kind", n_jobs)).await.unwrap().unwrap().jobs;

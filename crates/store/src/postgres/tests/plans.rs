@@ -112,6 +112,22 @@ async fn what_is_over_is_found_by_its_id() {
 }
 
 #[tokio::test]
+async fn limits_are_found_by_their_names_one_by_one() {
+    with_many(async |connection| {
+        let make =
+            "INSERT INTO holdings (name, held) VALUES ('a', 1), ('b', 2) ON CONFLICT DO NOTHING";
+        for change in [make, "VACUUM ANALYZE holdings"] {
+            connection.batch_execute(change).await.unwrap();
+            let plan = plan(connection, limits::CHANGE, "(ARRAY['a'], ARRAY[1])").await;
+            let is_by_name = "Index Cond: ((name >= u.name) AND (name <= u.name))";
+            assert!(plan.contains("holdings_pkey") && plan.contains(is_by_name), "{plan}");
+            assert!(!plan.contains("Sort"), "{plan}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn what_a_tenant_used_is_summed_up_by_its_own_minutes() {
     with_many(async |connection| {
         let plan = plan(connection, spent::SPENT_BY, "(5, 'a')").await;
