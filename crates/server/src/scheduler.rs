@@ -38,8 +38,6 @@ pub(crate) use crate::message::{Answer, Message};
 const TURN_MAX: usize = 4_096;
 /// Jobs that are answered about in one turn, or a few more.
 const ANSWERS_MAX: usize = 256;
-/// After the store failed, nothing is asked of it for so long.
-const PAUSE: Millis = Millis(250);
 
 /// The world, and what surrounds it.
 pub(crate) struct Scheduler {
@@ -100,9 +98,9 @@ pub(crate) struct Scheduler {
     /// Something happened since the last round.
     pub(crate) is_dirty: bool,
     /// Nothing is asked of the store before this moment.
-    paused_until: Option<Timestamp>,
+    pub(crate) paused_until: Option<Timestamp>,
     /// The store is broken: this was its last word.
-    fatal: Option<store::Error>,
+    pub(crate) fatal: Option<store::Error>,
 }
 
 impl Scheduler {
@@ -334,49 +332,6 @@ impl Scheduler {
             Answer::Checked(job, answer) => self.checked(&job, answer),
             Answer::Written(answer) | Answer::RenewedAll(answer) => drop(self.ok(answer)),
         }
-    }
-
-    /// The answer, or `None` after a failure was taken note of.
-    pub(crate) fn ok<T>(&mut self, answer: Result<T, store::Error>) -> Option<T> {
-        match answer {
-            Ok(answer) => Some(answer),
-            Err(error) => {
-                tracing::error!(%error, "the store failed");
-                self.counters.add("store_errors", 1);
-                let now = self.store.now();
-                self.health.failed(now);
-                self.paused_until = Some(now + PAUSE);
-                self.renew_later();
-                if matches!(error, store::Error::Broken { .. }) {
-                    self.fatal = Some(error);
-                }
-                None
-            }
-        }
-    }
-
-    /// The same of what is done beside the work: that it failed says nothing of the rest, for it may
-    /// be about much more.
-    pub(crate) fn ok_beside<T>(&mut self, answer: Result<T, store::Error>) -> Option<T> {
-        match answer {
-            Err(error) if !matches!(error, store::Error::Broken { .. }) => {
-                tracing::warn!(%error, "the store failed at something that can wait");
-                self.counters.add("store_errors", 1);
-                None
-            }
-            answer => self.ok(answer),
-        }
-    }
-
-    /// Whether nothing is asked of the store for now.
-    pub(crate) fn is_paused(&self) -> bool {
-        self.paused_until.is_some_and(|until| until > self.store.now())
-    }
-
-    /// Nobody could renew: silence proves nothing until everybody had the time to.
-    pub(crate) fn renew_later(&mut self) {
-        self.leases_from = self.store.now() + self.config.lease;
-        self.are_leases_old = true;
     }
 
     /// Asks the store without waiting for it.

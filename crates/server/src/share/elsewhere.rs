@@ -289,7 +289,7 @@ mod tests {
 
     fn under_way(n: u32, at: i64) -> Meeting {
         let group = format!(
-            r#"{{"tenant": "a", "kind": "noop", "pool": "default", "n": {n}, "slots": {n}, "cost": 0}}"#
+            r#"{{"tenant": "a", "kind": "k", "pool": "p", "n": {n}, "slots": {n}, "cost": 0}}"#
         );
         let other = Peer { said: format!(r#"{{"under_way": [{group}]}}"#), at: Timestamp(at) };
         let own = Peer { said: String::new(), at: Timestamp(at) };

@@ -58,8 +58,8 @@ const SESSIONS: &str = "WITH old AS (DELETE FROM sessions s WHERE s.lease_until 
     UPDATE generations SET highest = greatest(highest, (SELECT max(generation) FROM old)) \
     WHERE EXISTS (SELECT 1 FROM old)";
 
-/// Queues that nobody made sure of for long: those that still have jobs are kept, for which all jobs
-/// are looked at. Whoever makes sure of one meanwhile is seen by the last look at `used`.
+/// Queues that nobody made sure of for long: those that still have jobs are kept, for which all
+/// jobs are looked at. Whoever makes sure of one meanwhile is seen by the last look at `used`.
 const QUEUES: &str = "WITH old AS MATERIALIZED (SELECT queue FROM queues WHERE used < $1), \
     busy AS MATERIALIZED (SELECT DISTINCT queue FROM jobs WHERE EXISTS (SELECT 1 FROM old)), \
     kept AS (UPDATE queues q SET used = $2 FROM busy \

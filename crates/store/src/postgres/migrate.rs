@@ -35,7 +35,7 @@ const NEWER_MAX: usize = 1;
 const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtext('maitre migrations'))";
 
 /// Whoever works with a table waits for who waits to change it: it is tried again instead. Once it
-/// is changed, that takes as long as it takes: an index of many rows more than other statements may.
+/// is being changed, that takes as long as it takes, and not as long as statements may.
 const LOCK_BRIEFLY: &str = "SET LOCAL lock_timeout = '1s'; SET LOCAL statement_timeout = 0";
 
 pub(super) const PREPARE: &str = "CREATE SCHEMA IF NOT EXISTS maitre; \

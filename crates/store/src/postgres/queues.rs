@@ -22,8 +22,8 @@ const REMEMBERED_MAX: usize = 100_000;
 /// Rows that may go are looked for this often.
 const SWEPT_EVERY: Millis = Millis::from_secs(3_600);
 
-/// When each queue was last made sure of by this process, and when it last looked for those that may
-/// go.
+/// When each queue was last made sure of by this process, and when it last looked for those that
+/// may go.
 #[derive(Default)]
 pub(super) struct Queues(Mutex<HashMap<i64, Timestamp>>, Mutex<Option<Timestamp>>);
 

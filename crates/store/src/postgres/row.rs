@@ -37,7 +37,7 @@ macro_rules! finished_columns {
 
 /// The columns of a job that stands in its queue, in the order in which [`read_queued`] wants them:
 /// those that every such job has alike are not asked for, nor what nothing has happened to. A large
-/// payload decides nothing, and whoever claims the job reads it: a window of them could be anything.
+/// payload decides nothing, and whoever claims the job reads it: a window could have any number.
 macro_rules! queued_columns {
     () => {
         "j.id, j.tenant, j.kind, j.fence, j.priority, j.created, j.ready, j.document, \

@@ -14,11 +14,12 @@ use crate::{Spent, minute};
 /// Minutes after which nobody charges a minute any more: whoever writes an end picks the minute
 /// just before that, and has the answer or gives up within one.
 const SETTLED_AFTER: i64 = 60;
-/// Minutes before the window that are kept: who asked a moment ago may be answered after who asks now.
+/// Minutes before the window that are kept: who asked a moment ago may be answered last.
 const SPARE: i64 = 5;
 
 /// By its own minutes.
-pub(super) const SPENT_BY: &str = "SELECT least(coalesce(sum(cost), 0), 9223372036854775807)::bigint FROM usage \
+pub(super) const SPENT_BY: &str = "SELECT \
+    least(coalesce(sum(cost), 0), 9223372036854775807)::bigint FROM usage \
     WHERE tenant = $2 AND minute >= $1";
 const SPENT: &str = "SELECT minute, least(sum(cost), 9223372036854775807)::bigint FROM usage \
     WHERE minute >= $1 GROUP BY minute";
