@@ -112,7 +112,7 @@ pub(super) struct Elsewhere {
     looks_for: BTreeSet<String>,
     /// The seals of the settings that all go by, this scheduler included.
     seals: Vec<String>,
-    /// When the oldest of what is known was said.
+    /// When the oldest of what is counted was said.
     pub(super) said: Option<Timestamp>,
     /// When what is under way there was counted last.
     counted: Timestamp,
@@ -175,13 +175,16 @@ impl Scheduler {
         // Somebody knows of a change that another did not hear of.
         let is_sealed = |seal: &String| *seal == sharing.settings.seal;
         sharing.settings.is_wanted |= !sharing.elsewhere.seals.iter().all(is_sealed);
-        sharing.elsewhere.said = others.map(|(_, peer)| peer.at).min();
+        let said_at = others.map(|(_, peer)| peer.at).min();
         let known: Vec<Group> = said.into_iter().flat_map(|one| one.under_way).collect();
         let now = self.store.now();
-        let age = now.since(sharing.elsewhere.counted);
-        if sharing.elsewhere.known == known
-            || (age < COUNTED_WITHIN && are_about(&sharing.elsewhere.known, &known))
-        {
+        let is_recent = now.since(sharing.elsewhere.counted) < COUNTED_WITHIN;
+        let is_same = sharing.elsewhere.known == known;
+        if !is_same && is_recent && are_about(&sharing.elsewhere.known, &known) {
+            return;
+        }
+        sharing.elsewhere.said = said_at;
+        if is_same {
             return;
         }
         let before = std::mem::take(&mut sharing.elsewhere.attempts);

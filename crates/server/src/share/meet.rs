@@ -11,9 +11,9 @@ use crate::timers::Timer;
 
 /// Schedulers say this often that they are here, and what they have under way.
 const MEET_EVERY: Millis = Millis(500);
-/// Who has workers from now on waits until the others know: it asks again after so long, and waits
-/// no longer than that. A claim that two make is lost by one of them.
-const KNOWN_AFTER: Millis = Millis(15);
+/// Who has workers from now on waits until the others have known for so long, which is how long what
+/// they were claiming takes, but no longer than that. Of two claims of a job one is lost.
+const KNOWN_FOR: Millis = Millis(15);
 const KNOWN_WITHIN: Millis = Millis(100);
 
 impl Scheduler {
@@ -97,10 +97,9 @@ impl Scheduler {
             return;
         };
         let since = *sharing.seated_at.get_or_insert(deal.said);
-        if deal.others_said.is_some_and(|said| said <= since)
-            && deal.said.since(since) < KNOWN_WITHIN
-        {
-            self.meet_at(now + KNOWN_AFTER);
+        let is_known = |said: Timestamp| said > since && deal.said.since(said) >= KNOWN_FOR;
+        if !deal.others_said.is_none_or(is_known) && deal.said.since(since) < KNOWN_WITHIN {
+            self.meet_at(now + KNOWN_FOR);
             return;
         }
         sharing.is_dealt = true;
