@@ -11,8 +11,8 @@ use crate::timers::Timer;
 
 /// Schedulers say this often that they are here, and what they have under way.
 const MEET_EVERY: Millis = Millis(500);
-/// Who has workers from now on waits until the others have known for so long, which is how long what
-/// they were claiming takes, but no longer than that. Of two claims of a job one is lost.
+/// Who has workers from now on waits until the others have known for so long, which is how long
+/// what they were claiming takes, but no longer than that. Of two claims of a job one is lost.
 const KNOWN_FOR: Millis = Millis(15);
 const KNOWN_WITHIN: Millis = Millis(100);
 
