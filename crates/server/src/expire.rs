@@ -104,13 +104,15 @@ impl Scheduler {
         }
     }
 
-    /// An attempt that said nothing for so long is stopped. Its worker looks at this itself; where
-    /// output has to wait, so may whoever puts it out.
+    /// An attempt that said nothing for so long is stopped. Its worker looks at this itself. Who
+    /// has to wait until what it puts out is kept is not silent.
     fn silence(&mut self, job: JobId, now: Timestamp) {
-        let is_behind = self.outgoing.output.is_behind();
+        let stream = self.jobs.live(&job).and_then(|live| self.fleet.stream_of(&live.worker));
+        let is_unheard = stream.is_some_and(|stream| self.outgoing.output.is_unheard(stream));
+        let may_wait = is_unheard || self.health.is_failing(now);
         let Some(live) = self.jobs.live_mut(&job) else { return };
         let Some(timeout) = live.silence_timeout else { return };
-        let heard = if is_behind { now } else { live.heard };
+        let heard = if may_wait { now } else { live.heard };
         let at = heard + timeout + self.config.stop_grace;
         live.silence_at = (at > now).then_some(at);
         if at <= now {

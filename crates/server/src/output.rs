@@ -50,9 +50,8 @@ impl Output {
         self.unheard.get(&stream).is_some_and(|jobs| jobs.contains(job))
     }
 
-    /// Whether output has to wait for the output before it.
-    pub(crate) fn is_behind(&self) -> bool {
-        !self.waiting.is_empty() || !self.unheard.is_empty()
+    pub(crate) fn is_unheard(&self, stream: StreamId) -> bool {
+        self.unheard.contains_key(&stream)
     }
 
     /// The stream is gone.

@@ -144,12 +144,11 @@ impl Attempt {
     pub async fn log_patiently(&self, stream: Stream, bytes: &[u8]) {
         for piece in bytes.chunks(model::maxima::LOG_CHUNK_BYTES_MAX) {
             if !lock(&self.ticket.log).is_cut() {
-                self.ticket.n_waiting.fetch_add(1, Ordering::SeqCst);
+                let _waits = Waits::new(&self.ticket.n_waiting);
                 tokio::select! {
                     () = self.ticket.outbox.log_room(piece.len()) => {}
                     () = self.kill_token().cancelled() => {}
                 }
-                self.ticket.n_waiting.fetch_sub(1, Ordering::SeqCst);
             }
             self.ticket.log(stream, piece);
         }
@@ -225,6 +224,22 @@ pub(crate) struct Ticket {
     /// Whether its end is told: what it says after that is not heard.
     has_ended: AtomicBool,
     task: OnceLock<AbortHandle>,
+}
+
+/// Somebody waits, until this is dropped.
+struct Waits<'a>(&'a AtomicUsize);
+
+impl<'a> Waits<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// What a ticket is made of, besides the places where it reports.

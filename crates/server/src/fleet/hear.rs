@@ -63,13 +63,14 @@ impl Scheduler {
                 }
             }
             Heard::Complete(attempt, completion) => {
-                if let Some(job) = self.current(worker, attempt) {
-                    if self.outgoing.output.is_passed_over(stream, &job) {
-                        // It says so again, after the output that is missing. It has begun.
+                let current = self.current(worker, attempt);
+                if self.outgoing.output.is_passed_over(stream, &JobId::number(attempt.job)) {
+                    // It says so again, after the output that is missing. It has begun.
+                    if let Some(job) = current {
                         self.accept(worker, job);
-                    } else {
-                        self.finish(worker, &job, *completion);
                     }
+                } else if let Some(job) = current {
+                    self.finish(worker, &job, *completion);
                 } else {
                     // It may be the same again, or too late: the store knows.
                     let job = JobId::number(attempt.job);

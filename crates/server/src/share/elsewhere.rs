@@ -89,6 +89,7 @@ impl Group {
         alike == *other
             && self.n.abs_diff(other.n) <= self.n / ABOUT
             && self.slots.abs_diff(other.slots) <= self.slots / ABOUT
+            && self.cost.abs_diff(other.cost) <= self.cost.unsigned_abs() / u64::from(ABOUT)
     }
 }
 

@@ -20,6 +20,9 @@ const PAUSE_MAX: Millis = Millis::from_secs(5);
 /// Beside so many jobs that wait here, new ones are taken in without a look.
 const AT_ONCE_MAX: usize = 1_000;
 
+/// Jobs of others that are looked at although no slot is free.
+const OVERDUE_MAX: usize = 8;
+
 /// A look that is under way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
@@ -80,12 +83,7 @@ impl Scheduler {
         let Some(reach) = sharing.wanted.take() else { return };
         let stripe = sharing.stripe;
         sharing.look = Some(Look { began: self.store.now(), stripe });
-        // Jobs of others are for slots that are free. Whatever is, they are looked at now and then.
-        let spare_max = match reach {
-            Reach::All => JOBS_MAX,
-            Reach::News | Reach::More => self.n_free().saturating_sub(n_queued),
-        };
-        let ask = Window { stripe, jobs_max: JOBS_MAX, spare_max, reach };
+        let ask = Window { stripe, jobs_max: JOBS_MAX, spare_max: self.spare_max(reach), reach };
         self.call(|store| {
             async move {
                 let seen = match store.shared() {
@@ -96,6 +94,15 @@ impl Scheduler {
             }
             .boxed()
         });
+    }
+
+    /// Jobs of others are for slots that are free, and one more shows that there are more; a few
+    /// show whether any is overdue. Whatever is free, all are looked at now and then.
+    fn spare_max(&self, reach: Reach) -> usize {
+        match reach {
+            Reach::All => JOBS_MAX,
+            Reach::News | Reach::More => (self.n_free() + 1).max(OVERDUE_MAX),
+        }
     }
 
     /// The first jobs of queues, as they are now.
@@ -198,6 +205,22 @@ mod tests {
         let lost = store::Error::Unavailable { doing: "look", cause: "gone".to_owned() };
         scheduler.seen(Reach::News, Err(lost));
         assert_eq!(wanted(&scheduler), Some(Reach::All));
+    }
+
+    #[tokio::test]
+    async fn who_is_not_dealt_jobs_yet_looks_once_it_is() {
+        let mut scheduler = scheduler().await;
+        let look = |is_dealt: bool, scheduler: &mut Scheduler| {
+            let sharing = scheduler.sharing.as_mut().unwrap();
+            (sharing.is_seated, sharing.is_dealt) = (true, is_dealt);
+            sharing.want(Reach::News);
+            scheduler.look_if_wanted();
+            scheduler.sharing.as_ref().unwrap().look.is_some()
+        };
+        assert!(!look(false, &mut scheduler));
+        assert_eq!(wanted(&scheduler), Some(Reach::News));
+        assert!(look(true, &mut scheduler));
+        assert_eq!(scheduler.spare_max(Reach::News), OVERDUE_MAX, "there are no slots here");
     }
 
     #[tokio::test]

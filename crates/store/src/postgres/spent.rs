@@ -12,16 +12,18 @@ use super::fault::Fault;
 use crate::{Spent, minute};
 
 /// Minutes after which nobody charges a minute any more: whoever writes an end picks the minute
-/// just before that, and has the answer or gives up within one.
+/// just before that, and has the answer or gives up within two.
 const SETTLED_AFTER: i64 = 60;
 /// Minutes before the window that are kept: who asked a moment ago may be answered last.
 const SPARE: i64 = 5;
 
 /// By its own minutes.
 pub(super) const SPENT_BY: &str = "SELECT \
-    least(coalesce(sum(cost), 0), 9223372036854775807)::bigint FROM usage \
+    greatest(least(coalesce(sum(cost), 0), 9223372036854775807), -9223372036854775807)::bigint \
+    FROM usage \
     WHERE tenant = $2 AND minute >= $1";
-const SPENT: &str = "SELECT minute, least(sum(cost), 9223372036854775807)::bigint FROM usage \
+const SPENT: &str = "SELECT minute, \
+    greatest(least(sum(cost), 9223372036854775807), -9223372036854775807)::bigint FROM usage \
     WHERE minute >= $1 GROUP BY minute";
 
 /// What minutes came to that are long over.

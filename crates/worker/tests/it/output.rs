@@ -193,3 +193,45 @@ async fn who_can_wait_waits_for_a_server_that_says_what_it_keeps() {
     assert_eq!(numbers.collect::<Vec<u64>>(), (1..=N_CHUNKS).collect::<Vec<u64>>());
     assert!(kept.iter().zip(0..).all(|(chunk, byte)| chunk.bytes[0] == byte));
 }
+
+#[tokio::test]
+async fn who_waits_until_its_output_is_kept_is_not_silent() {
+    let mut server = Server::start();
+    let has_given_up = Arc::new(Notify::new());
+    let gives_up = Arc::clone(&has_given_up);
+    let handler = move |attempt: Attempt| {
+        let gives_up = Arc::clone(&gives_up);
+        async move {
+            let bytes = vec![b'x'; 64 * LOG_CHUNK_BYTES_MAX];
+            let log = attempt.log_patiently(Stream::Out, &bytes);
+            // Whoever stops waiting without having said anything is silent from then on.
+            tokio::select! {
+                () = log => {}
+                () = gives_up.notified() => {}
+            }
+            attempt.stopped().await;
+            Ok(Done::new())
+        }
+    };
+    let _running = Running::start(builder(&server).type_("a", 0, handler));
+    let mut session = server.session().await;
+    let (log_bytes_max, acknowledges_output) = (64 << 20, true);
+    session
+        .say(Theirs::Welcome(v1::Welcome { log_bytes_max, acknowledges_output, ..welcome() }))
+        .await;
+    let silence_timeout_ms = Some(200);
+    session.offer(7, 1, v1::Spec { silence_timeout_ms, ..spec("a") }).await;
+    // A second, by heartbeats.
+    for _ in 0..20 {
+        session.heartbeat().await;
+    }
+    session.offer(99, 1, spec("nobody has it")).await;
+    loop {
+        match session.next().await {
+            Ours::Refuse(_) => break,
+            said => assert!(!matches!(said, Ours::Complete(_)), "it is not silent: {said:?}"),
+        }
+    }
+    has_given_up.notify_one();
+    session.complete().await;
+}

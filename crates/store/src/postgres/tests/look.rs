@@ -1,6 +1,7 @@
 //! What a look at queues finds, and what it leaves alone.
 
 use super::*;
+use crate::recent::PAYLOAD_BYTES_MAX;
 
 #[tokio::test]
 async fn one_tenants_flood_does_not_hide_the_others() {
@@ -20,15 +21,20 @@ async fn a_large_payload_is_read_by_whoever_claims_and_not_by_whoever_looks() {
     let (database, time) = (database(), Time::new());
     let (one, two) = (open(&database, &time).await, open(&database, &time).await);
     let mut jobs = submission("a", "kind", 2);
-    for (job, n_bytes) in jobs.jobs.iter_mut().zip([1_024, 1_025]) {
+    for (job, n_bytes) in jobs.jobs.iter_mut().zip([PAYLOAD_BYTES_MAX, PAYLOAD_BYTES_MAX + 1]) {
         job.spec.payload = vec![7; n_bytes];
     }
     submit(&one, jobs).await;
     let seen = two.window(all(0, 1)).await.unwrap().own;
     let n_bytes = |record: &model::Record| record.spec.payload.len();
-    assert_eq!(seen.iter().map(|record| n_bytes(record)).collect::<Vec<_>>(), [1_024, 0]);
+    assert_eq!(
+        seen.iter().map(|record| n_bytes(record)).collect::<Vec<_>>(),
+        [PAYLOAD_BYTES_MAX, 0]
+    );
     let claims = seen.iter().map(|record| claim(&record.id, "w")).collect();
-    for (claimed, expected) in two.claim(claims).await.unwrap().iter().zip([1_024, 1_025]) {
+    for (claimed, expected) in
+        two.claim(claims).await.unwrap().iter().zip([PAYLOAD_BYTES_MAX, PAYLOAD_BYTES_MAX + 1])
+    {
         assert!(matches!(claimed, Claimed::Won(record) if n_bytes(record) == expected));
     }
 }
