@@ -142,9 +142,13 @@ mod tests {
         let mut scheduler = seated().await;
         let old: Record = queued(2);
         scheduler.stand_in_line(&old);
-        for (own, other, knows) in
-            [(1_000, 900, false), (1_015, 1_000, false), (1_030, 1_001, true)]
-        {
+        let meetings = [
+            (1_000, 900, false),
+            (1_015, 1_000, false),
+            (1_030, 1_016, false),
+            (1_045, 1_016, true),
+        ];
+        for (own, other, knows) in meetings {
             scheduler.met(Ok(meeting((SEATED, own), (SEATED, other))));
             assert_eq!(is_dealt(&scheduler), knows, "{own}");
             assert_eq!(scheduler.jobs.seen(&old.id).is_none(), knows, "another may have it by now");

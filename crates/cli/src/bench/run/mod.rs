@@ -88,6 +88,8 @@ pub(crate) struct Options {
     json: bool,
 }
 
+/// Jobs before those that are counted: connections are made, and statements prepared.
+const WARM_UP: u64 = 20_000;
 /// Jobs that are submitted and done at the same time, at most: they take some seconds.
 const TOGETHER_MAX: u64 = 200_000;
 /// Slots of all workers.
@@ -174,6 +176,7 @@ async fn measure(options: &Options, data: &Data, say: impl Fn(&str)) -> Result<R
     let mut site = Site::start(&fresh, options).await?;
     site.hire(options.n_workers(), options.n_slots()).await?;
     let idle = latency::idle(&site, seconds).await?;
+    load::together(&site, WARM_UP).await?;
     let n_together = options.jobs.iter().copied().max().unwrap_or(0).clamp(10_000, TOGETHER_MAX);
     let together = load::together(&site, n_together).await?;
     let half = latency::under(&site, together / 2.0, seconds).await?;
