@@ -22,10 +22,14 @@ const REMEMBERED_MAX: usize = 100_000;
 /// Rows that may go are looked for this often.
 const SWEPT_EVERY: Millis = Millis::from_secs(3_600);
 
-/// When each queue was last made sure of by this process, and when it last looked for those that
-/// may go.
+/// What this process knows of the list.
 #[derive(Default)]
-pub(super) struct Queues(Mutex<HashMap<i64, Timestamp>>, Mutex<Option<Timestamp>>);
+pub(super) struct Queues {
+    /// When it last made sure of each queue.
+    sure: Mutex<HashMap<i64, Timestamp>>,
+    /// When it last looked for rows that may go.
+    swept: Mutex<Option<Timestamp>>,
+}
 
 const MAKE_SURE: &str = "INSERT INTO queues (queue, tenant, kind, pool, used) \
     SELECT u.queue, u.tenant, u.kind, u.pool, $5 \
@@ -60,7 +64,7 @@ impl Queues {
 
     /// They are committed.
     pub(super) fn are_sure(&self, queues: Vec<i64>, now: Timestamp) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.sure.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() > REMEMBERED_MAX {
             known.clear();
         }
@@ -69,7 +73,7 @@ impl Queues {
 
     /// Whether to look for rows that may go: that is not said again for a while.
     pub(super) fn is_time_to_sweep(&self, now: Timestamp) -> bool {
-        let mut swept = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut swept = self.swept.lock().unwrap_or_else(PoisonError::into_inner);
         let is_time = swept.is_none_or(|at| at + SWEPT_EVERY <= now);
         if is_time {
             *swept = Some(now);
@@ -78,7 +82,7 @@ impl Queues {
     }
 
     fn is_sure(&self, queue: i64, now: Timestamp) -> bool {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.sure.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&queue).is_some_and(|at| *at + SURE_FOR > now)
     }
 }

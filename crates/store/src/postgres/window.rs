@@ -74,14 +74,10 @@ pub(super) async fn window(desk: &Desk, ask: Window) -> Result<Seen, Fault> {
     let connection = desk.connection().await?;
     let next_due = let_in(desk, &connection).await?;
     desk.marks.look_for(ask.stripe);
-    let after = match ask.reach {
-        Reach::News => desk.marks.take_news(),
-        Reach::More => desk.marks.take_more(),
-        Reach::All => Vec::new(),
-    };
-    let news = match ask.reach {
-        Reach::All => desk.marks.take_all_news(),
-        Reach::News | Reach::More => HashMap::default(),
+    let (after, news) = match ask.reach {
+        Reach::News => (desk.marks.take_news(), HashMap::default()),
+        Reach::More => (desk.marks.take_more(), HashMap::default()),
+        Reach::All => (Vec::new(), desk.marks.take_all_news()),
     };
     let is_all = ask.reach == Reach::All;
     if !is_all && after.is_empty() {
