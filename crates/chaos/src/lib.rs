@@ -21,7 +21,6 @@ mod load;
 mod crew;
 mod client;
 mod hand;
-mod process;
 mod stage;
 mod harm;
 mod report;

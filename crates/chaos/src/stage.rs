@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cluster::{Cluster, Database, Sync};
-use faults::{Calm, Chance, Fault, Harm, Limits, Offer, now_ms, until};
+use faults::{Calm, Chance, Fault, Harm, Limits, Offer, Process, free_ports, now_ms, until};
 use proto::v1;
 use proto::v1::admin_client::AdminClient;
 use rustix::process::Signal;
@@ -19,7 +18,6 @@ use serde_json::json;
 use crate::client::{channel, set};
 use crate::crew::{TIGHT, WIDE, offer};
 use crate::load::{BUDGET, CAPPED, FLEETING, NARROW, OWED, OWED_MIN, RARE, YIELDING};
-use crate::process::Process;
 use crate::weather::{Target, Way};
 use crate::{Error, Plan, journal};
 
@@ -43,8 +41,6 @@ const EVICT_AFTER_MS: i64 = 200;
 const EVICTED_AFTER_MS: i64 = 600;
 /// How long a scheduler may take to answer after its start, on a busy machine.
 const START: Duration = Duration::from_mins(1);
-/// Ports that the system gives to nobody who does not ask for them.
-const PORTS: (u64, u64) = (20_000, 32_000);
 /// A scheduler's clock may be off by as much, either way.
 const SKEW_MS_MAX: u64 = 3_600_000;
 /// Says by how much a scheduler's own clock is off.
@@ -197,7 +193,7 @@ impl Stage {
         command.current_dir(&self.plan.dir).args(["serve", "--config", "maitre.toml"]);
         command.arg("--listen").arg(format!("127.0.0.1:{}", self.ports[scheduler]));
         command.arg("--store").arg(store).env(SKEW, self.skews_ms[scheduler].to_string());
-        self.schedulers[scheduler].start(command)
+        Ok(self.schedulers[scheduler].start(command)?)
     }
 
     pub(crate) fn start_worker(&mut self, worker: usize) -> Result<(), Error> {
@@ -206,7 +202,7 @@ impl Stage {
         command.args(["worker", "--name", &process.name, "--place", &worker.to_string()]);
         command.arg("--server").arg(format!("127.0.0.1:{}", self.front.port));
         command.arg("--log").arg(self.plan.dir.join(format!("{}.runs", process.name)));
-        process.start(command)
+        Ok(process.start(command)?)
     }
 
     /// Suspends a worker, or lets it go on, or kills it, and takes note.
@@ -318,19 +314,4 @@ fn hurt(process: &mut Process, harm: Harm) {
         Harm::Stop => process.signal(Signal::STOP),
         Harm::Continue => process.signal(Signal::CONT),
     }
-}
-
-fn free_ports(n: usize, chance: &mut Chance) -> Result<Vec<u16>, Error> {
-    let mut free: Vec<u16> = Vec::new();
-    for _ in 0..1_000 {
-        let port = u16::try_from(chance.between(PORTS.0, PORTS.1)).unwrap_or(0);
-        if !free.contains(&port) && TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            free.push(port);
-        }
-        if free.len() == n {
-            return Ok(free);
-        }
-    }
-    let none = std::io::Error::other("every port that was tried is taken");
-    Err(Error::system("find ports")(none))
 }

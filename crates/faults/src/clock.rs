@@ -19,7 +19,7 @@ pub fn now_ms() -> i64 {
 
 /// When the machine was started. Runs write down the time since then, which costs a shell no
 /// process of its own.
-pub(crate) fn boot_ms() -> Result<i64, Error> {
+pub fn boot_ms() -> Result<i64, Error> {
     let path = "/proc/uptime";
     let text = fs::read_to_string(path).map_err(Error::system(format!("read `{path}`")))?;
     let passed_ms = text.split_whitespace().next().and_then(passed_ms);
@@ -27,7 +27,7 @@ pub(crate) fn boot_ms() -> Result<i64, Error> {
 }
 
 /// `12.34` seconds in milliseconds.
-pub(crate) fn passed_ms(text: &str) -> Option<i64> {
+pub fn passed_ms(text: &str) -> Option<i64> {
     let (seconds, rest) = text.split_once('.')?;
     let hundredths: i64 = rest.parse().ok().filter(|_| rest.len() == 2)?;
     Some(seconds.parse::<i64>().ok()? * 1_000 + hundredths * 10)

@@ -20,6 +20,8 @@ mod history;
 mod notebook;
 mod kept;
 mod check;
+mod ports;
+mod process;
 mod stage;
 mod disk;
 mod rpc;
@@ -30,7 +32,7 @@ mod scenario;
 
 pub use chance::Chance;
 pub use check::{Recovery, Scope, Violation, check, recovery};
-pub use clock::{now_ms, until};
+pub use clock::{boot_ms, now_ms, passed_ms, until};
 pub use error::Error;
 pub use history::{
     Asked, Attempt, Calm, Fault, Harm, History, Job, Key, Limits, Mark, Note, Offer, Op, Outcome,
@@ -38,6 +40,8 @@ pub use history::{
 };
 pub use kept::read_marks;
 pub use notebook::{Answer, Notebook, read_said, settle};
+pub use ports::free_ports;
+pub use process::Process;
 pub use scenario::{
     Report, full_disk, killed_schedulers, stale_results, torn_logs, unwell_workers, write_errors,
 };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -13,15 +13,12 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::clock::{boot_ms, now_ms, passed_ms, until};
 use crate::rpc::Rpc;
-use crate::{Chance, Error, Fault, Harm, History, Limits, kept, read_marks, read_said};
+use crate::{Chance, Error, Fault, Harm, History, Limits, free_ports, kept, read_marks, read_said};
 
 /// How long a scheduler may take to answer after its start, on a busy machine.
 const START: Duration = Duration::from_mins(1);
 /// Slots of each worker.
 const SLOTS: u32 = 3;
-/// Ports that the system gives to nobody who does not ask for them: a client that looks for a
-/// scheduler that is gone must not end up connected to itself.
-const PORTS: (u64, u64) = (20_000, 32_000);
 /// Losses after which a job is parked.
 const LOSSES_MAX: u32 = 6;
 /// The tenant with a quota, and the tenant that runs few jobs at once.
@@ -72,7 +69,7 @@ impl Stage {
         Ok(Self {
             program: program.to_owned(),
             dir: dir.to_owned(),
-            port: free_port(chance)?,
+            port: free_ports(1, chance)?[0],
             place: Place { launch: Vec::new(), seen: data.clone(), data },
             boot_ms: boot_ms()?,
             scheduler: None,
@@ -282,14 +279,6 @@ impl Drop for Stage {
 fn end(mut child: Child) {
     let _ = child.kill();
     let _ = child.wait();
-}
-
-fn free_port(chance: &mut Chance) -> Result<u16, Error> {
-    let none = || std::io::Error::other("every port that was tried is taken");
-    let tries = (0..100).map(|_| chance.between(PORTS.0, PORTS.1));
-    let free = tries.filter_map(|port| u16::try_from(port).ok());
-    let mut free = free.filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
-    free.next().ok_or_else(none).map_err(Error::system("find a port"))
 }
 
 fn last_words(log: &Path) -> String {

@@ -8,22 +8,25 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::Error;
 
-/// A process that may run or not.
+/// A process that may run or not. It is killed when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Process {
-    pub(crate) name: String,
+pub struct Process {
+    /// What reports call it.
+    pub name: String,
     log: PathBuf,
     child: Option<Child>,
-    pub(crate) is_suspended: bool,
+    /// Whether it was stopped by a signal, and not continued.
+    pub is_suspended: bool,
 }
 
 impl Process {
-    pub(crate) fn new(name: String, log: PathBuf) -> Self {
+    /// A process that does not run yet; its standard error is appended to `log`.
+    pub fn new(name: String, log: PathBuf) -> Self {
         Self { name, log, child: None, is_suspended: false }
     }
 
     /// Whether it runs. One that ended by itself does not.
-    pub(crate) fn is_running(&mut self) -> bool {
+    pub fn is_running(&mut self) -> bool {
         let Some(child) = &mut self.child else { return false };
         if matches!(child.try_wait(), Ok(None)) {
             return true;
@@ -32,7 +35,8 @@ impl Process {
         false
     }
 
-    pub(crate) fn start(&mut self, mut command: Command) -> Result<(), Error> {
+    /// Starts it, without a keyboard and without its standard output.
+    pub fn start(&mut self, mut command: Command) -> Result<(), Error> {
         let log = File::options().create(true).append(true).open(&self.log);
         let log = log.map_err(Error::system("open a log"))?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
@@ -42,7 +46,7 @@ impl Process {
     }
 
     /// Suspends it, lets it go on, or asks it to end.
-    pub(crate) fn signal(&mut self, signal: Signal) {
+    pub fn signal(&mut self, signal: Signal) {
         let pid = self.child.as_ref().and_then(|child| i32::try_from(child.id()).ok());
         if let Some(pid) = pid.and_then(Pid::from_raw) {
             // It may have ended just now.
@@ -56,7 +60,7 @@ impl Process {
     }
 
     /// Kills it, and waits for the end of it.
-    pub(crate) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
             let _ = child.wait();
@@ -65,7 +69,7 @@ impl Process {
     }
 
     /// What it said last, and whether it panicked.
-    pub(crate) fn panics(&self) -> Vec<String> {
+    pub fn panics(&self) -> Vec<String> {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
         let lines = text.lines().filter(|line| line.contains("panicked at"));
         lines.map(|line| format!("{}: {line}", self.name)).collect()
