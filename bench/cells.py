@@ -69,7 +69,7 @@ def gains(replay, jobs, parted, small, chance):
     (tenfold,) = replay.waits("--policy", "balanced:user", estimates=[10 * own for own in truth])
     only = ["--policy", f"only={json.dumps(LENGTHS)}"]
     fifo, true, history = replay.waits("--compare", "fifo,balanced:perfect,balanced:history")
-    (only_true,) = replay.waits(*only)
+    (only_true,) = replay.waits(*only, "--estimates", "perfect")
     (only_history,) = replay.waits(*only, "--estimates", "history")
     yield "true lengths, ten times", part(fifo, true, tenfold)
     yield "history", part(fifo, true, history)

@@ -56,6 +56,7 @@ def tell_gain(name, maitre, path, fleet, load):
 
 def shares(maitre, path, fleet):
     options = ["--fleet", fleet, "--weights", "1,2,5", "--compare", "balanced,sfq"]
+    options += ["--estimates", "perfect"]
     found = {"balanced": [], "sfq": []}
     for seed in range(SHARES_WAYS):
         with moved(path, "arrival_ms", SHARES_MOVED_MS, seed) as copy:

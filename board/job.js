@@ -26,15 +26,22 @@ export function view(job) {
 }
 
 function why(job) {
-  const { reason, detail, ahead, why_there, starts_in_ms, estimate_basis } = job.why;
+  const { reason, detail, ahead, why_there, checks, nearest } = job.why;
   const lines = [];
   if (reason) lines.push(h("p", { key: "reason" }, chip(reason, "queued"), ` ${detail}`));
-  if (ahead !== null) lines.push(h("p", { key: "ahead" }, `${count(ahead, "job")} before it`));
-  if (starts_in_ms !== null) {
-    lines.push(
-      h("p", { key: "start" }, `starts in about ${length(starts_in_ms)} (${estimate_basis})`),
-    );
+  else if (detail) lines.push(h("p", { key: "because" }, detail));
+  const others = checks.slice(1).filter((check) => !detail.includes(check.detail));
+  for (const check of others) {
+    lines.push(h("p", { key: check.code }, "also ", chip(check.code, "queued"), ` ${check.detail}`));
   }
+  const lacking = nearest.filter((near) => reason !== "workers-full" && near.lacks.length);
+  for (const near of lacking) {
+    const text = `nearest worker ${near.worker}: ${near.lacks.join("; ")}`;
+    lines.push(h("p", { key: `near ${near.worker}` }, text));
+  }
+  if (ahead !== null) lines.push(h("p", { key: "ahead" }, `${count(ahead, "job")} before it`));
+  const start = starts(job.why);
+  if (start) lines.push(h("p", { key: "start" }, start));
   if (why_there) lines.push(h("p", { key: "there" }, why_there));
   if (job.error) lines.push(h("p", { key: "error" }, job.error));
   const is_live = job.state === "running" || job.state === "claimed";
@@ -42,6 +49,13 @@ function why(job) {
   return lines.length
     ? lines
     : h("p", { class: "soft", key: "empty" }, "There is nothing to explain.");
+}
+
+function starts({ starts_in_ms, starts_in_min_ms, starts_in_max_ms, estimate_basis }) {
+  if (starts_in_ms === null) return "";
+  const [min, max] = [starts_in_min_ms, starts_in_max_ms];
+  const when = max === null ? `about ${length(starts_in_ms)}` : `${length(min)} to ${length(max)}`;
+  return `starts in ${when} (${estimate_basis})`;
 }
 
 function particulars(job) {

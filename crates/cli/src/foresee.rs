@@ -31,7 +31,7 @@ pub(crate) fn tell(jobs: &[v1::Foreseen], is_for_machines: bool) -> Result<(), F
         lines.push(format!("{} would wait: {reason}", held.len()));
         lines.extend(held.first().map(|job| job.detail.clone()));
         let last = held.last();
-        lines.extend(last.and_then(|job| view::start(job.starts_in_ms, &job.estimate_basis)));
+        lines.extend(last.and_then(|job| view::start(start(job), &job.estimate_basis)));
     }
     print::prose(&lines.join("\n"))
 }
@@ -41,9 +41,16 @@ fn one(job: &v1::Foreseen) -> String {
         return format!("would start on {} now: {}", job.worker, job.why_there);
     }
     let mut lines = vec![format!("would wait: {}", job.reason), job.detail.clone()];
-    lines.extend(job.ahead.map(view::ahead));
-    lines.extend(view::start(job.starts_in_ms, &job.estimate_basis));
+    lines.extend(view::also(&job.checks));
+    lines.extend(view::nearest(&job.reason, &job.nearest));
+    lines.extend(job.ahead.filter(|_| view::passes(&job.reason)).map(view::ahead));
+    lines.extend(view::start(start(job), &job.estimate_basis));
     lines.join("\n")
+}
+
+const fn start(job: &v1::Foreseen) -> view::Start {
+    let (min, max) = (job.starts_in_min_ms, job.starts_in_max_ms);
+    view::Start { about: job.starts_in_ms, min, max }
 }
 
 fn machine(job: &v1::Foreseen) -> Value {
@@ -56,5 +63,9 @@ fn machine(job: &v1::Foreseen) -> Value {
         "ahead": job.ahead,
         "starts_in_ms": job.starts_in_ms,
         "estimate_basis": some(&job.estimate_basis),
+        "starts_in_min_ms": job.starts_in_min_ms,
+        "starts_in_max_ms": job.starts_in_max_ms,
+        "checks": job.checks.iter().map(proto::json::check).collect::<Vec<Value>>(),
+        "nearest": job.nearest.iter().map(proto::json::near).collect::<Vec<Value>>(),
     })
 }

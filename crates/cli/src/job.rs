@@ -33,8 +33,10 @@ pub(crate) struct ListOptions {
 
 /// What else helps whoever asks why a job waits.
 pub(crate) const WHY_HELP: &str = "\
-Says the one reason, what it is known by, what would change it, how many jobs go
-before it and, if the past says so, about when it starts.
+Shows the reason with its evidence and what would change it, then all other
+reasons that apply, the nearest workers and what each lacks, how many jobs go
+before it and, if the past says so, from when to when it starts. Each reason has
+a section in docs/reasons.md.
 
 Examples:
   maitre jobs --state queued,blocked
@@ -217,15 +219,24 @@ pub(crate) async fn why(options: &OneOptions, target: &Target) -> Result<(), Fai
     let mut lines = vec![if response.reason.is_empty() {
         let job = client.get(v1::GetRequest { id: options.id }).await;
         let job = job.map_err(|status| refused(&status))?.into_inner().job.unwrap_or_default();
-        describe(&job)
+        let because = Some(&response.detail).filter(|detail| !detail.is_empty());
+        let because = because.map(|detail| format!("\n{detail}")).unwrap_or_default();
+        format!("{}{because}", describe(&job))
     } else {
         format!("job {} is {state}: {}\n{}", response.id, response.reason, response.detail)
     }];
     if response.reason == model::Reason::TenantPaused.name() {
         lines.push(format!("to resume it: {}", resume(&mut client, options.id, target).await?));
     }
-    lines.extend(response.ahead.map(view::ahead));
-    lines.extend(view::start(response.starts_in_ms, &response.estimate_basis));
+    lines.extend(view::also(&response.checks));
+    lines.extend(view::nearest(&response.reason, &response.nearest));
+    lines.extend(response.ahead.filter(|_| view::passes(&response.reason)).map(view::ahead));
+    let start = view::Start {
+        about: response.starts_in_ms,
+        min: response.starts_in_min_ms,
+        max: response.starts_in_max_ms,
+    };
+    lines.extend(view::start(start, &response.estimate_basis));
     if !response.why_there.is_empty() {
         let what = if response.state() == v1::State::Queued { "last placed" } else { "placed" };
         lines.push(format!("{what} {}", response.why_there));

@@ -132,7 +132,10 @@ fn show(options: &Options, kind: &v1::TypeResponse) -> Result<(), Failure> {
     let policy = kind.policy.iter();
     let rows = policy
         .map(|one| vec![one.name.clone(), one.value.clone(), one.origin.clone(), one.help.clone()]);
-    print::data(&print::table(&["field", "value", "says", "meaning"], rows.collect(), &[]))?;
+    let rows: Vec<Vec<String>> = rows.collect();
+    if !rows.is_empty() {
+        print::data(&print::table(&["field", "value", "says", "meaning"], rows, &[]))?;
+    }
     let admin = kind.admin.iter().map(|one| ("admin", one));
     let worker = kind.worker.iter().map(|one| ("worker", one));
     let rows: Vec<Vec<String>> = admin.chain(worker).map(config_row).collect();
@@ -155,8 +158,12 @@ fn heading(kind: &v1::TypeResponse) -> String {
     let due = kind.next_due_ms.map(|at| format!("next {}", view::ago(at, kind.now_ms)));
     let last =
         kind.last_success_ms.map(|at| format!("last success {}", view::ago(at, kind.now_ms)));
-    let parts: Vec<String> = [Some(detectors), due, last].into_iter().flatten().collect();
-    lines.push(parts.join("; "));
+    // Nothing is set or described for a type without detection: no worker is to look for it.
+    let detectors = Some(detectors).filter(|_| !kind.policy.is_empty());
+    let parts: Vec<String> = [detectors, due, last].into_iter().flatten().collect();
+    if !parts.is_empty() {
+        lines.push(parts.join("; "));
+    }
     if let Some(run) = &kind.running {
         let until = view::ago(run.until_ms, kind.now_ms);
         lines.push(format!(
@@ -164,11 +171,29 @@ fn heading(kind: &v1::TypeResponse) -> String {
             run.run, run.phase, run.proposed, run.taken
         ));
     }
+    if let Some(known) = &kind.prediction {
+        lines.push(prediction(known));
+    }
     if kind.schedulers > 1 {
         let (n_current, n) = (kind.schedulers_current, kind.schedulers);
         lines.push(format!("{n_current} of {n} schedulers go by what is set"));
     }
     lines.join("\n")
+}
+
+/// How long jobs of the type take, and how far predictions of that are to be believed.
+fn prediction(known: &v1::TypePrediction) -> String {
+    let (typical, n_judged) = (took(known.typical_ms), known.judged);
+    let percent = known.skill_thousandths / 10;
+    let runs = if n_judged == 1 { "run" } else { "runs" };
+    format!("typical length {typical}; prediction skill {percent} %, from {n_judged} judged {runs}")
+}
+
+fn took(ms: u64) -> String {
+    match ms {
+        ms if ms < 1_000 => format!("{ms} ms"),
+        ms => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
+    }
 }
 
 fn config_row((place, value): (&str, &v1::ConfigValue)) -> Vec<String> {
@@ -249,17 +274,13 @@ async fn list(options: &Options, target: &Target) -> Result<(), Failure> {
 }
 
 fn row(kind: &v1::TypeStatus) -> Vec<String> {
-    let seconds = |ms: u64| match ms {
-        ms if ms < 1_000 => format!("{ms} ms"),
-        ms => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
-    };
     vec![
         kind.name.clone(),
         kind.blocked.to_string(),
         kind.queued.to_string(),
         kind.running.to_string(),
         kind.workers.to_string(),
-        kind.duration_ms.map(seconds).unwrap_or_default(),
+        kind.duration_ms.map(took).unwrap_or_default(),
         kind.ram_peak_mb.map(|mb| format!("{mb} MB")).unwrap_or_default(),
         kind.json.clone(),
     ]

@@ -39,10 +39,49 @@ pub(crate) fn ahead(n_jobs: u64) -> String {
     }
 }
 
+/// Whether a reason ends without a person: otherwise it is no matter how many jobs go first.
+pub(crate) fn passes(reason: &str) -> bool {
+    let known = model::Reason::ALL.into_iter().find(|known| known.name() == reason);
+    known.is_none_or(|known| !known.is_lasting())
+}
+
+/// When a job may start, as milliseconds: about then, and from when to when.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Start {
+    pub(crate) about: Option<u64>,
+    pub(crate) min: Option<u64>,
+    pub(crate) max: Option<u64>,
+}
+
 /// When a job may start, and how that is known; nothing if it is not.
-pub(crate) fn start(starts_in_ms: Option<u64>, basis: &str) -> Option<String> {
-    let seconds = i64::try_from(starts_in_ms?.div_ceil(1_000)).ok()?;
-    Some(format!("starts in about {} ({basis})", length(seconds)))
+pub(crate) fn start(start: Start, basis: &str) -> Option<String> {
+    let seconds = |ms: u64| i64::try_from(ms.div_ceil(1_000)).ok().map(length);
+    let about = seconds(start.about?)?;
+    let range = start.min.zip(start.max);
+    let range = range.and_then(|(min, max)| Some((seconds(min)?, seconds(max)?)));
+    Some(match range.filter(|(min, max)| min != max) {
+        Some((min, max)) => format!("starts in {min} to {max} ({basis})"),
+        None => format!("starts in about {about} ({basis})"),
+    })
+}
+
+/// The reasons that apply beside the first, each in a line. What the first says already is left
+/// out.
+pub(crate) fn also(checks: &[v1::Check]) -> Vec<String> {
+    let Some((first, others)) = checks.split_first() else { return Vec::new() };
+    let others = others.iter().filter(|check| !first.detail.contains(&check.detail));
+    others.map(|check| format!("also {}: {}", check.code, check.detail)).collect()
+}
+
+/// The workers that come nearest, each in a line. While workers are full, their jobs were told.
+pub(crate) fn nearest(reason: &str, workers: &[v1::NearWorker]) -> Vec<String> {
+    if reason == model::Reason::WorkersFull.name() {
+        return Vec::new();
+    }
+    let lacking = workers.iter().filter(|near| !near.lacks.is_empty());
+    lacking
+        .map(|near| format!("nearest worker {}: {}", near.worker, near.lacks.join("; ")))
+        .collect()
 }
 
 /// A state in a word, with what else a person should know about it.
@@ -67,6 +106,26 @@ pub(crate) fn progress(progress: &v1::Progress) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_start_has_a_range_if_one_is_known() {
+        let about = Some(30_000);
+        let told = |min, max| start(Start { about, min, max }, "why").unwrap();
+        assert_eq!(told(Some(20_000), Some(50_000)), "starts in 20s to 50s (why)");
+        assert_eq!(told(Some(0), None), "starts in about 30s (why)");
+        assert_eq!(start(Start::default(), "why"), None);
+    }
+
+    #[test]
+    fn what_the_first_reason_says_is_not_said_again() {
+        let check = |code: &str, detail: &str| v1::Check {
+            code: code.to_owned(),
+            detail: detail.to_owned(),
+            ..v1::Check::default()
+        };
+        let all = [check("one", "x; y"), check("two", "y"), check("three", "z")];
+        assert_eq!(also(&all), ["also three: z"]);
+    }
 
     #[test]
     fn lengths_are_told_in_their_two_largest_units() {

@@ -1,27 +1,30 @@
 //! Events in: each keeps the world and its indexes up to date.
 
+mod attempts;
+
 use std::sync::Arc;
 
 use model::job::Amounts;
-use model::policy::{RARE_SPAN, Turn};
+use model::policy::RARE_SPAN;
 use model::{
-    Ask, Attempt, Ended, Event, Fixed, Inputs, Job, JobId, JobType, Tenant, TenantId, Worker,
-    WorkerId,
+    Ask, Event, Fixed, Inputs, Job, JobId, JobType, Recent, Tenant, TenantId, Worker, WorkerId,
 };
 
 use crate::catalogue::{FitKey, PlainKey};
-use crate::demand::within_reach;
 use crate::order::Standing;
 use crate::register::Place;
-use crate::table::{AttemptIx, ClassIx, EntryIx, JobIx, NameIx, TenantIx, WorkerIx};
+use crate::table::{ClassIx, EntryIx, JobIx, NameIx, WorkerIx};
 use crate::waiting::{AskIx, Extra, Waiting};
-use crate::world::{Running, World};
+use crate::world::World;
 
 impl World {
     /// Takes in one event. An event about something unknown changes nothing.
     pub fn apply(&mut self, event: Event) {
         match event {
             Event::Policy(policy) => self.set_policy(*policy),
+            Event::PoolPolicy { pool, policy } => {
+                self.set_pool_policy(&pool, policy.map(|policy| *policy));
+            }
             Event::Budget(budget) => self.budget = budget,
             Event::Tenant(tenant) => self.set_tenant(tenant),
             Event::Resource(resource) => self.declare_resource(resource),
@@ -56,12 +59,7 @@ impl World {
     }
 
     fn set_tenant(&mut self, tenant: Tenant) {
-        let known = self.tenants.find(&tenant.id);
-        let before = known.map(|ix| self.tenants[ix].tenant.clone());
-        let ix = self.tenants.set(tenant, &mut self.names);
-        if let (Some(before), Turn::Guaranteed) = (before, self.policy.turn) {
-            self.tenants.keep_account(ix, &before, self.now);
-        }
+        self.tenants.set(tenant, &mut self.names);
     }
 
     fn set_type(&mut self, settings: JobType) {
@@ -69,8 +67,18 @@ impl World {
         let kind = self.kind(name);
         let moves = kind.settings.pool != settings.pool;
         let seen = kind.settings.seen.max(settings.seen);
-        let recent = kind.settings.recent.or(settings.recent);
+        let told = settings.recent.filter(|_| kind.settings.recent.is_none());
+        let (recent, fit) = (kind.settings.recent.or(told), kind.fit);
+        let is_limited = settings.jobs_max.is_some() || settings.worker_max.is_some();
         kind.settings = JobType { seen, recent, ..settings };
+        if let Some(told) = told {
+            self.fleet.count_recent(fit, &told);
+        }
+        let apart = &mut self.fleet.catalogue.kinds_apart;
+        let changed = if is_limited { apart.insert(name) } else { apart.remove(&name) };
+        if changed {
+            self.rebuild_berths(|fit| fit.kind == Some(name));
+        }
         if moves {
             let jobs = self.queue.jobs.iter();
             let jobs = jobs.filter(|(_, waiting)| {
@@ -144,7 +152,7 @@ impl World {
         let tenant = self.tenants.find_or_default(&job.tenant, &mut self.names);
         let class = self.class_of(job);
         if self.register.waiting(&job.id).is_none() {
-            self.count_arrival(tenant, job);
+            self.count_arrival(job);
         }
         let standing = Standing {
             priority: job.priority,
@@ -172,11 +180,10 @@ impl World {
             has_own_pool: job.pool.is_some(),
             ..Waiting::new((job.id.clone(), entry), tenant, class, standing).with_extra(extra)
         };
-        let ix = self.queue.push(waiting, &mut self.fleet.catalogue, &self.policy, self.now);
+        let ix = self.queue.push(waiting, &mut self.fleet.catalogue, &self.policies, self.now);
         self.register.set(entry, Place::Waiting(ix));
         self.tenants.change(tenant, |sharer| {
             sharer.n_queued += 1;
-            sharer.backlog.add(job.slots, within_reach(job.estimate));
         });
         self.promised.extend(promised.map(|worker| (job.id.clone(), worker)));
         for (worker, inputs) in &job.inputs {
@@ -185,13 +192,16 @@ impl World {
         ix
     }
 
-    /// A job became ready: more like it are expected, and its tenant asks for its work.
-    fn count_arrival(&mut self, tenant: TenantIx, job: &Job) {
-        self.count_asked(tenant, job);
+    /// A job became ready: more like it are expected.
+    fn count_arrival(&mut self, job: &Job) {
         if let Some(kind) = &job.kind {
             let kind = self.names.intern(kind);
-            let recent = self.kind(kind).settings.recent.get_or_insert_default();
+            let kind = self.kind(kind);
+            let recent = kind.settings.recent.get_or_insert_default();
             recent.add(job.ready, 1, RARE_SPAN);
+            let came = Recent::one(job.ready, RARE_SPAN);
+            let fit = kind.fit;
+            self.fleet.count_recent(fit, &came);
         }
     }
 
@@ -269,132 +279,10 @@ impl World {
     /// Takes a job out of the queue; where it is then is for the caller to say.
     pub(crate) fn dequeue(&mut self, ix: JobIx) -> Waiting {
         let waiting = self.queue.take(ix, &mut self.fleet.catalogue);
-        let slots = self.fleet.catalogue.classes[waiting.class].key.slots;
-        self.tenants.change(waiting.tenant, |sharer| {
-            sharer.n_queued -= 1;
-            sharer.backlog.subtract(slots, within_reach(waiting.standing.estimate));
-        });
+        self.tenants.change(waiting.tenant, |sharer| sharer.n_queued -= 1);
         if !self.promised.is_empty() {
             self.promised.remove(&waiting.id);
         }
         waiting
-    }
-
-    /// Takes in an attempt that somebody else says is running.
-    fn start_reported(&mut self, attempt: &Attempt) {
-        let worker = self.fleet.find(&attempt.worker);
-        if let (Some(worker), Some(ix)) = (worker, self.register.running(&attempt.job))
-            && self.attempts[ix].worker == worker
-        {
-            // As decided: it has started now.
-            let running = &mut self.attempts[ix];
-            let before = std::mem::replace(&mut running.started, attempt.started);
-            running.placed_in = 0;
-            let (tenant, slots) = (running.tenant, running.slots);
-            self.tenants.change(tenant, |own| own.restart(slots, before, attempt.started));
-            return;
-        }
-        self.forget(&attempt.job);
-        let Some(worker) = self.fleet.find(&attempt.worker) else { return };
-        let running = Running {
-            job: attempt.job.clone(),
-            entry: self.enter(&attempt.job),
-            tenant: self.tenants.find_or_default(&attempt.tenant, &mut self.names),
-            worker,
-            pool: self.fleet.workers[worker].pool,
-            kind: attempt.kind.as_ref().map(|kind| self.names.intern(kind)),
-            needs: Arc::new(attempt.needs.clone()),
-            slots: attempt.slots,
-            amounts: self.intern_amounts(&attempt.amounts),
-            priority: attempt.priority,
-            ready: attempt.ready,
-            started: attempt.started,
-            cost: attempt.cost,
-            estimate: attempt.estimate,
-            limit: attempt.limit,
-            evictions: attempt.evictions,
-            traits: attempt.traits,
-            holds: attempt.holds.as_ref().map(|ask| self.intern_ask(ask)),
-            stopping_for: None,
-            placed_in: 0,
-        };
-        self.start(running);
-        if let Some(preemptor) = &attempt.stopping_for {
-            self.stop(&attempt.job, preemptor);
-        }
-    }
-
-    /// Counts an attempt in.
-    pub(crate) fn start(&mut self, running: Running) -> AttemptIx {
-        let Running { tenant, worker, kind, slots, cost, pool, holds, started, .. } = running;
-        let (entry, job) = (running.entry, running.job.clone());
-        self.fleet.change(worker, |seated| seated.take(slots, &running.amounts, kind));
-        self.tenants.change(tenant, |sharer| {
-            sharer.start(pool, slots, cost, started);
-            sharer.workspaces_used += u32::from(holds == Some(AskIx::Any));
-        });
-        self.in_flight += cost;
-        self.occupied.add(slots, running.estimate);
-        if let Some(kind) = kind {
-            self.kind(kind).n_running += 1;
-        }
-        if let Some(AskIx::Named(name)) = holds {
-            self.set_holder(name, Some(job));
-        }
-        let ix = self.attempts.insert(running);
-        self.fleet.workers[worker].attempts.push(ix);
-        self.register.set(entry, Place::Running(ix));
-        ix
-    }
-
-    /// Counts an attempt out again.
-    fn release(&mut self, ix: AttemptIx) -> Running {
-        let running = self.attempts.remove(ix);
-        let Running { tenant, worker, kind, slots, cost, pool, holds, started, .. } = running;
-        self.register.remove(running.entry);
-        let seated = &mut self.fleet.workers[worker].attempts;
-        // In the order of their starts, so the one that ends is mostly among the first.
-        if let Some(at) = seated.iter().position(|other| *other == ix) {
-            seated.remove(at);
-        }
-        self.fleet.change(worker, |seated| seated.give_back(slots, &running.amounts, kind));
-        self.tenants.change(tenant, |sharer| {
-            sharer.end(pool, slots, cost, started);
-            sharer.workspaces_used -= u32::from(holds == Some(AskIx::Any));
-        });
-        self.in_flight -= cost;
-        self.occupied.subtract(slots, running.estimate);
-        if let Some(kind) = kind {
-            self.kind(kind).n_running -= 1;
-        }
-        if let Some(AskIx::Named(name)) = holds {
-            self.set_holder(name, None);
-        }
-        if let Some(preemptor) = &running.stopping_for {
-            self.stopped(preemptor, ix, worker);
-        }
-        self.forget_if_empty(worker);
-        running
-    }
-
-    fn end(&mut self, ended: &Ended) {
-        let Some(ix) = self.register.running(&ended.job) else { return };
-        let running = self.release(ix);
-        let ran = ended.at.since(running.started);
-        self.learn_usual(running.slots, ran);
-        self.tenants.change(running.tenant, |sharer| {
-            sharer.lift(i128::from(running.slots) * i128::from(ran.0));
-        });
-        self.settle(running.tenant, ended.cost, u64::from(ended.completed));
-    }
-
-    fn settle(&mut self, tenant: TenantIx, cost: Fixed, completed: u64) {
-        self.tenants.change(tenant, |sharer| {
-            sharer.tenant.used += cost;
-            sharer.tenant.completed += completed;
-        });
-        if let Some(budget) = &mut self.budget {
-            budget.used += cost;
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! Sets of small numbers, one bit each.
 
 /// A set of worker positions. Operations cost one step for each 64 positions.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Bits {
     words: Vec<u64>,
 }
@@ -24,6 +24,17 @@ impl Bits {
         } else {
             self.words[word] &= !bit;
         }
+    }
+
+    /// Whether there is nothing in the set.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.words.iter().all(|word| *word == 0)
+    }
+
+    /// The same set without words that say nothing, so that equal sets are equal.
+    pub(crate) fn trimmed(&self) -> Self {
+        let n_words = self.words.iter().rposition(|word| *word != 0).map_or(0, |at| at + 1);
+        Self { words: self.words[..n_words].to_vec() }
     }
 
     pub(crate) fn has(&self, at: usize) -> bool {

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use model::Name;
 use model::job::Needs;
 
+use crate::audience::{Audience, Audiences, BerthKey};
 use crate::bits::Bits;
 use crate::index::{Lookup, QuickLookup};
-use crate::table::{ClassIx, FitIx, LaneIx, NameIx, Table};
+use crate::table::{AudienceIx, BerthIx, ClassIx, FitIx, LineIx, NameIx, Table};
 
 /// What decides which workers could ever run a job.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -28,15 +29,11 @@ pub(crate) struct FitKey {
 pub(crate) struct Fit {
     pub(crate) key: FitKey,
     needs: NeedBits,
-    /// Positions of the workers that match.
-    pub(crate) seats: Bits,
-    /// Free slots of serving workers that match.
-    pub(crate) slots_free: u64,
-    /// All slots of serving workers that match.
-    pub(crate) slots: u64,
+    /// The workers that match, by their places in the table of workers.
+    pub(crate) members: Bits,
+    /// The same, once the fleet has settled.
+    pub(crate) audience: AudienceIx,
     pub(crate) classes: Vec<ClassIx>,
-    /// Jobs of it that stand in line.
-    pub(crate) n_in_line: u64,
     /// Whether it stands for a type as such: kept even if no job of it waits.
     pub(crate) is_kind: bool,
 }
@@ -69,10 +66,12 @@ pub(crate) struct Class {
     pub(crate) key: ClassKey,
     /// Waiting jobs of it, whether in a line or not.
     pub(crate) n_jobs: usize,
-    /// Lines of it that may have their turn, side by side.
-    pub(crate) lanes: Vec<LaneIx>,
-    /// Its place among the classes with lanes.
-    pub(crate) active_at: usize,
+    /// The workers that could hold a job of it, by their places in the table of workers.
+    pub(crate) members: Bits,
+    /// Where its jobs stand.
+    pub(crate) berth: BerthIx,
+    /// Its lines.
+    pub(crate) lines: Vec<LineIx>,
 }
 
 impl Class {
@@ -87,6 +86,10 @@ impl Class {
 pub(crate) struct Catalogue {
     pub(crate) fits: Table<FitIx, Fit>,
     pub(crate) classes: Table<ClassIx, Class>,
+    pub(crate) audiences: Audiences,
+    /// Types that may be held back by limits of their own, or by which turns go.
+    pub(crate) kinds_apart: BTreeSet<NameIx>,
+    pub(crate) are_kinds_apart: bool,
     by_key: Lookup<FitKey, FitIx>,
     by_class_key: QuickLookup<ClassKey, ClassIx>,
     /// Classes without needs and amounts once more: most jobs are of these, and are found without
@@ -105,6 +108,9 @@ impl Catalogue {
         Self {
             fits: Table::default(),
             classes: Table::default(),
+            audiences: Audiences::default(),
+            kinds_apart: BTreeSet::new(),
+            are_kinds_apart: false,
             by_key: Lookup::new(seed),
             by_class_key: QuickLookup::default(),
             plain: QuickLookup::default(),
@@ -142,32 +148,47 @@ impl Catalogue {
                 _ => needs.any.push(bits),
             }
         }
-        let ix = self.fits.insert(Fit {
-            key: key.clone(),
-            needs,
-            seats: Bits::default(),
-            slots_free: 0,
-            slots: 0,
-            classes: Vec::new(),
-            n_in_line: 0,
-            is_kind: false,
-        });
+        let (audience, _) = self.audiences.intern(&Bits::default());
+        let (members, classes) = (Bits::default(), Vec::new());
+        let key_own = key.clone();
+        let fit = Fit { key: key_own, needs, members, audience, classes, is_kind: false };
+        let ix = self.fits.insert(fit);
         self.by_key.insert(key, ix);
         (ix, true)
     }
 
-    pub(crate) fn intern_class(&mut self, key: ClassKey) -> ClassIx {
+    /// The class of `key`, and whether it is new and the workers that could hold it are yet to be
+    /// found.
+    pub(crate) fn intern_class(&mut self, key: ClassKey) -> (ClassIx, bool) {
         if let Some(ix) = self.by_class_key.get(&key) {
-            return ix;
+            return (ix, false);
         }
-        let class = Class { key: key.clone(), n_jobs: 0, lanes: Vec::new(), active_at: 0 };
+        let (audience, _) = self.audiences.intern(&Bits::default());
+        let berth = self.berth_of(&key, audience);
+        let (members, lines) = (Bits::default(), Vec::new());
+        let class = Class { key: key.clone(), n_jobs: 0, members, berth, lines };
         let ix = self.classes.insert(class);
         self.fits[key.fit].classes.push(ix);
         if let Some(plain) = self.plain_key(&key) {
             self.plain.insert(plain, ix);
         }
         self.by_class_key.insert(key, ix);
-        ix
+        (ix, true)
+    }
+
+    /// Where jobs of a class stand that this audience could hold.
+    pub(crate) fn berth_of(&mut self, key: &ClassKey, audience: AudienceIx) -> BerthIx {
+        let fit = &self.fits[key.fit];
+        let kind = fit.key.kind;
+        let is_apart = kind.is_some_and(|kind| self.kinds_apart.contains(&kind));
+        let most = key.amounts.iter().map(|(_, amount)| *amount).max().unwrap_or(0);
+        self.audiences.berth(BerthKey {
+            audience,
+            fitting: fit.audience,
+            pool: fit.key.pool,
+            kind: kind.filter(|_| is_apart || self.are_kinds_apart),
+            room: room_class(key.slots, most),
+        })
     }
 
     /// The class of jobs without needs and amounts, if it is known.
@@ -183,44 +204,72 @@ impl Catalogue {
 
     /// Whether there are so many classes that unused ones should go.
     pub(crate) fn wants_sweep(&self) -> bool {
-        self.classes.bound() >= self.sweep_at.max(SWEEP_AT_MIN)
+        self.classes.len() >= self.sweep_at.max(SWEEP_AT_MIN)
     }
 
-    /// Forgets classes that no waiting job has, and returns the fits that went with them.
-    pub(crate) fn sweep(&mut self) -> BTreeSet<FitIx> {
+    /// A worker is in no set any more.
+    pub(crate) fn forget_member(&mut self, at: usize) {
+        self.fits.iter_mut().for_each(|(_, fit)| fit.members.set(at, false));
+        self.classes.iter_mut().for_each(|(_, class)| class.members.set(at, false));
+    }
+
+    /// Forgets classes that no waiting job has, and fits without classes.
+    pub(crate) fn sweep(&mut self) {
+        // One fit can have all the classes: its list is read once, not once for each of them.
+        let classes = &self.classes;
+        for (_, fit) in self.fits.iter_mut() {
+            fit.classes.retain(|ix| classes[*ix].n_jobs > 0);
+        }
         for ix in self.classes.indices() {
-            let class = &self.classes[ix];
-            if class.n_jobs > 0 {
+            if self.classes[ix].n_jobs > 0 {
                 continue;
             }
             let class = self.classes.remove(ix);
             if let Some(plain) = self.plain_key(&class.key) {
                 self.plain.remove(&plain);
             }
-            self.fits[class.key.fit].classes.retain(|other| *other != ix);
             self.by_class_key.remove(&class.key);
         }
-        let mut gone = BTreeSet::new();
         for ix in self.fits.indices() {
             if self.fits[ix].classes.is_empty() && !self.fits[ix].is_kind {
                 let fit = self.fits.remove(ix);
                 self.by_key.remove(&fit.key);
-                gone.insert(ix);
             }
         }
         self.sweep_at = self.classes.len() * 2;
-        gone
     }
 
-    /// The fit of a class.
-    pub(crate) fn fit_of_mut(&mut self, class: ClassIx) -> &mut Fit {
-        &mut self.fits[self.classes[class].key.fit]
+    /// The workers that match the fit of a class.
+    pub(crate) fn fitting(&self, class: ClassIx) -> &Audience {
+        &self.audiences.table[self.fit_of(class).audience]
+    }
+
+    /// The workers that could hold a job of a class.
+    pub(crate) fn holding(&self, class: &Class) -> &Audience {
+        &self.audiences.table[self.audiences.berths[class.berth].key.audience]
+    }
+
+    /// The same, to change what is counted.
+    pub(crate) fn holding_mut(&mut self, class: ClassIx) -> &mut Audience {
+        let berth = self.classes[class].berth;
+        &mut self.audiences.table[self.audiences.berths[berth].key.audience]
     }
 
     /// The fit of a class.
     pub(crate) fn fit_of(&self, class: ClassIx) -> &Fit {
         &self.fits[self.classes[class].key.fit]
     }
+}
+
+/// The powers of two that slots and an amount are not above. What has room for a job is in no lower
+/// class than the job.
+pub(crate) fn room_class(slots: u32, most: u64) -> (u32, u32) {
+    (log2_ceil(slots.into()), if most == 0 { 0 } else { 1 + log2_ceil(most) })
+}
+
+/// The power of two that a number is not above.
+fn log2_ceil(number: u64) -> u32 {
+    number.max(1).next_power_of_two().ilog2()
 }
 
 impl Fit {

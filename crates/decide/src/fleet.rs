@@ -4,17 +4,20 @@
 //! of workers are bits by position in that order, so "the best worker with room that fits" is the
 //! first bit that two sets have in common.
 
+mod settle;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::policy::{Entry, Policy, Seat};
-use model::{Heartbeat, Name, Worker, WorkerId};
+use model::policy::{Entry, Policy, RARE_SPAN, Seat};
+use model::{Heartbeat, Name, Recent, Worker, WorkerId};
 
+use crate::audience::Audience;
 use crate::bits::{Bits, count_common, pick_common};
 use crate::catalogue::{Catalogue, Class, ClassKey, FitKey};
 use crate::index::{Lookup, Names};
 use crate::seated::Seated;
-use crate::table::{ClassIx, FitIx, JobIx, NameIx, Table, WorkerIx};
+use crate::table::{AudienceIx, ClassIx, FitIx, Ix, JobIx, NameIx, Table, WorkerIx};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Fleet {
@@ -35,6 +38,8 @@ pub(crate) struct Fleet {
     /// All slots of serving workers, and the free ones.
     pub(crate) slots: u64,
     pub(crate) slots_free: u64,
+    /// Counts changes of who serves with how many slots.
+    pub(crate) n_changes: u64,
 }
 
 impl Fleet {
@@ -51,6 +56,7 @@ impl Fleet {
             is_stale: false,
             slots: 0,
             slots_free: 0,
+            n_changes: 0,
         }
     }
 
@@ -115,11 +121,12 @@ impl Fleet {
         let answer = with(seated);
         let (free_now, slots_now) =
             (u64::from(seated.slots_open()), u64::from(seated.slots_serving()));
+        self.n_changes += u64::from(slots != slots_now);
         if free != free_now || slots != slots_now {
-            for fit in &seated.fits {
-                let fit = &mut self.catalogue.fits[*fit];
-                fit.slots_free = fit.slots_free + free_now - free;
-                fit.slots = fit.slots + slots_now - slots;
+            for audience in &seated.audiences {
+                let audience = &mut self.catalogue.audiences.table[*audience];
+                audience.slots_free = audience.slots_free + free_now - free;
+                audience.slots = audience.slots + slots_now - slots;
             }
             self.slots_free = self.slots_free + free_now - free;
             self.slots = self.slots + slots_now - slots;
@@ -142,69 +149,45 @@ impl Fleet {
             self.sweep();
         }
         let fit = self.fit(fit);
-        self.catalogue.intern_class(ClassKey { fit, slots, amounts })
+        let (class, is_new) = self.catalogue.intern_class(ClassKey { fit, slots, amounts });
+        if is_new {
+            self.find_holders(class);
+        }
+        class
     }
 
-    /// Counts the slots that could run a type, from now on.
-    pub(crate) fn watch_kind(&mut self, kind: NameIx) {
+    /// Counts the slots that could run a type, from now on, by the fit that stands for it.
+    pub(crate) fn watch_kind(&mut self, kind: NameIx) -> FitIx {
         let key = FitKey { pool: None, kind: Some(kind), needs: Arc::default() };
         let fit = self.fit(key);
         self.catalogue.fits[fit].is_kind = true;
+        fit
+    }
+
+    /// Counts anew what came for whom: the caller says it all again.
+    pub(crate) fn forget_recent(&mut self) {
+        for (_, audience) in self.catalogue.audiences.table.iter_mut() {
+            audience.recent = Recent::default();
+        }
+    }
+
+    /// Counts what came of a type for those that could run it.
+    pub(crate) fn count_recent(&mut self, fit: FitIx, recent: &Recent) {
+        let audience = self.catalogue.fits[fit].audience;
+        self.catalogue.audiences.table[audience].recent.merge(recent, RARE_SPAN);
     }
 
     fn fit(&mut self, key: FitKey) -> FitIx {
         let (fit, is_new) = self.catalogue.intern_fit(key);
         if is_new {
-            self.find_seats(fit);
+            self.find_matches(fit);
         }
         fit
     }
 
     fn sweep(&mut self) {
-        let gone = self.catalogue.sweep();
-        for ix in self.workers.indices() {
-            self.workers[ix].fits.retain(|fit| !gone.contains(fit));
-        }
-    }
-
-    fn find_seats(&mut self, ix: FitIx) {
-        for worker in self.workers.indices() {
-            let seated = &mut self.workers[worker];
-            let fit = &mut self.catalogue.fits[ix];
-            if fit.matches(seated.pool, &seated.kinds, &seated.has) {
-                seated.fits.push(ix);
-                fit.slots_free += u64::from(seated.slots_open());
-                fit.slots += u64::from(seated.slots_serving());
-                fit.seats.set(seated.position, true);
-            }
-        }
-    }
-
-    /// Takes a worker out of every fit's counts.
-    fn unmatch(&mut self, ix: WorkerIx) {
-        let seated = &mut self.workers[ix];
-        let (free, slots) = (u64::from(seated.slots_open()), u64::from(seated.slots_serving()));
-        for fit in std::mem::take(&mut seated.fits) {
-            self.catalogue.fits[fit].slots_free -= free;
-            self.catalogue.fits[fit].slots -= slots;
-        }
-        self.slots_free -= free;
-        self.slots -= slots;
-    }
-
-    fn rematch(&mut self, ix: WorkerIx) {
-        let seated = &mut self.workers[ix];
-        let (free, slots) = (u64::from(seated.slots_open()), u64::from(seated.slots_serving()));
-        for fit in self.catalogue.fits.indices() {
-            let row = &mut self.catalogue.fits[fit];
-            if row.matches(seated.pool, &seated.kinds, &seated.has) {
-                seated.fits.push(fit);
-                row.slots_free += free;
-                row.slots += slots;
-            }
-        }
-        self.slots_free += free;
-        self.slots += slots;
+        self.catalogue.sweep();
+        self.is_stale = true;
     }
 
     /// The seating order has to be made anew, because the policy changed.
@@ -212,43 +195,9 @@ impl Fleet {
         self.is_stale = true;
     }
 
-    /// Makes the seating order anew if workers came or went.
-    pub(crate) fn settle(&mut self, policy: &Policy, names: &Names) {
-        if !self.is_stale {
-            return;
-        }
-        self.pools = self.workers.iter().map(|(_, seated)| seated.pool).collect();
-        self.pools.sort_unstable();
-        self.pools.dedup();
-        self.pools.sort_by(|one, two| names.name(*one).cmp(names.name(*two)));
-        self.seating = self.workers.indices();
-        let workers = &self.workers;
-        self.seating.sort_by_cached_key(|ix| {
-            let seated = &workers[*ix];
-            (preference(policy, seated), seated.worker.id.clone())
-        });
-        let bound = self.seating.len();
-        (self.open, self.serving) = (Bits::below(bound), Bits::below(bound));
-        self.members.clear();
-        for fit in self.catalogue.fits.indices() {
-            self.catalogue.fits[fit].seats = Bits::below(bound);
-        }
-        for (position, ix) in self.seating.iter().enumerate() {
-            let seated = &mut self.workers[*ix];
-            seated.position = position;
-            self.open.set(position, seated.slots_open() > 0);
-            self.serving.set(position, seated.is_serving());
-            self.members.entry(seated.pool).or_default().set(position, true);
-            for fit in &seated.fits {
-                self.catalogue.fits[*fit].seats.set(position, true);
-            }
-        }
-        self.is_stale = false;
-    }
-
     /// Serving workers with room for the class, in seating order.
     pub(crate) fn with_room<'a>(&'a self, class: &'a Class) -> impl Iterator<Item = WorkerIx> + 'a {
-        let seats = &self.catalogue.fits[class.key.fit].seats;
+        let seats = &self.catalogue.holding(class).seats;
         seats
             .and(&self.open)
             .map(|position| self.seating[position])
@@ -257,16 +206,36 @@ impl Fleet {
 
     /// Workers that could run the fit, whatever their state, in seating order.
     pub(crate) fn matching(&self, fit: FitIx) -> impl Iterator<Item = WorkerIx> {
-        let seats = &self.catalogue.fits[fit].seats;
+        let seats = &self.audience(fit).seats;
+        seats.iter().map(|position| self.seating[position])
+    }
+
+    /// Workers that could hold a job of the class, whatever their state, in seating order.
+    pub(crate) fn holding(&self, class: &Class) -> impl Iterator<Item = WorkerIx> {
+        let berth = &self.catalogue.audiences.berths[class.berth];
+        self.members(berth.key.audience)
+    }
+
+    /// Workers of an audience, whatever their state, in seating order.
+    pub(crate) fn members(&self, ix: AudienceIx) -> impl Iterator<Item = WorkerIx> {
+        let seats = &self.catalogue.audiences.table[ix].seats;
         seats.iter().map(|position| self.seating[position])
     }
 
     /// Whether some worker that matches the fit could hold a job of the class.
     pub(crate) fn is_shared(&self, fit: FitIx, class: ClassIx) -> bool {
-        let key = &self.catalogue.classes[class].key;
-        let fits = &self.catalogue.fits;
-        let mut common = fits[fit].seats.and(&fits[key.fit].seats);
-        common.any(|position| self.workers[self.seating[position]].could_hold(key))
+        let holding = self.catalogue.holding(&self.catalogue.classes[class]);
+        self.audience(fit).seats.and(&holding.seats).next().is_some()
+    }
+
+    /// The workers that match a fit.
+    pub(crate) fn audience(&self, fit: FitIx) -> &Audience {
+        &self.catalogue.audiences.table[self.catalogue.fits[fit].audience]
+    }
+
+    /// Whether the worker matches the fit, whatever room it has.
+    pub(crate) fn runs(&self, worker: WorkerIx, fit: FitIx) -> bool {
+        self.catalogue.fits[fit].members.has(worker.at())
     }
 
     /// How many serving workers match the fit, in `pool` if given, whatever room they have.
@@ -287,9 +256,15 @@ impl Fleet {
 
     /// What serving workers that match the fit, in `pool` if given, have in common.
     fn serving_sets(&self, fit: FitIx, pool: Option<NameIx>) -> Vec<&Bits> {
-        let mut sets = vec![&self.catalogue.fits[fit].seats, &self.serving];
+        let mut sets = vec![&self.audience(fit).seats, &self.serving];
         sets.extend(pool.and_then(|pool| self.members.get(&pool)));
         sets
+    }
+
+    /// Those of an audience.
+    pub(crate) fn with_slot_of(&self, ix: AudienceIx) -> impl Iterator<Item = WorkerIx> {
+        let seats = &self.catalogue.audiences.table[ix].seats;
+        seats.and(&self.open).map(|position| self.seating[position])
     }
 
     /// Serving workers with a free slot, in seating order.

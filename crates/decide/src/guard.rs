@@ -1,71 +1,95 @@
 //! Keeping slots for rare work.
 //!
-//! A slot that can run rare work is worth more than one that cannot. Other work may take it if that
-//! helps more than it hurts: it hurts by the delay of rare work that is expected while it runs, and
-//! helps by the delay that it spares those who wait for the same work. So short jobs pass, long
-//! ones do not, and the more jobs wait the more pass. This is about rare work that has yet to come;
-//! what waits has its advantage in the order of jobs.
+//! A slot that can run rare work is worth more than one that cannot. What it is worth is observed:
+//! how often jobs came lately that fewer slots can run. Other work takes such a slot if that spares
+//! more delay than it causes:
 //!
-//! Whoever has waited for twice its patience passes, so nothing is kept from anybody for ever.
+//! - It causes delay to rare jobs that come while it runs and find no other slot. Each of them
+//!   waits until the next of its slots is free, which takes the usual length divided by the number
+//!   of these slots, or for half of the job's length if that is less.
+//! - It spares delay to all that wait for the same work: each would wait until the next slot is
+//!   free, which takes the usual length divided by the number of slots that could run it.
+//!
+//! So short jobs pass, long ones do not, and the more jobs wait, the more pass. This is about rare
+//! work that has yet to come. A job that is overdue always passes, so no slot is kept for ever.
 
-use model::policy::{Guard, RARE_SPAN};
+use model::policy::RARE_SPAN;
 use model::{Millis, Timestamp};
 
-use crate::catalogue::{ClassKey, Fit};
-use crate::table::WorkerIx;
+use crate::account::{SKILL_FULL, skill};
+use crate::audience::Audience;
+use crate::catalogue::{Class, ClassKey};
+use crate::table::{TenantIx, WorkerIx};
 use crate::waiting::Waiting;
 use crate::world::World;
-
-/// Each slot that stays free for rare work makes a delay of it less likely: so many halvings.
-const HALVINGS: u32 = 2;
 
 impl World {
     /// Whether the worker is kept from this job for rarer work.
     pub(crate) fn is_guarded(&self, worker: WorkerIx, waiting: &Waiting) -> bool {
-        let class = &self.fleet.catalogue.classes[waiting.class].key;
-        self.would_be_guarded(worker, class, waiting.standing.ready, waiting.standing.length())
+        let class = &self.fleet.catalogue.classes[waiting.class];
+        let length = waiting.standing.length(self.usual_length());
+        let ready = waiting.standing.ready;
+        self.would_be_guarded((worker, class), waiting.tenant, ready, length)
     }
 
-    /// Whether it would be kept from a job of this class, age and length. If it is, then also from
-    /// every younger or longer one.
+    /// Whether it would be kept from a job of this class, tenant, age and length. If it is, then
+    /// also from every younger or longer one.
     pub(crate) fn would_be_guarded(
         &self,
-        worker: WorkerIx,
-        class: &ClassKey,
+        (worker, class): (WorkerIx, &Class),
+        tenant: TenantIx,
         ready: Timestamp,
         length: Millis,
     ) -> bool {
-        let Some(guard) = &self.policy.guard else { return false };
-        if self.is_desperate(ready) {
+        if !self.policy.guard || self.is_overdue(tenant, ready) {
             return false;
         }
-        let own = &self.fleet.catalogue.fits[class.fit];
-        self.fleet.workers[worker].fits().iter().any(|fit| {
-            let fit = &self.fleet.catalogue.fits[*fit];
-            fit.key.kind != own.key.kind
-                && is_rarer(fit, own, guard)
-                && self.is_too_dear(fit, class, length, guard)
+        // What is said of its length counts as far as such words were right.
+        let skill = skill(&self.tenants[tenant].tenant.account.trust, None);
+        let usual = self.usual_length();
+        let length = Millis(usual.0 + (length.0 - usual.0) * skill / SKILL_FULL);
+        let table = &self.fleet.catalogue.audiences.table;
+        let own = self.fleet.catalogue.holding(class);
+        self.fleet.workers[worker].audiences.iter().any(|ix| {
+            let rare = &table[*ix];
+            rare.slots < own.slots && self.is_too_dear(rare, own, (&class.key, length))
         })
     }
 
     /// Whether the delay of rare work that is expected outweighs the delay that is spared.
-    fn is_too_dear(&self, rare: &Fit, class: &ClassKey, length: Millis, guard: &Guard) -> bool {
-        let kind = rare.key.kind.filter(|_| rare.is_kind).and_then(|kind| self.kinds.get(kind));
-        let recent = kind.and_then(|kind| kind.settings.recent);
-        let n_came = recent.map_or(0, |recent| recent.sum(self.now, RARE_SPAN));
-        let own = &self.fleet.catalogue.fits[class.fit];
+    fn is_too_dear(
+        &self,
+        rare: &Audience,
+        own: &Audience,
+        (class, length): (&ClassKey, Millis),
+    ) -> bool {
+        let n_came = rare.recent.sum(self.now, RARE_SPAN);
+        if n_came == 0 {
+            return false;
+        }
         let n_left = rare.slots_free.saturating_sub(u64::from(class.slots));
-        let halvings = u32::try_from(n_left).unwrap_or(u32::MAX).saturating_mul(HALVINGS);
-        let cost = i128::from(guard.price.in_thousandths())
-            * i128::from(n_came)
-            * i128::from(length.0)
-            * i128::from(own.slots);
-        let spared = 2_000 * i128::from(RARE_SPAN.0) * i128::from(own.n_in_line);
-        cost.checked_shr(halvings).unwrap_or(0) > spared
+        // How many come while it runs and find no other slot, times the span that was counted.
+        let coming = i128::from(n_came) * i128::from(length.0);
+        let late = coming - i128::from(n_left) * i128::from(RARE_SPAN.0);
+        let usual = i128::from(self.usual_length().0);
+        let delay = (i128::from(length.0) / 2).min(usual / i128::from(rare.slots.max(1)));
+        let in_line = i128::from(own.n_in_line) * i128::from(RARE_SPAN.0);
+        late * delay * i128::from(own.slots) > in_line * usual
     }
-}
 
-/// Whether far fewer slots could run it.
-fn is_rarer(fit: &Fit, own: &Fit, guard: &Guard) -> bool {
-    fit.slots * u64::from(guard.rare_one_in) <= own.slots
+    /// Whether a job of the tenant that became ready then goes before shorter ones.
+    pub(crate) fn is_overdue(&self, tenant: TenantIx, ready: Timestamp) -> bool {
+        self.overdue_until(tenant).is_some_and(|until| ready <= until)
+    }
+
+    /// Jobs of the tenant that became ready by this moment go before shorter ones.
+    pub(crate) fn overdue_until(&self, tenant: TenantIx) -> Option<Timestamp> {
+        // While nothing has ended, nothing is known of how much work waits.
+        if !self.policy.fairness.is_bounded || !self.policies.share() || self.usual.is_none() {
+            return None;
+        }
+        let sharer = &self.tenants[tenant];
+        let served = i64::try_from(sharer.served(self.now)).unwrap_or(i64::MAX);
+        crate::account::overdue_until(&sharer.tenant.account, served)
+    }
 }

@@ -1,35 +1,41 @@
-//! Lines side by side: those of a class that only the keys of their first jobs tell apart.
+//! Lines side by side: those of a berth that only the keys of their first jobs tell apart.
 //!
 //! Of the lines of a *lane*, the one whose first job has the smallest key has the next turn, unless
-//! a limit forbids it. So a decision looks at one line of each lane, however many there are: one
-//! for each tenant where tenants do not matter, one for each resource that jobs ask for by name.
+//! a limit forbids it or there is no room for it. So a decision looks at one line of each lane,
+//! however many there are: one for each tenant where tenants do not matter, one for each resource
+//! that jobs ask for by name, one for each width up to the same power of two.
 
 use std::collections::BTreeSet;
 
 use model::Timestamp;
-use model::policy::{Policy, Turn};
+use model::policy::{Order, Policy, Turn};
 
-use crate::catalogue::Catalogue;
+use crate::audience::Berth;
 use crate::index::QuickLookup;
 use crate::order::{Mode, OrderKey};
 use crate::queue::LineKey;
-use crate::table::{ClassIx, LaneIx, LineIx, Table, TenantIx};
+use crate::table::{BerthIx, LaneIx, LineIx, Table, TenantIx};
+
+type Berths = Table<BerthIx, Berth>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct LaneKey {
-    pub(crate) class: ClassIx,
+    pub(crate) berth: BerthIx,
     /// `None` where tenants do not matter.
     pub(crate) tenant: Option<TenantIx>,
     pub(crate) mode: Mode,
+    pub(crate) is_known: bool,
 }
 
 impl LaneKey {
-    pub(crate) fn new(line: &LineKey, policy: &Policy) -> Self {
+    pub(crate) fn new(line: &LineKey, berth: BerthIx, policy: &Policy) -> Self {
         let tenant = match policy.turn {
+            // The starvation bound is of tenants.
+            _ if policy.order == Order::Shortest => Some(line.tenant),
             Turn::FirstCome | Turn::TypeGroups => None,
-            Turn::QuotaFirst | Turn::Deficit | Turn::Guaranteed => Some(line.tenant),
+            Turn::QuotaFirst | Turn::Deficit | Turn::FairQueue => Some(line.tenant),
         };
-        Self { class: line.class, tenant, mode: line.mode }
+        Self { berth, tenant, mode: line.mode, is_known: line.is_known }
     }
 }
 
@@ -43,7 +49,7 @@ pub(crate) struct Lane {
     others: BTreeSet<(OrderKey, LineIx)>,
     /// All of them by their oldest jobs, where some choices go by age.
     by_age: BTreeSet<(Timestamp, LineIx)>,
-    /// Its place among the lanes of its class.
+    /// Its place among the lanes of its berth.
     place: usize,
 }
 
@@ -85,13 +91,13 @@ impl Lane {
 pub(crate) struct Lanes {
     table: Table<LaneIx, Lane>,
     by_key: QuickLookup<LaneKey, LaneIx>,
-    /// Classes with lanes, in no order.
-    active: Vec<ClassIx>,
+    /// Berths with lanes, in no order.
+    active: Vec<BerthIx>,
 }
 
 impl Lanes {
-    /// Classes with lines that may have their turn.
-    pub(crate) fn active(&self) -> &[ClassIx] {
+    /// Berths with lines that may have their turn.
+    pub(crate) fn active(&self) -> &[BerthIx] {
         &self.active
     }
 
@@ -105,40 +111,34 @@ impl Lanes {
         lane: LaneKey,
         line: LineIx,
         key: OrderKey,
-        catalogue: &mut Catalogue,
+        berths: &mut Berths,
     ) -> LaneIx {
         if let Some(ix) = self.by_key.get(&lane) {
             self.table[ix].insert(key, line);
             return ix;
         }
-        let class = &mut catalogue.classes[lane.class];
-        if class.lanes.is_empty() {
-            class.active_at = self.active.len();
-            self.active.push(lane.class);
+        let berth = &mut berths[lane.berth];
+        if berth.lanes.is_empty() {
+            berth.active_at = self.active.len();
+            self.active.push(lane.berth);
         }
-        let (first, others, place) = ((key, line), BTreeSet::new(), class.lanes.len());
+        let (first, others, place) = ((key, line), BTreeSet::new(), berth.lanes.len());
         let ix =
             self.table.insert(Lane { key: lane, first, others, by_age: BTreeSet::new(), place });
-        class.lanes.push(ix);
+        berth.lanes.push(ix);
         self.by_key.insert(lane, ix);
         ix
     }
 
     /// Takes out a line whose first job has, or had, this key.
-    pub(crate) fn leave(
-        &mut self,
-        ix: LaneIx,
-        line: LineIx,
-        key: &OrderKey,
-        catalogue: &mut Catalogue,
-    ) {
+    pub(crate) fn leave(&mut self, ix: LaneIx, line: LineIx, key: &OrderKey, berths: &mut Berths) {
         let lane = &mut self.table[ix];
         if lane.first.1 != line {
             lane.others.remove(&(key.clone(), line));
         } else if let Some(next) = lane.others.pop_first() {
             lane.first = next;
         } else {
-            self.close(ix, catalogue);
+            self.close(ix, berths);
         }
     }
 
@@ -173,19 +173,19 @@ impl Lanes {
         }
     }
 
-    fn close(&mut self, ix: LaneIx, catalogue: &mut Catalogue) {
+    fn close(&mut self, ix: LaneIx, berths: &mut Berths) {
         let lane = self.table.remove(ix);
         self.by_key.remove(&lane.key);
-        let class = &mut catalogue.classes[lane.key.class];
-        class.lanes.swap_remove(lane.place);
-        if let Some(moved) = class.lanes.get(lane.place) {
+        let berth = &mut berths[lane.key.berth];
+        berth.lanes.swap_remove(lane.place);
+        if let Some(moved) = berth.lanes.get(lane.place) {
             self.table[*moved].place = lane.place;
         }
-        if class.lanes.is_empty() {
-            let at = class.active_at;
+        if berth.lanes.is_empty() {
+            let at = berth.active_at;
             self.active.swap_remove(at);
             if let Some(moved) = self.active.get(at) {
-                catalogue.classes[*moved].active_at = at;
+                berths[*moved].active_at = at;
             }
         }
     }

@@ -11,7 +11,6 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 use model::{Action, Fixed, JobId, Preempt, Timestamp};
 
 use crate::catalogue::Class;
-use crate::lanes::LaneKey;
 use crate::order::OrderKey;
 use crate::queue::{Line, LineKey};
 use crate::table::{AttemptIx, JobIx, LineIx, NameIx, TenantIx, WorkerIx};
@@ -54,12 +53,14 @@ impl World {
 
     /// The job whose turn it is to make room for itself, and its line.
     fn next_preemptor(&self, failed: &Failed) -> Option<(LineIx, JobIx)> {
-        let classes = self.queue.active().iter().map(|class| &self.fleet.catalogue.classes[*class]);
+        let fits = &self.fleet.catalogue.fits;
+        let classes = self.fleet.catalogue.classes.iter().map(|(_, class)| class);
+        let classes = classes.filter(|class| self.is_in_part(fits[class.key.fit].key.pool));
         let lines = classes.flat_map(|class| self.queue.lines_of(class));
         let candidates = lines.filter_map(|line| Some((line, self.preemptor_of(line, failed)?)));
         candidates.min_by_key(|(line, job)| {
             let waiting = &self.queue.jobs[*job];
-            let lane = LaneKey::new(&self.queue.lines[*line].key, &self.policy);
+            let lane = *self.queue.lines[*line].lane_key();
             (self.yardstick(&lane).key(waiting.major), waiting.standing.ready, waiting.id.clone())
         })
     }

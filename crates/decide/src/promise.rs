@@ -124,7 +124,7 @@ impl World {
         self.takes(scope, waiting.stage(self.now))
             && self.is_fetched(waiting, scope)
             && seated.is_serving()
-            && seated.runs(class.key.fit)
+            && self.fleet.runs(worker, class.key.fit)
             && seated.has_room(&class.key)
             && self.worker_allows(worker, class, waiting.tenant)
             && self.line_limit(&self.queue.lines[line].key).is_none()

@@ -14,6 +14,7 @@ impl World {
         self.begin(now);
         let mut actions = Vec::new();
         let Some(worker) = self.fleet.find(&freed.worker) else { return actions };
+        self.enter_part(self.policies.part(Some(self.fleet.workers[worker].pool)));
         let most = if self.policy.proactive_fetch_to_capacity {
             usize::MAX
         } else {
@@ -27,12 +28,15 @@ impl World {
             let Some(job) = self.best_for(worker, true) else { break };
             actions.push(self.place(job, worker, Vec::new()));
         }
+        self.enter_part(None);
         actions
     }
 
     /// Workers in seating order take one job each, again and again until none finds any.
     pub(crate) fn worker_first(&mut self, actions: &mut Vec<Action>) {
-        let mut asking: Vec<WorkerIx> = self.fleet.with_slot().collect();
+        let is_here =
+            |ix: &WorkerIx| self.part.is_none_or(|pool| self.fleet.workers[*ix].pool == pool);
+        let mut asking: Vec<WorkerIx> = self.fleet.with_slot().filter(is_here).collect();
         while !asking.is_empty() {
             asking.retain(|worker| {
                 // What one worker may not take, for its pool or its rules, another may.

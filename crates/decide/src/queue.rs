@@ -4,21 +4,26 @@
 //! resource. A decision looks at the heads of lines, so its cost depends on how many kinds of jobs
 //! wait, not on how many jobs.
 
+mod lines;
+
 use std::collections::BTreeMap;
 
 use model::policy::{Order, Policy};
 use model::{Fixed, JobId, Millis, Timestamp};
 
+use crate::audience::Berth;
 use crate::bounds::{Census, Sketch};
 use crate::catalogue::{Catalogue, Class};
 use crate::crowd::Crowd;
 use crate::index::QuickLookup;
 use crate::inputs::InputFacts;
 use crate::lanes::{Lane, LaneKey, Lanes};
-use crate::order::{Mode, OrderKey, Standing};
+use crate::order::{Mode, OrderKey};
+use crate::policies::Policies;
 use crate::resources::{Asked, OpenTo};
-use crate::table::{ClassIx, Ix, JobIx, LaneIx, LineIx, NameIx, Table, TenantIx};
-use crate::tenants::Backlog;
+use crate::table::{
+    AudienceIx, BerthIx, ClassIx, Ix, JobIx, LaneIx, LineIx, NameIx, Table, TenantIx,
+};
 use crate::timers::Timers;
 use crate::waiting::{AskIx, Stage, Waiting};
 
@@ -27,6 +32,8 @@ pub(crate) struct LineKey {
     pub(crate) class: ClassIx,
     pub(crate) tenant: TenantIx,
     pub(crate) mode: Mode,
+    /// Whether lengths of its jobs are expected, where the order goes by them.
+    pub(crate) is_known: bool,
     pub(crate) stage: Stage,
     pub(crate) ask: Option<AskIx>,
 }
@@ -46,8 +53,7 @@ pub(crate) struct Line {
     pub(crate) length_min: Millis,
     /// The same where what has a limit is expected to use it.
     pub(crate) lasts_min: Millis,
-    /// No job of the line is shorter than this, where one without a prediction counts as of the
-    /// usual length.
+    /// No job of the line is shorter than this, if lengths of its jobs are known.
     pub(crate) scored_min: Millis,
     /// No job of the line became ready before this.
     pub(crate) ready_min: Timestamp,
@@ -55,11 +61,18 @@ pub(crate) struct Line {
     lane_key: LaneKey,
     /// … if it does: its resource is to be had.
     lane: Option<LaneIx>,
+    /// Its place among the lines of its class.
+    place: usize,
     /// The last round in which nothing more of it could be placed.
     pub(crate) blocked_in: u64,
 }
 
 impl Line {
+    /// Where it stands beside others.
+    pub(crate) const fn lane_key(&self) -> &LaneKey {
+        &self.lane_key
+    }
+
     /// When its oldest job became ready, where some choices go by age.
     fn oldest(&self) -> Option<Timestamp> {
         self.by_age.first_key_value().map(|((ready, _), _)| *ready)
@@ -85,9 +98,8 @@ pub(crate) struct Queue {
     lanes: Lanes,
     asked: Asked,
     timers: Timers,
-    /// Jobs that stand in line, and their work.
+    /// Who waits for what.
     pub(crate) crowd: Crowd,
-    pub(crate) backlog: Backlog,
     /// Places of jobs that are gone, used again once no worker knows facts about them.
     retired: Vec<JobIx>,
 }
@@ -114,7 +126,7 @@ impl Queue {
         &mut self,
         waiting: Waiting,
         catalogue: &mut Catalogue,
-        policy: &Policy,
+        policies: &Policies,
         now: Timestamp,
     ) -> JobIx {
         let class = waiting.class;
@@ -127,7 +139,7 @@ impl Queue {
         } else {
             self.sketches.push(sketch);
         }
-        self.line_up(ix, catalogue, policy, now);
+        self.line_up(ix, catalogue, policies, now);
         ix
     }
 
@@ -176,11 +188,16 @@ impl Queue {
     }
 
     /// Moves every job whose moment came by `now` to its new line.
-    pub(crate) fn advance(&mut self, catalogue: &mut Catalogue, policy: &Policy, now: Timestamp) {
+    pub(crate) fn advance(
+        &mut self,
+        catalogue: &mut Catalogue,
+        policies: &Policies,
+        now: Timestamp,
+    ) {
         while let Some((moment, ix)) = self.timers.pop(now) {
             if is_due(&self.jobs, moment, ix) {
                 self.step_out(ix, catalogue);
-                self.line_up(ix, catalogue, policy, now);
+                self.line_up(ix, catalogue, policies, now);
             }
         }
         if self.timers.wants_clearing() {
@@ -189,27 +206,58 @@ impl Queue {
     }
 
     /// Puts every job in its line again, because the policy changed.
-    pub(crate) fn rebuild(&mut self, catalogue: &mut Catalogue, policy: &Policy, now: Timestamp) {
+    pub(crate) fn rebuild(
+        &mut self,
+        catalogue: &mut Catalogue,
+        policies: &Policies,
+        now: Timestamp,
+    ) {
         for ix in self.jobs.indices() {
             self.step_out(ix, catalogue);
         }
         for ix in self.jobs.indices() {
-            self.line_up(ix, catalogue, policy, now);
+            self.line_up(ix, catalogue, policies, now);
         }
     }
 
-    /// Classes with lines that may have their turn.
-    pub(crate) fn active(&self) -> &[ClassIx] {
+    /// Berths with lines that may have their turn.
+    pub(crate) fn active(&self) -> &[BerthIx] {
         self.lanes.active()
     }
 
-    pub(crate) fn lanes_of(&self, class: &Class) -> impl Iterator<Item = &Lane> {
-        class.lanes.iter().map(|lane| self.lanes.get(*lane))
+    pub(crate) fn lanes_of(&self, berth: &Berth) -> impl Iterator<Item = &Lane> {
+        berth.lanes.iter().map(|lane| self.lanes.get(*lane))
     }
 
     /// The lines of a class that may have their turn.
     pub(crate) fn lines_of(&self, class: &Class) -> impl Iterator<Item = LineIx> {
-        self.lanes_of(class).flat_map(Lane::lines)
+        class.lines.iter().copied().filter(|line| self.lines[*line].lane.is_some())
+    }
+
+    /// Jobs of these classes have other audiences now.
+    pub(crate) fn move_berths(
+        &mut self,
+        moved: &[(ClassIx, AudienceIx)],
+        catalogue: &mut Catalogue,
+    ) {
+        for (ix, audience) in moved {
+            let lines = std::mem::take(&mut catalogue.classes[*ix].lines);
+            let n_jobs: usize = lines.iter().map(|line| self.lines[*line].jobs.len()).sum();
+            let n_jobs = u64::try_from(n_jobs).unwrap_or(u64::MAX);
+            for line in &lines {
+                self.leave_lane(*line, catalogue);
+            }
+            catalogue.holding_mut(*ix).n_in_line -= n_jobs;
+            let key = catalogue.classes[*ix].key.clone();
+            let berth = catalogue.berth_of(&key, *audience);
+            catalogue.classes[*ix].berth = berth;
+            catalogue.holding_mut(*ix).n_in_line += n_jobs;
+            for line in &lines {
+                self.lines[*line].lane_key.berth = berth;
+                self.join_lane(*line, catalogue);
+            }
+            catalogue.classes[*ix].lines = lines;
+        }
     }
 
     /// Takes in who may hold a resource: lines that ask for it step aside, or come back.
@@ -231,7 +279,7 @@ impl Queue {
         let length_min = standings.clone().filter_map(|standing| standing.estimate).min();
         let waiting = self.lines[ix].jobs.values().map(|job| &self.jobs[*job]);
         let lasts_min = waiting.filter_map(Waiting::lasts).min();
-        let scored_min = standings.clone().map(Standing::length).min();
+        let scored_min = standings.clone().map(|own| own.length(Millis::ZERO)).min();
         let ready_min = standings.map(|standing| standing.ready).min();
         let cost_min = self.lines[ix].jobs.values().map(|job| self.jobs[*job].cost).min();
         let line = &mut self.lines[ix];
@@ -240,156 +288,5 @@ impl Queue {
         line.lasts_min = lasts_min.unwrap_or(LENGTH_UNKNOWN);
         line.scored_min = scored_min.unwrap_or(LENGTH_UNKNOWN);
         line.ready_min = ready_min.unwrap_or(line.ready_min);
-    }
-
-    fn line_up(&mut self, ix: JobIx, catalogue: &mut Catalogue, policy: &Policy, now: Timestamp) {
-        let waiting = &mut self.jobs[ix];
-        waiting.timer = waiting.next_change(policy, now);
-        if let Some(moment) = waiting.timer {
-            self.timers.set(moment, ix);
-        }
-        if waiting.starts() > now {
-            return;
-        }
-        let mode = waiting.standing.mode(policy, now);
-        let key = LineKey {
-            class: waiting.class,
-            tenant: waiting.tenant,
-            mode,
-            stage: waiting.stage(now),
-            ask: waiting.extra().ask,
-        };
-        waiting.major = waiting.standing.major(policy, mode);
-        let order = waiting.order_key();
-        let by_age = needs_age_order(policy).then(|| (order.ready, order.id.clone()));
-        let cost = waiting.cost;
-        let length = waiting.standing.estimate.unwrap_or(LENGTH_UNKNOWN);
-        let lasts = waiting.lasts().unwrap_or(LENGTH_UNKNOWN);
-        let (standing, head) = (waiting.standing, waiting.head(ix));
-        catalogue.fit_of_mut(key.class).n_in_line += 1;
-        self.crowd.add(key.tenant, catalogue.classes[key.class].key.fit);
-        self.backlog.add(catalogue.classes[key.class].key.slots, standing.estimate);
-        let line_ix = self.open_line((key, LaneKey::new(&key, policy)), &head, catalogue);
-        self.jobs[ix].line = Some(line_ix);
-        let line = &mut self.lines[line_ix];
-        if order < line.head.key {
-            let old = std::mem::replace(&mut line.head, head);
-            if let Some(lane) = line.lane {
-                self.lanes.reorder(lane, line_ix, &old.key, order.clone());
-            }
-        }
-        line.cost_min = if line.jobs.is_empty() { cost } else { line.cost_min.min(cost) };
-        line.length_min = line.length_min.min(length);
-        line.lasts_min = line.lasts_min.min(lasts);
-        line.scored_min = line.scored_min.min(standing.length());
-        line.ready_min = line.ready_min.min(order.ready);
-        line.jobs.insert(order, ix);
-        if let Some(by_age) = by_age {
-            let oldest = line.oldest();
-            line.by_age.insert(by_age, ix);
-            self.age_line(line_ix, oldest);
-        }
-    }
-
-    /// The oldest job of a line may be another than `before`.
-    fn age_line(&mut self, ix: LineIx, before: Option<Timestamp>) {
-        let line = &self.lines[ix];
-        if let (Some(lane), oldest) = (line.lane, line.oldest())
-            && oldest != before
-        {
-            self.lanes.age(lane, ix, before, oldest);
-        }
-    }
-
-    fn step_out(&mut self, ix: JobIx, catalogue: &mut Catalogue) {
-        let waiting = &mut self.jobs[ix];
-        if waiting.timer.take().is_some() {
-            self.timers.cancel();
-        }
-        let Some(line_ix) = waiting.line.take() else { return };
-        let (class, tenant) = (waiting.class, waiting.tenant);
-        let estimate = waiting.standing.estimate;
-        catalogue.fit_of_mut(class).n_in_line -= 1;
-        self.crowd.remove(tenant, catalogue.classes[class].key.fit);
-        self.backlog.subtract(catalogue.classes[class].key.slots, estimate);
-        let line = &mut self.lines[line_ix];
-        let key = waiting.order_key();
-        let was_head = line.head.job == ix;
-        if was_head {
-            line.jobs.pop_first();
-        } else {
-            line.jobs.remove(&key);
-        }
-        if !line.by_age.is_empty() {
-            let oldest = line.oldest();
-            line.by_age.remove(&(key.ready, key.id.clone()));
-            self.age_line(line_ix, oldest);
-        }
-        let line = &mut self.lines[line_ix];
-        match line.jobs.values().next() {
-            None => self.close_line(line_ix, catalogue),
-            Some(first) if was_head => {
-                line.head = self.jobs[*first].head(*first);
-                if let Some(lane) = line.lane {
-                    self.lanes.reorder(lane, line_ix, &key, line.head.key.clone());
-                }
-            }
-            Some(_) => {}
-        }
-    }
-
-    fn open_line(
-        &mut self,
-        (key, lane_key): (LineKey, LaneKey),
-        head: &Head,
-        catalogue: &mut Catalogue,
-    ) -> LineIx {
-        if let Some(ix) = self.line_of.get(&key) {
-            return ix;
-        }
-        let ix = self.lines.insert(Line {
-            key,
-            jobs: BTreeMap::new(),
-            head: head.clone(),
-            by_age: BTreeMap::new(),
-            cost_min: Fixed::ZERO,
-            length_min: LENGTH_UNKNOWN,
-            lasts_min: LENGTH_UNKNOWN,
-            scored_min: LENGTH_UNKNOWN,
-            ready_min: head.key.ready,
-            lane_key,
-            lane: None,
-            blocked_in: 0,
-        });
-        self.line_of.insert(key, ix);
-        self.asked.add(&key, ix);
-        self.join_lane(ix, catalogue);
-        ix
-    }
-
-    fn close_line(&mut self, ix: LineIx, catalogue: &mut Catalogue) {
-        self.leave_lane(ix, catalogue);
-        let line = self.lines.remove(ix);
-        self.line_of.remove(&line.key);
-        self.asked.remove(&line.key, ix);
-    }
-
-    /// Stands a line beside the others, unless its resource is not to be had.
-    fn join_lane(&mut self, ix: LineIx, catalogue: &mut Catalogue) {
-        let line = &mut self.lines[ix];
-        if !self.asked.parks(&line.key) {
-            let key = line.head.key.clone();
-            let lane = self.lanes.join(line.lane_key, ix, key, catalogue);
-            line.lane = Some(lane);
-            self.lanes.age(lane, ix, None, line.oldest());
-        }
-    }
-
-    fn leave_lane(&mut self, ix: LineIx, catalogue: &mut Catalogue) {
-        let line = &mut self.lines[ix];
-        if let Some(lane) = line.lane.take() {
-            self.lanes.age(lane, ix, line.oldest(), None);
-            self.lanes.leave(lane, ix, &line.head.key, catalogue);
-        }
     }
 }

@@ -1,10 +1,13 @@
 //! What decides whose turn it is: the rank of a job among all, and the best that a look has found.
 
-use model::{JobId, Name, Timestamp};
+use std::collections::BTreeMap;
 
-use crate::order::OrderKey;
-use crate::table::LineIx;
+use model::{JobId, Millis, Name, Timestamp};
+
+use crate::order::{CLASS_BITS, ESTIMATE_SCORED_MAX, LENGTH_ONE, OrderKey};
+use crate::table::{LineIx, TenantIx};
 use crate::turn::Pick;
+use crate::world::World;
 
 /// Whose turn it is, as far as that does not depend on the job; smallest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,82 +18,68 @@ pub(crate) struct WhoseTurn<'a> {
     pub(crate) name: Option<&'a Name>,
 }
 
-/// Where a job stands among all; smallest first.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
+/// Where a job stands among all; smallest first. Where slots are shared, among those of its tenant.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank<'a> {
     /// `None` where it is anybody's turn.
     pub(crate) turn: Option<WhoseTurn<'a>>,
-    /// Whether it has not waited for far too long: then shares do not count.
-    pub(crate) is_calm: bool,
-    /// What its tenant has had for its weight, if it competes by that.
-    pub(crate) level: Option<i128>,
-    /// Whether it has not waited for too long.
-    pub(crate) is_patient: bool,
+    /// Whether shorter jobs may go before it: it is not overdue.
+    pub(crate) is_in_time: bool,
+    /// Whether nobody waits for it, or interactive jobs of its tenant have their part of the slots.
+    pub(crate) is_batch: bool,
     pub(crate) key: i64,
     pub(crate) ready: Timestamp,
     pub(crate) id: &'a JobId,
-}
-
-impl<'a> Rank<'a> {
-    /// The same, without the share of its tenant.
-    fn beside(&self) -> impl Ord + use<'a> {
-        (self.turn, self.is_calm, self.is_patient, self.key, self.ready, self.id)
-    }
 }
 
 /// What all jobs of a lane have in common.
 #[derive(Clone, Copy)]
 pub(crate) struct Shared<'a> {
     pub(crate) turn: Option<WhoseTurn<'a>>,
-    pub(crate) level: Option<i128>,
+    /// The tenant whose share counts; `None` where shares do not.
+    pub(crate) sharer: Option<TenantIx>,
+    pub(crate) is_batch: bool,
     pub(crate) yardstick: Yardstick,
 }
 
 /// How the key of a job in line becomes its key among all. It changes from decision to decision,
 /// but is the same for all jobs of a lane, so it never changes their order.
 #[derive(Clone, Copy)]
-pub(crate) struct Yardstick {
+pub(crate) enum Yardstick {
     /// What a key in line has more.
-    pub(crate) offset: i64,
-    /// What is left counts as often as there are slots that could run such jobs …
-    pub(crate) slots: i64,
-    /// … for each of those who wait for them.
-    pub(crate) n_waiting: i64,
+    Offset(i64),
+    /// Lengths of its jobs are unknown: they count as so long.
+    Length(Millis),
 }
 
 impl Yardstick {
-    pub(crate) const fn by(offset: i64) -> Self {
-        Self { offset, slots: 1, n_waiting: 1 }
-    }
-
     pub(crate) fn key(self, major: i64) -> i64 {
-        let key = major - self.offset;
-        if self.slots == self.n_waiting {
-            return key;
+        match self {
+            Self::Offset(offset) => major - offset,
+            Self::Length(Millis(usual)) => {
+                let class = major >> CLASS_BITS << CLASS_BITS;
+                let counted =
+                    i128::from(major - class) * i128::from(usual.min(ESTIMATE_SCORED_MAX));
+                class + i64::try_from(counted / i128::from(LENGTH_ONE.0)).unwrap_or(0)
+            }
         }
-        let n_waiting = self.n_waiting.max(1);
-        if let Some(product) = key.checked_mul(self.slots) {
-            return product / n_waiting;
-        }
-        let scaled = i128::from(key) * i128::from(self.slots) / i128::from(n_waiting);
-        i64::try_from(scaled).unwrap_or(if key < 0 { i64::MIN } else { i64::MAX })
     }
 }
 
 impl<'a> Shared<'a> {
     pub(crate) fn rank(self, key: &'a OrderKey) -> Rank<'a> {
         let OrderKey { major, ready, id } = key;
-        let (turn, level, key) = (self.turn, self.level, self.yardstick.key(*major));
-        Rank { turn, is_calm: true, is_patient: true, level, key, ready: *ready, id }
+        let (turn, is_batch, key) = (self.turn, self.is_batch, self.yardstick.key(*major));
+        Rank { turn, is_in_time: true, is_batch, key, ready: *ready, id }
     }
 }
 
 /// What a look at the lines has found so far.
 #[derive(Default)]
 pub(crate) struct Look<'a> {
-    pub(crate) best: Option<(Rank<'a>, Pick)>,
-    /// The best of those whose tenants compete by their shares.
-    pub(crate) competing: Option<(Rank<'a>, Pick)>,
+    best: Option<(Rank<'a>, Pick)>,
+    /// The best of each tenant whose share counts.
+    by_tenant: BTreeMap<TenantIx, (Rank<'a>, Pick)>,
     /// Lines that a limit closes.
     pub(crate) closed: Vec<LineIx>,
     /// Lines of which no job is cheap enough.
@@ -98,25 +87,40 @@ pub(crate) struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    /// The best of those that are told apart in the same way.
-    pub(crate) const fn best(&mut self, competes: bool) -> &mut Option<(Rank<'a>, Pick)> {
-        if competes { &mut self.competing } else { &mut self.best }
+    /// The best that this one is compared with.
+    fn rival(&self, sharer: Option<TenantIx>) -> Option<&Rank<'a>> {
+        let best = match sharer {
+            Some(tenant) => self.by_tenant.get(&tenant),
+            None => self.best.as_ref(),
+        };
+        best.map(|(rank, _)| rank)
     }
 
-    pub(crate) fn improves(&mut self, rank: &Rank<'a>) -> bool {
-        self.best(rank.level.is_some()).as_ref().is_none_or(|(best, _)| rank < best)
+    /// Whether no job of this turn can be better.
+    pub(crate) fn is_past(&self, sharer: Option<TenantIx>, turn: Option<WhoseTurn<'a>>) -> bool {
+        self.rival(sharer).is_some_and(|best| best.turn < turn)
     }
 
-    pub(crate) fn compare(&mut self, rank: Rank<'a>, pick: Pick) {
-        if self.improves(&rank) {
-            let competes = rank.level.is_some();
-            *self.best(competes) = Some((rank, pick));
+    pub(crate) fn improves(&self, sharer: Option<TenantIx>, rank: &Rank<'a>) -> bool {
+        self.rival(sharer).is_none_or(|best| rank < best)
+    }
+
+    pub(crate) fn compare(&mut self, sharer: Option<TenantIx>, rank: Rank<'a>, pick: Pick) {
+        if !self.improves(sharer, &rank) {
+            return;
+        }
+        match sharer {
+            Some(tenant) => drop(self.by_tenant.insert(tenant, (rank, pick))),
+            None => self.best = Some((rank, pick)),
         }
     }
 
-    /// The best of all: shares tell only those apart who compete.
-    pub(crate) fn found(&mut self) -> Option<Pick> {
-        let bests = [self.best.take(), self.competing.take()].into_iter().flatten();
-        bests.min_by(|(one, _), (two, _)| one.beside().cmp(&two.beside())).map(|(_, pick)| pick)
+    /// The best of all; of tenants that share, the best of each, for [`World::fairest`] to choose.
+    pub(crate) fn found(self, world: &World) -> (Option<Pick>, [Vec<LineIx>; 2]) {
+        let pick = match self.best {
+            Some((_, pick)) => Some(pick),
+            None => world.fairest(&self.by_tenant),
+        };
+        (pick, [self.closed, self.walked])
     }
 }

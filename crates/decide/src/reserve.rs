@@ -4,22 +4,19 @@
 //! A job that comes after the wide one may still use the free slots if it will be done before they
 //! are needed, or if it takes only what the wide job leaves.
 //!
-//! Where there is only one worker for the wide job, ends are counted on at the limits of attempts.
-//! Once the job has lost patience that is firm: only who is sure to be done in time may use slots,
-//! and only what leaves room for the widest of those who have lost patience.
+//! Ends of attempts are expected at their limits where they have any: a wide job that counts on
+//! limits is never too early. Once the wide job is overdue, only a job whose own limit ends in time
+//! may use the slots.
 //!
-//! Waiting has an end: an attempt of unknown length is waited for only so long. Then the slots
-//! beside it are anybody's, whatever wide jobs come. One that only this worker could run would wait
-//! for ever so: when that has waited for far too long, such attempts are waited for, unless they
-//! have run for so many times as long as others do that they are not expected to end at all. An
-//! attempt that outran its prediction by far is expected to take so much longer that everybody can
-//! use the slots beside it.
+//! Waiting has an end: an attempt that nobody predicted is waited for only for so long
+//! (`reserve_wait_max`). Then the slots beside it are anybody's. An attempt that outran its
+//! prediction is expected to take twice as long, and so on, so jobs can use the slots beside it.
 
 use model::{JobId, Millis, Timestamp};
 
-use crate::catalogue::{Class, ClassKey};
+use crate::catalogue::ClassKey;
 use crate::queue::Line;
-use crate::table::{ClassIx, JobIx, NameIx, WorkerIx};
+use crate::table::{AudienceIx, JobIx, NameIx, WorkerIx};
 use crate::waiting::Waiting;
 use crate::world::{Running, World};
 
@@ -30,7 +27,7 @@ pub(crate) struct Reservation {
     pub(crate) job: JobId,
     /// When the wide job is expected to start.
     pub(crate) until: Timestamp,
-    /// Whether nothing else will do: it has lost patience, and there is no other worker for it.
+    /// Whether the wide job is overdue.
     pub(crate) is_firm: bool,
     /// How long jobs of unknown length count, where they may borrow slots: the wide job waits for
     /// an attempt that outran its prediction, and nobody knows for how long.
@@ -38,15 +35,6 @@ pub(crate) struct Reservation {
     /// What it will leave then.
     pub(crate) slots_left: u32,
     pub(crate) amounts_left: Vec<(NameIx, u64)>,
-}
-
-/// Which ends of attempts a wide job counts on.
-#[derive(Clone, Copy, Debug)]
-struct Awaited {
-    /// Those that have a limit, at their limits: who counts on that is never too early.
-    at_limits: bool,
-    /// Those of unknown length, until they have run for so long.
-    unknown_max: Millis,
 }
 
 /// At most so many workers are looked at for one reservation.
@@ -125,13 +113,16 @@ impl World {
         self.is_unkept |= self.reservations.len() < before;
     }
 
-    /// Whether every worker for this class is kept already. Who waits there does so behind a wide
+    /// Whether every worker of an audience is kept already. Who waits there does so behind a wide
     /// job that goes first; behind it the shortest go on, or a drained worker would serve them
     /// as they came.
-    pub(crate) fn has_only_kept(&self, class: ClassIx) -> bool {
+    pub(crate) fn has_only_kept(&self, audience: AudienceIx) -> bool {
+        let n_kept = self.reservations.len();
+        if n_kept == 0 || n_kept >= RESERVATIONS_MAX {
+            return n_kept > 0;
+        }
         let is_kept = |ix: WorkerIx| self.reservations.iter().any(|own| own.worker == ix);
-        let fit = self.fleet.catalogue.classes[class].key.fit;
-        !self.reservations.is_empty() && self.fleet.matching(fit).all(is_kept)
+        self.fleet.members(audience).all(is_kept)
     }
 
     /// Keeps the worker, of `pool` if given, that will have room for the job first, if any will.
@@ -142,7 +133,7 @@ impl World {
             return;
         }
         let class = &self.fleet.catalogue.classes[waiting.class];
-        let serving = self.fleet.matching(class.key.fit).filter(|ix| {
+        let serving = self.fleet.holding(class).filter(|ix| {
             let seated = &self.fleet.workers[*ix];
             seated.is_serving()
                 && pool.is_none_or(|pool| seated.pool == pool)
@@ -167,22 +158,15 @@ impl World {
     fn starts_at(&self, worker: WorkerIx, job: JobIx) -> Option<Reservation> {
         let waiting = &self.queue.jobs[job];
         let own = &self.fleet.catalogue.classes[waiting.class];
-        let is_only = self.only_worker(own).is_some();
-        let is_firm = is_only && self.is_impatient(own, waiting.standing.ready);
-        let is_despairing = is_firm && self.is_despairing(own, waiting.standing.ready);
-        let unknown_max = self.policy.reserve_wait_max;
-        let unknown_max =
-            if is_despairing { unknown_max.max(self.unending()) } else { unknown_max };
-        let awaited = Awaited { at_limits: is_only, unknown_max };
+        let is_firm = self.is_overdue(waiting.tenant, waiting.standing.ready);
         let class = &own.key;
         let seated = &self.fleet.workers[worker];
         let mut slots = seated.slots_free();
         let mut amounts: Vec<(NameIx, u64)> =
             class.amounts.iter().map(|(name, _)| (*name, seated.amount_free(*name))).collect();
         let running = seated.attempts.iter().map(|ix| &self.attempts[*ix]);
-        let mut ends: Vec<(Timestamp, &Running)> = running
-            .filter_map(|running| Some((self.expected_end(running, awaited)?, running)))
-            .collect();
+        let mut ends: Vec<(Timestamp, &Running)> =
+            running.filter_map(|running| Some((self.expected_end(running)?, running))).collect();
         ends.sort_by(|one, two| (one.0, &one.1.job).cmp(&(two.0, &two.1.job)));
         for (at, (end, running)) in ends.iter().enumerate() {
             slots += running.slots;
@@ -196,15 +180,14 @@ impl World {
             if all_at_once && has_room {
                 let left = amounts.iter().zip(&class.amounts);
                 let mut last = ends[..=at].iter().filter(|(other, _)| other == end);
-                let widest = if is_firm { self.widest(own) } else { class.slots };
-                let is_late = last.any(|(_, running)| self.is_late(running, is_only));
+                let is_late = last.any(|(_, running)| self.is_late(running));
                 return Some(Reservation {
                     worker,
                     job: waiting.id.clone(),
                     until: *end,
                     is_firm,
                     unknown: is_late.then_some(Millis(self.policy.reserve_wait_max.0 / 2)),
-                    slots_left: slots.saturating_sub(widest),
+                    slots_left: slots.saturating_sub(class.slots),
                     amounts_left: left
                         .map(|((name, free), (_, need))| (*name, free - need))
                         .collect(),
@@ -214,40 +197,24 @@ impl World {
         None
     }
 
-    /// The slots of this class, or of the widest of its like that has lost patience: what is long
-    /// and fits beside the one would be in the way of the other.
-    fn widest(&self, own: &Class) -> u32 {
-        let classes = self.queue.active().iter().map(|ix| &self.fleet.catalogue.classes[*ix]);
-        let alike = classes.filter(|class| class.key.fit == own.key.fit);
-        let wider = alike.filter(|class| class.key.slots > own.key.slots);
-        let late = wider.filter(|class| {
-            let oldest = self.queue.lanes_of(class).filter_map(|lane| lane.by_age().next()).min();
-            oldest.is_some_and(|(ready, _)| self.is_impatient(class, *ready))
-        });
-        late.map(|class| class.key.slots).max().unwrap_or(own.key.slots)
-    }
-
-    fn is_impatient(&self, class: &Class, ready: Timestamp) -> bool {
-        self.impatient_before(class).is_some_and(|before| ready < before)
-    }
-
     /// When an attempt is expected to end; `None` if it is not waited for any longer.
-    fn expected_end(&self, running: &Running, awaited: Awaited) -> Option<Timestamp> {
+    fn expected_end(&self, running: &Running) -> Option<Timestamp> {
         let elapsed = self.now.since(running.started);
-        match running.limit.filter(|_| awaited.at_limits) {
+        match running.limit {
             Some(limit) => Some(running.started + limit.max(elapsed)),
-            None => self.predicted_end(running, awaited.unknown_max),
+            None => self.predicted_end(running),
         }
     }
 
-    /// When an attempt is expected to end; `None` if it is not waited for any longer. One that
-    /// nobody predicted is expected to run for as long again as it has. One that outran its
-    /// prediction is expected to take twice as long as predicted, and twice that once it outruns
-    /// that: who is late is seldom about to end, and meanwhile short jobs can use the free slots.
-    fn predicted_end(&self, running: &Running, unknown_max: Millis) -> Option<Timestamp> {
+    /// The same by its prediction. One that nobody predicted is expected to run for as long again
+    /// as it has. One that outran its prediction is expected to take twice as long as predicted,
+    /// and twice that once it outruns that: a job that is late is seldom about to end, and
+    /// meanwhile short jobs can use the free slots.
+    fn predicted_end(&self, running: &Running) -> Option<Timestamp> {
         let elapsed = self.now.since(running.started);
         let Some(Millis(estimate)) = running.estimate else {
-            return (elapsed < unknown_max).then(|| self.now + elapsed);
+            let is_awaited = elapsed < self.policy.reserve_wait_max;
+            return is_awaited.then(|| self.now + elapsed);
         };
         let mut length = estimate;
         while length < elapsed.0 {
@@ -256,10 +223,9 @@ impl World {
         Some(running.started + Millis(length))
     }
 
-    /// Whether an attempt has outrun its prediction, and nobody counts on its limit.
-    fn is_late(&self, running: &Running, limits_count: bool) -> bool {
+    /// Whether an attempt has outrun its prediction, and has no limit.
+    fn is_late(&self, running: &Running) -> bool {
         let is_outrun = |estimate| estimate < self.now.since(running.started);
-        let has_limit = limits_count && running.limit.is_some();
-        !has_limit && running.estimate.is_some_and(is_outrun)
+        running.limit.is_none() && running.estimate.is_some_and(is_outrun)
     }
 }

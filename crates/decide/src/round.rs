@@ -21,13 +21,17 @@ impl World {
         self.begin(now);
         let mut actions = Vec::new();
         self.keep_promises(&mut actions);
-        self.is_unkept = true;
-        while std::mem::take(&mut self.is_unkept) {
-            self.pass_over(&mut actions);
+        for part in self.parts() {
+            self.enter_part(part);
+            self.is_unkept = true;
+            while std::mem::take(&mut self.is_unkept) {
+                self.pass_over(&mut actions);
+            }
+            if self.policy.preemption.enabled {
+                self.preempt(&mut actions);
+            }
         }
-        if self.policy.preemption.enabled {
-            self.preempt(&mut actions);
-        }
+        self.enter_part(None);
         actions
     }
 
@@ -36,13 +40,14 @@ impl World {
         match (self.policy.entry, self.policy.turn) {
             (Entry::WorkerFirst, _) => self.worker_first(actions),
             (Entry::JobFirst, Turn::QuotaFirst) => {
-                for pool in self.fleet.pools.clone() {
+                let own = self.part.map(|pool| vec![pool]);
+                for pool in own.unwrap_or_else(|| self.fleet.pools.clone()) {
                     self.job_first(Some(pool), actions);
                 }
             }
             (
                 Entry::JobFirst,
-                Turn::FirstCome | Turn::Deficit | Turn::Guaranteed | Turn::TypeGroups,
+                Turn::FirstCome | Turn::Deficit | Turn::FairQueue | Turn::TypeGroups,
             ) => self.job_first(None, actions),
         }
     }
@@ -54,15 +59,11 @@ impl World {
         self.pass += 1;
         self.reservations.clear();
         self.reserve_promised();
-        self.set_patience();
         self.has_kept = false;
-        match self.policy.turn {
-            Turn::Guaranteed => self.tenants.lift_returning(self.now, self.fleet.slots),
-            Turn::FirstCome | Turn::QuotaFirst | Turn::Deficit | Turn::TypeGroups => {
-                self.tenants.take_returning();
-            }
+        self.settle_shares();
+        if self.policy.literal {
+            self.tenants.begin_round(self.queue.crowd.tenants().map(|(ix, _)| ix));
         }
-        self.review_demand();
     }
 
     /// Jobs in turn look for their best worker, in one pool or in all.
@@ -103,12 +104,12 @@ impl World {
     fn another(&mut self, line_ix: LineIx, scope: Scope) -> Option<JobIx> {
         let line = &self.queue.lines[line_ix];
         let is_short = self.reservations.iter().any(|own| own.might_outlast(line, self.now));
-        let class = &self.fleet.catalogue.classes[line.key.class].key;
+        let class = &self.fleet.catalogue.classes[line.key.class];
+        let tenant = line.key.tenant;
+        let shortest = if line.key.is_known { line.scored_min } else { self.usual_length() };
         let is_open =
-            |ix: WorkerIx| !self.would_be_guarded(ix, class, line.ready_min, line.scored_min);
-        if !is_short
-            && !self.fleet.with_room(&self.fleet.catalogue.classes[line.key.class]).any(is_open)
-        {
+            |ix: WorkerIx| !self.would_be_guarded((ix, class), tenant, line.ready_min, shortest);
+        if !is_short && !self.fleet.with_room(class).any(is_open) {
             return None;
         }
         let another = self.first_covered(line, |waiting| self.is_open(waiting, scope.pool));
@@ -139,6 +140,7 @@ impl World {
         self.unkeep(job);
         let waiting = self.dequeue(job);
         let (holds, given) = self.held(waiting.extra().ask, waiting.tenant);
+        let is_contested = self.is_contested(worker, waiting.tenant);
         let class = &self.fleet.catalogue.classes[waiting.class].key;
         let fit = &self.fleet.catalogue.fits[class.fit].key;
         let running = Running {
@@ -156,6 +158,8 @@ impl World {
             started: self.now,
             cost: waiting.cost,
             estimate: waiting.standing.estimate,
+            on_demand: waiting.standing.on_demand,
+            is_contested,
             limit: waiting.extra().limit,
             evictions: waiting.extra().evictions,
             traits: waiting.traits,
@@ -183,7 +187,7 @@ impl World {
         match self.policy.order {
             Order::Aging => {
                 let waiting = &self.queue.jobs[job];
-                let slots_free = self.fleet.catalogue.fit_of(waiting.class).slots_free;
+                let slots_free = self.fleet.catalogue.fitting(waiting.class).slots_free;
                 let mut said = waiting.standing.points(&self.policy.aging, self.now, slots_free);
                 said.extend(seat_points);
                 said
@@ -191,7 +195,7 @@ impl World {
             Order::Rules => crate::rule::Asker::new(self, worker).candidate(job).points(),
             Order::Shortest => {
                 let standing = &self.queue.jobs[job].standing;
-                let mut said = standing.points_shortest(&self.policy, self.now);
+                let mut said = standing.points_shortest(&self.policy, self.usual_length());
                 said.extend(seat_points);
                 said
             }

@@ -13,7 +13,7 @@ use model::{Fixed, Inputs, JobId, Timestamp, WorkerId};
 use crate::bounds::Bounds;
 use crate::queue::Line;
 use crate::rule::{Asker, Opinion};
-use crate::table::{JobIx, LineIx, WorkerIx};
+use crate::table::{Ix as _, JobIx, LineIx, WorkerIx};
 use crate::turn::Scope;
 use crate::world::World;
 
@@ -61,10 +61,12 @@ impl World {
         if !seated.is_serving() {
             return Vec::new();
         }
-        let fits = seated.fits().iter().map(|fit| &self.fleet.catalogue.fits[*fit]);
-        let classes =
-            fits.flat_map(|fit| &fit.classes).map(|class| &self.fleet.catalogue.classes[*class]);
-        let classes = classes.filter(|class| seated.has_room(&class.key));
+        let classes = self.fleet.catalogue.classes.iter().map(|(_, class)| class);
+        let classes = classes.filter(|class| {
+            class.members.has(worker.at())
+                && seated.has_room(&class.key)
+                && self.is_in_part(self.fleet.catalogue.fits[class.key.fit].key.pool)
+        });
         let lines =
             classes.flat_map(|class| self.queue.lines_of(class).map(move |line| (class, line)));
         let lines = lines.filter(|(class, line)| {

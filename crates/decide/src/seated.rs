@@ -3,10 +3,10 @@
 use model::{Name, Worker};
 
 use crate::bits::Bits;
-use crate::catalogue::ClassKey;
+use crate::catalogue::{ClassKey, room_class};
 use crate::index::Names;
 use crate::inputs::InputFacts;
-use crate::table::{AttemptIx, FitIx, NameIx};
+use crate::table::{AttemptIx, AudienceIx, NameIx};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Seated {
@@ -17,7 +17,8 @@ pub(crate) struct Seated {
     pub(crate) has: Bits,
     /// The amounts it has in all, and those in use.
     pub(crate) amounts: Vec<(NameIx, u64, u64)>,
-    pub(crate) fits: Vec<FitIx>,
+    /// Audiences that it is in.
+    pub(crate) audiences: Vec<AudienceIx>,
     pub(crate) position: usize,
     /// Slots that its attempts take.
     pub(crate) slots_used: u64,
@@ -44,7 +45,7 @@ impl Seated {
             kinds: Vec::new(),
             has: Bits::default(),
             amounts: Vec::new(),
-            fits: Vec::new(),
+            audiences: Vec::new(),
             position: 0,
             slots_used: 0,
             slots_foreign: 0,
@@ -95,6 +96,13 @@ impl Seated {
         self.amounts.iter().find(|(own, ..)| *own == name).map_or(0, |(_, all, _)| *all)
     }
 
+    /// Whether it could have room for a job of this class of room, as far as that class tells.
+    pub(crate) fn may_have_room(&self, room: (u32, u32)) -> bool {
+        let most = self.amounts.iter().map(|(_, all, used)| all.saturating_sub(*used)).max();
+        let free = room_class(self.slots_free(), most.unwrap_or(0));
+        free.0 >= room.0 && free.1 >= room.1
+    }
+
     /// Whether there is room for a job of this class, if it is serving.
     pub(crate) fn has_room(&self, class: &ClassKey) -> bool {
         self.slots_free() >= class.slots
@@ -118,15 +126,6 @@ impl Seated {
     /// How many attempts of the type it runs.
     pub(crate) fn n_of(&self, kind: NameIx) -> u32 {
         self.n_by_kind.iter().find(|(own, _)| *own == kind).map_or(0, |(_, count)| *count)
-    }
-
-    /// Whether it runs jobs of this fit, whatever room it has.
-    pub(crate) fn runs(&self, fit: FitIx) -> bool {
-        self.fits.contains(&fit)
-    }
-
-    pub(crate) fn fits(&self) -> &[FitIx] {
-        &self.fits
     }
 
     pub(crate) fn take(&mut self, slots: u32, amounts: &[(NameIx, u64)], kind: Option<NameIx>) {

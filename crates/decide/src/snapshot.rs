@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use model::job::Amounts;
-use model::policy::Turn;
 use model::{
-    Ask, Attempt, Event, Eviction, Heartbeat, Job, Name, Resource, Snapshot, Tenant, Timestamp,
-    Worker,
+    Ask, Attempt, Event, Eviction, Heartbeat, Job, Name, Policy, Resource, Snapshot, Tenant,
+    Timestamp, Worker,
 };
 
 use crate::table::{AttemptIx, JobIx, NameIx};
@@ -18,8 +17,10 @@ impl World {
     pub fn from_snapshot(snapshot: &Snapshot) -> Self {
         let mut world = Self::new(snapshot.policy.clone(), snapshot.seed);
         world.now = snapshot.now;
-        world.began = snapshot.began.or(Some(snapshot.now));
         world.budget = snapshot.budget;
+        for (pool, policy) in &snapshot.pools {
+            world.set_pool_policy(pool, Some(policy.clone()));
+        }
         world.cluster = snapshot.cluster.clone();
         let settings = snapshot.types.iter().cloned().map(Event::Type);
         let tenants = snapshot.tenants.iter().cloned().map(Event::Tenant);
@@ -43,8 +44,6 @@ impl World {
             .chain(reports)
             .chain(jobs)
             .for_each(|event| world.apply(event));
-        // They were there: a snapshot says where their accounts are, and what came before.
-        world.tenants.take_returning();
         world.recall(snapshot);
         world
     }
@@ -52,17 +51,17 @@ impl World {
     /// What came lately is as the snapshot says, where it does; the jobs in it were counted then.
     fn recall(&mut self, snapshot: &Snapshot) {
         self.usual = snapshot.usual;
-        for told in &snapshot.tenants {
-            let Some(ix) = self.tenants.find(&told.id) else { continue };
-            self.tenants.change(ix, |sharer| {
-                sharer.tenant.asked = told.asked.or(sharer.tenant.asked);
-                sharer.tenant.competes = told.competes && sharer.n_queued > 0;
-            });
-        }
+        self.tenants.start_accounts(self.now);
         for told in &snapshot.types {
             let name = self.names.intern(&told.name);
             let settings = &mut self.kind(name).settings;
             settings.recent = told.recent.or(settings.recent);
+        }
+        self.count_recent();
+        if self.policies.share() {
+            self.advance(self.now);
+            self.find_reaches();
+            self.set_dues();
         }
     }
 
@@ -81,10 +80,10 @@ impl World {
         attempts.sort_by(|one, two| one.job.cmp(&two.job));
         Snapshot {
             now: self.now,
-            began: self.began,
             usual: self.usual,
             seed: self.chance.seed(),
-            policy: self.given.clone(),
+            policy: self.policies.given.clone(),
+            pools: self.given_to_pools(),
             budget: self.budget,
             tenants,
             resources,
@@ -98,11 +97,16 @@ impl World {
         }
     }
 
-    /// The tenants, those that came back lifted as the next decision would.
+    fn given_to_pools(&self) -> BTreeMap<Name, Policy> {
+        let given = self.policies.given_to_pools();
+        given.map(|(pool, policy)| (self.names.name(pool).clone(), policy.clone())).collect()
+    }
+
+    /// The tenants, with what they were served by now on their accounts.
     fn settled_tenants(&self) -> Vec<Tenant> {
         let mut tenants = self.tenants.clone();
-        if self.policy.turn == Turn::Guaranteed {
-            tenants.lift_returning(self.now, self.fleet.slots);
+        if self.policies.share() {
+            tenants.settle_accounts(self.now);
         }
         tenants.iter().map(|(_, sharer)| sharer.tenant.clone()).collect()
     }
@@ -184,6 +188,8 @@ impl World {
             started: running.started,
             cost: running.cost,
             estimate: running.estimate,
+            on_demand: running.on_demand,
+            is_contested: running.is_contested,
             limit: running.limit,
             evictions: running.evictions,
             traits: running.traits,

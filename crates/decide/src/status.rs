@@ -33,7 +33,7 @@ pub struct TenantStatus {
 impl World {
     /// The policy, as it was given.
     pub const fn given_policy(&self) -> &Policy {
-        &self.given
+        &self.policies.given
     }
 
     /// The next moment at which a decision may differ although nothing happened: a job's time
@@ -60,7 +60,7 @@ impl World {
             .map(|(_, sharer)| sharer.tenant.id.clone())
             .collect();
         snapshot.tenants.retain(|tenant| {
-            let is_set = Tenant { asked: None, ..tenant.clone() } != Tenant::new(tenant.id.clone());
+            let is_set = tenant.clone() != Tenant::new(tenant.id.clone());
             used.contains(&tenant.id) || is_set
         });
         snapshot.types.retain(|kind| {

@@ -56,11 +56,19 @@ ix!(
     ClassIx
 );
 ix!(
+    /// The workers that could ever run some jobs.
+    AudienceIx
+);
+ix!(
+    /// Jobs with the same audience that take about as much room.
+    BerthIx
+);
+ix!(
     /// Waiting jobs of one class, tenant, mode and stage, in their order.
     LineIx
 );
 ix!(
-    /// Lines of one class that only the keys of their first jobs tell apart.
+    /// Lines of one berth that only the keys of their first jobs tell apart.
     LaneIx
 );
 ix!(
@@ -129,17 +137,17 @@ impl<I: Ix, T> Table<I, T> {
         rows.filter_map(|(at, row)| row.as_ref().map(|row| (I::new(at), row)))
     }
 
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (I, &mut T)> {
+        let rows = self.rows.iter_mut().enumerate();
+        rows.filter_map(|(at, row)| row.as_mut().map(|row| (I::new(at), row)))
+    }
+
     pub(crate) fn indices(&self) -> Vec<I> {
         self.iter().map(|(ix, _)| ix).collect()
     }
 
     pub(crate) fn len(&self) -> usize {
         self.len
-    }
-
-    /// Every index ever handed out is below this.
-    pub(crate) fn bound(&self) -> usize {
-        self.rows.len()
     }
 }
 

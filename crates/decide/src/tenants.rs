@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Index;
 
-use model::{Fixed, Millis, Tenant, TenantId, Timestamp};
+use model::tenant::Account;
+use model::{Fixed, Tenant, TenantId, Timestamp};
 
 use crate::index::{Lookup, Names};
 use crate::table::{NameIx, Table, TenantIx};
@@ -28,43 +29,50 @@ pub(crate) struct Sharer {
     /// Slots of all its attempts, and the sum of when each of those slots was taken.
     pub(crate) slots_used: i64,
     pub(crate) slots_taken_at: i128,
-    /// When slots were last taken, and how many of them.
-    taken_last: (Timestamp, i64),
-    /// Waiting work of known length, in slot-milliseconds, and slots asked for by the rest.
-    pub(crate) backlog: Backlog,
-    /// Whether jobs of it waited when the last decision began.
-    pub(crate) was_waiting: bool,
+    /// What of its slot time its account has taken in.
+    pub(crate) settled: i128,
+    /// Its due of the slot time of all tenants that compete, in parts of [`WHOLE`].
+    pub(crate) due: i64,
+    /// Slots of attempts of interactive jobs.
+    pub(crate) slots_interactive: i64,
+    /// Slot time that it took while others competed for it.
+    pub(crate) contested: Contested,
 }
 
-/// Work that waits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Backlog {
-    /// Slot-milliseconds of jobs of known length.
-    known: i128,
-    /// Slots of jobs of unknown length.
-    unknown: i128,
+/// Slot time of attempts that were placed while another tenant competed for their slots.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Contested {
+    /// Slots in use, and the sum of when each of them was taken.
+    slots: i128,
+    taken_at: i128,
+    /// Slot-milliseconds of attempts that ended.
+    pub(crate) ended: i128,
+    /// What of it the account has taken in.
+    settled: i128,
 }
 
-impl Backlog {
-    pub(crate) fn add(&mut self, slots: u32, length: Option<Millis>) {
-        match length {
-            Some(length) => self.known += i128::from(slots) * i128::from(length.0),
-            None => self.unknown += i128::from(slots),
-        }
+impl Contested {
+    pub(crate) fn start(&mut self, attempt: Option<(u32, Timestamp)>) {
+        let Some((slots, at)) = attempt else { return };
+        self.slots += i128::from(slots);
+        self.taken_at += i128::from(slots) * i128::from(at.0);
     }
 
-    pub(crate) fn subtract(&mut self, slots: u32, length: Option<Millis>) {
-        match length {
-            Some(length) => self.known -= i128::from(slots) * i128::from(length.0),
-            None => self.unknown -= i128::from(slots),
-        }
+    pub(crate) fn end(&mut self, attempt: Option<(u32, Timestamp)>) {
+        let Some((slots, at)) = attempt else { return };
+        self.slots -= i128::from(slots);
+        self.taken_at -= i128::from(slots) * i128::from(at.0);
     }
 
-    /// All of it, in slot-milliseconds, if what nobody predicted takes so long.
-    pub(crate) fn work(self, unknown: Millis) -> i128 {
-        self.known + self.unknown * i128::from(unknown.0)
+    /// What was taken by `now` and not settled before.
+    pub(crate) fn settle(&mut self, now: Timestamp) -> i128 {
+        let all = self.ended + self.slots * i128::from(now.0) - self.taken_at;
+        all - std::mem::replace(&mut self.settled, all)
     }
 }
+
+/// Dues are parts of this.
+pub(crate) const WHOLE: i64 = 1 << 32;
 
 impl Sharer {
     pub(crate) fn slots(&self, pool: NameIx) -> u64 {
@@ -104,53 +112,52 @@ impl Sharer {
         self.tenant.used + self.in_flight
     }
 
-    /// What its share is measured by where shares are live: slot-milliseconds that it has had by
-    /// `now`, and what it was lifted by.
-    pub(crate) fn account(&self, now: Timestamp) -> i128 {
-        let running = i128::from(self.slots_used) * i128::from(now.0) - self.slots_taken_at;
-        i128::from(self.tenant.lift.in_thousandths()) + running
+    /// The same, where shares are shares of it: a job counts as one at least, so that a tenant
+    /// gains nothing by jobs that cost nothing.
+    pub(crate) fn usage_shared(&self) -> Fixed {
+        let completed =
+            Fixed::whole(i64::try_from(self.tenant.completed).unwrap_or(i64::MAX / 1_000));
+        self.tenant.used.max(completed) + self.in_flight.max(Fixed::whole(self.n_running.into()))
     }
 
-    /// Its weight where shares are live; whoever has none has next to nothing.
+    /// Slot-milliseconds that it has had by `now`.
+    pub(crate) fn served(&self, now: Timestamp) -> i128 {
+        let running = i128::from(self.slots_used) * i128::from(now.0) - self.slots_taken_at;
+        i128::from(self.tenant.account.served) + running
+    }
+
+    /// Its weight where slot time is shared; a tenant without weight has next to nothing.
     pub(crate) fn share(&self) -> i128 {
         i128::from(self.tenant.weight.in_thousandths().max(1))
     }
 
-    /// How much it has had for its weight, in steps: between tenants at one step the shortest job
-    /// goes first. What started just now counts as a step for each slot, so that who has been
-    /// behind is not given all that is free.
-    pub(crate) fn level(&self, now: Timestamp) -> i128 {
-        let (taken_at, slots) = self.taken_last;
-        let taken_now = if taken_at == now { slots } else { 0 };
-        let account = self.account(now) + i128::from(taken_now) * LEVEL_STEP;
-        (account * 1_000).div_euclid(self.share() * LEVEL_STEP)
+    /// How far it is ahead of its share, in thousandths of a slot-millisecond for each unit of
+    /// weight, after a millisecond more of what it runs: so what was placed at this moment counts.
+    pub(crate) fn level(&self) -> i128 {
+        let ahead = i128::from(self.tenant.account.ahead.in_thousandths());
+        ahead + i128::from(self.slots_used) * 1_000_000 / self.share()
     }
 
-    /// Adds slot-milliseconds to its account.
-    pub(crate) fn lift(&mut self, by: i128) {
-        let lift = i128::from(self.tenant.lift.in_thousandths()) + by;
-        self.tenant.lift = Fixed::thousandths(narrow(lift));
-    }
-
-    /// Whether turns go by its share.
-    pub(crate) fn competes(&self) -> bool {
-        self.tenant.competes && self.n_queued > 0
+    /// Whether its share is measured.
+    pub(crate) const fn competes(&self) -> bool {
+        self.tenant.account.competes
     }
 
     /// Whether it has a part in the sums of a deficit.
     pub(crate) fn counts(&self) -> bool {
-        self.n_queued > 0 || self.n_running > 0
+        self.tenant.active && (self.n_queued > 0 || self.n_running > 0)
     }
 
     /// Whether none of its own limits keeps it from getting its share.
     pub(crate) fn contends(&self) -> bool {
-        let is_at_max = |(pool, (_, max)): (&NameIx, &(u32, Option<u32>))| {
-            max.is_some_and(|max| self.slots(*pool) >= u64::from(max))
-        };
         self.tenant.active
             && self.tenant.jobs_max.is_none_or(|max| self.n_running < max)
             && self.budget_left().is_none_or(|left| left > Fixed::ZERO)
-            && !self.quotas.iter().any(is_at_max)
+    }
+
+    /// Whether its quota in the pool has no slot left.
+    pub(crate) fn is_at_max(&self, pool: NameIx) -> bool {
+        self.quota(pool).1.is_some_and(|max| self.slots(pool) >= u64::from(max))
     }
 
     /// What is left of its budget; `None` means that there is no limit.
@@ -161,25 +168,9 @@ impl Sharer {
     pub(crate) fn start(&mut self, pool: NameIx, slots: u32, cost: Fixed, at: Timestamp) {
         self.slots_used += i64::from(slots);
         self.slots_taken_at += i128::from(slots) * i128::from(at.0);
-        self.take_at(at, i64::from(slots));
         *self.slots.entry(pool).or_default() += u64::from(slots);
         self.n_running += 1;
         self.in_flight += cost;
-    }
-
-    fn take_at(&mut self, at: Timestamp, slots: i64) {
-        if at > self.taken_last.0 {
-            self.taken_last = (at, 0);
-        }
-        if at == self.taken_last.0 {
-            self.taken_last.1 += slots;
-        }
-    }
-
-    fn give_back_at(&mut self, at: Timestamp, slots: i64) {
-        if at == self.taken_last.0 {
-            self.taken_last.1 -= slots;
-        }
     }
 
     pub(crate) fn move_slots(&mut self, from: NameIx, to: NameIx, slots: u32) {
@@ -190,25 +181,15 @@ impl Sharer {
     /// Its attempt started at another moment than was thought.
     pub(crate) fn restart(&mut self, slots: u32, from: Timestamp, to: Timestamp) {
         self.slots_taken_at += i128::from(slots) * i128::from(to.0 - from.0);
-        self.give_back_at(from, i64::from(slots));
-        self.take_at(to, i64::from(slots));
     }
 
     pub(crate) fn end(&mut self, pool: NameIx, slots: u32, cost: Fixed, started: Timestamp) {
         self.slots_used -= i64::from(slots);
         self.slots_taken_at -= i128::from(slots) * i128::from(started.0);
-        self.give_back_at(started, i64::from(slots));
         *self.slots.entry(pool).or_default() -= u64::from(slots);
         self.n_running -= 1;
         self.in_flight -= cost;
     }
-}
-
-/// Shares are compared in steps of so many slot-milliseconds for each unit of weight.
-const LEVEL_STEP: i128 = 32_000;
-
-fn narrow(number: i128) -> i64 {
-    i64::try_from(number).unwrap_or(if number < 0 { i64::MIN } else { i64::MAX })
 }
 
 /// All tenants.
@@ -218,14 +199,13 @@ pub(crate) struct Tenants {
     by_id: Lookup<TenantId, TenantIx>,
     /// Those with queued or running jobs.
     pub(crate) counted: Sums,
-    /// The same, one by one: most tenants of a large fleet have nothing to do.
-    busy: BTreeSet<TenantIx>,
-    /// Those who may have asked for work lately.
-    asking: BTreeSet<TenantIx>,
-    /// How many have jobs that wait.
-    pub(crate) n_waiting: usize,
-    /// Those whose first job came, or whose last job went, since the last decision began.
-    pub(crate) changed: BTreeSet<TenantIx>,
+    /// Settled cost of all tenants.
+    used: Fixed,
+    /// Settled cost of all tenants and the weights of those with jobs in line, when the round
+    /// began.
+    round: Sums,
+    /// Those whose accounts may move: most tenants of a large fleet have nothing to do.
+    live: BTreeSet<TenantIx>,
 }
 
 /// Sums over some tenants.
@@ -239,13 +219,13 @@ pub(crate) struct Sums {
 impl Sums {
     pub(crate) fn add(&mut self, sharer: &Sharer) {
         self.weight += sharer.tenant.weight;
-        self.usage += sharer.usage();
+        self.usage += sharer.usage_shared();
         self.count += 1;
     }
 
     pub(crate) fn subtract(&mut self, sharer: &Sharer) {
         self.weight -= sharer.tenant.weight;
-        self.usage -= sharer.usage();
+        self.usage -= sharer.usage_shared();
         self.count -= 1;
     }
 }
@@ -263,10 +243,9 @@ impl Tenants {
             table: Table::default(),
             by_id: Lookup::new(seed),
             counted: Sums::default(),
-            busy: BTreeSet::new(),
-            asking: BTreeSet::new(),
-            n_waiting: 0,
-            changed: BTreeSet::new(),
+            used: Fixed::ZERO,
+            round: Sums::default(),
+            live: BTreeSet::new(),
         }
     }
 
@@ -284,14 +263,15 @@ impl Tenants {
             quotas.map(|quota| (names.intern(&quota.pool), (quota.min, quota.max))).collect();
         if let Some(ix) = self.find(&tenant.id) {
             self.change(ix, |sharer| {
-                // Whoever sets a tenant knows its usage, but not what its share is here.
-                let Tenant { lift, asked, competes, .. } = sharer.tenant;
-                sharer.tenant = Tenant { lift, asked, competes, ..tenant };
+                // Settings say nothing of what was measured here.
+                let account = std::mem::take(&mut sharer.tenant.account);
+                sharer.tenant = Tenant { account, ..tenant };
                 sharer.quotas = quotas;
             });
             return ix;
         }
-        let (id, has_asked) = (tenant.id.clone(), tenant.asked.is_some());
+        let (id, settled) = (tenant.id.clone(), i128::from(tenant.account.served));
+        self.used += tenant.used;
         let ix = self.table.insert(Sharer {
             tenant,
             quotas,
@@ -303,14 +283,12 @@ impl Tenants {
             workspaces_used: 0,
             slots_used: 0,
             slots_taken_at: 0,
-            taken_last: (Timestamp(i64::MIN), 0),
-            backlog: Backlog::default(),
-            was_waiting: false,
+            settled,
+            due: 0,
+            slots_interactive: 0,
+            contested: Contested::default(),
         });
         self.by_id.insert(id, ix);
-        if has_asked {
-            self.asking.insert(ix);
-        }
         ix
     }
 
@@ -318,72 +296,97 @@ impl Tenants {
         self.table.iter()
     }
 
-    /// Those with queued or running jobs.
-    pub(crate) fn busy(&self) -> impl Iterator<Item = (TenantIx, &Sharer)> {
-        self.busy.iter().map(|ix| (*ix, &self.table[*ix]))
-    }
-
-    /// Those who have something to do, or may have asked for work lately.
-    pub(crate) fn asking(&self) -> impl Iterator<Item = (TenantIx, &Sharer)> {
-        self.asking.union(&self.busy).map(|ix| (*ix, &self.table[*ix]))
-    }
-
-    /// A tenant asks for work.
-    pub(crate) fn ask(&mut self, ix: TenantIx, with: impl FnOnce(&mut Sharer)) {
-        self.asking.insert(ix);
-        self.change(ix, with);
-    }
-
-    /// These have not asked for anything lately: what they asked for before is past.
-    pub(crate) fn forget_asking(&mut self, quiet: &[TenantIx]) {
-        for ix in quiet {
-            self.asking.remove(ix);
-            self.table[*ix].tenant.asked = None;
-        }
-    }
-
     /// Changes a tenant and keeps the sums in step.
     pub(crate) fn change(&mut self, ix: TenantIx, with: impl FnOnce(&mut Sharer)) {
         let sharer = &mut self.table[ix];
-        let (was_waiting, was_busy) = (sharer.n_queued > 0, sharer.counts());
+        let was_busy = sharer.counts();
         if was_busy {
             self.counted.subtract(sharer);
         }
+        let used = sharer.tenant.used;
         with(sharer);
-        let is_busy = sharer.counts();
-        if is_busy {
+        self.used += sharer.tenant.used - used;
+        if sharer.counts() {
             self.counted.add(sharer);
         }
-        if is_busy && !was_busy {
-            self.busy.insert(ix);
-        } else if was_busy && !is_busy {
-            self.busy.remove(&ix);
+        if sharer.n_queued > 0 || sharer.n_running > 0 {
+            self.live.insert(ix);
         }
-        let is_waiting = sharer.n_queued > 0;
-        if was_waiting != is_waiting {
-            self.n_waiting = if is_waiting { self.n_waiting + 1 } else { self.n_waiting - 1 };
-            sharer.tenant.competes &= is_waiting;
-            self.changed.insert(ix);
+    }
+
+    /// Those with jobs that wait or run.
+    pub(crate) fn busy(&self) -> impl Iterator<Item = (TenantIx, &Sharer)> {
+        let live = self.live.iter().map(|ix| (*ix, &self.table[*ix]));
+        live.filter(|(_, own)| own.n_queued > 0 || own.n_running > 0)
+    }
+
+    /// Those whose accounts may move.
+    pub(crate) fn live(&self) -> impl Iterator<Item = TenantIx> + Clone {
+        self.live.iter().copied()
+    }
+
+    /// What was served so far is on the accounts already.
+    pub(crate) fn start_accounts(&mut self, now: Timestamp) {
+        for (ix, sharer) in self.table.iter_mut() {
+            sharer.settled = sharer.served(now);
+            sharer.contested.settle(now);
+            if sharer.tenant.account != Account::default() {
+                self.live.insert(ix);
+            }
         }
+    }
+
+    /// Changes each of those whose accounts may move.
+    pub(crate) fn change_live(&mut self, mut with: impl FnMut(TenantIx, &mut Sharer)) {
+        for ix in &self.live {
+            with(*ix, &mut self.table[*ix]);
+        }
+    }
+
+    /// Tenants with nothing to do and nothing on their accounts are looked at no more.
+    pub(crate) fn forget_settled(&mut self) {
+        let table = &self.table;
+        self.live.retain(|ix| {
+            let own = &table[*ix];
+            let account = &own.tenant.account;
+            let is_settled = account.ahead == Fixed::ZERO && account.queue.marks.is_empty();
+            own.n_queued > 0 || own.n_running > 0 || own.competes() || !is_settled
+        });
+    }
+
+    /// A round begins, in which jobs of these tenants stand in line.
+    pub(crate) fn begin_round(&mut self, waiting: impl Iterator<Item = TenantIx>) {
+        let mut round = Sums { usage: self.used, ..Sums::default() };
+        for own in waiting.map(|ix| &self.table[ix].tenant).filter(|own| own.active) {
+            round.weight += own.weight;
+            round.count += 1;
+        }
+        self.round = round;
     }
 
     /// How far a tenant is ahead of its share of all usage; the most negative is furthest behind.
     pub(crate) fn deficit(&self, ix: TenantIx) -> i128 {
         let sharer = &self.table[ix];
-        self.ahead(sharer, sharer.usage(), self.counted.usage)
+        ahead(&self.counted, sharer, sharer.usage_shared())
     }
 
-    /// `own / all − weight / all weights`, times both sums: they are the same for all tenants, so
-    /// the order stays and nothing is rounded.
-    fn ahead(&self, sharer: &Sharer, own: Fixed, all: Fixed) -> i128 {
-        let wide = |number: Fixed| i128::from(number.in_thousandths());
-        let is_weightless = self.counted.weight == Fixed::ZERO;
-        let (weight, weights) = if is_weightless {
-            (1, i128::from(self.counted.count.max(1)))
-        } else {
-            (wide(sharer.tenant.weight), wide(self.counted.weight))
-        };
-        let all = if all == Fixed::ZERO { Fixed::ONE } else { all };
-        wide(own) * weights - weight * wide(all)
+    /// The same by settled cost alone, and the sums of when the round began.
+    pub(crate) fn deficit_settled(&self, ix: TenantIx) -> i128 {
+        let sharer = &self.table[ix];
+        ahead(&self.round, sharer, sharer.tenant.used)
     }
+}
+
+/// `own / all − weight / all weights`, times both sums: they are the same for all tenants, so the
+/// order stays and nothing is rounded.
+fn ahead(sums: &Sums, sharer: &Sharer, own: Fixed) -> i128 {
+    let wide = |number: Fixed| i128::from(number.in_thousandths());
+    let is_weightless = sums.weight == Fixed::ZERO;
+    let (weight, weights) = if is_weightless {
+        (1, i128::from(sums.count.max(1)))
+    } else {
+        (wide(sharer.tenant.weight), wide(sums.weight))
+    };
+    let all = if sums.usage == Fixed::ZERO { Fixed::ONE } else { sums.usage };
+    wide(own) * weights - weight * wide(all)
 }

@@ -1,13 +1,16 @@
 //! Whose turn it is, and which of their jobs goes first.
 
-use model::policy::Turn;
+mod owed;
 
+use model::policy::{Order, Turn};
+
+use crate::audience::BerthKey;
 use crate::catalogue::Class;
 use crate::lanes::{Lane, LaneKey};
-use crate::order::OrderKey;
+use crate::order::{Mode, OrderKey};
 use crate::queue::Line;
-use crate::rank::{Look, Rank, Shared, WhoseTurn};
-use crate::table::{ClassIx, FitIx, JobIx, LineIx, NameIx, TenantIx, WorkerIx};
+use crate::rank::{Look, Rank, Shared, Yardstick};
+use crate::table::{AudienceIx, JobIx, LineIx, NameIx, WorkerIx};
 use crate::waiting::{Stage, Waiting};
 use crate::world::World;
 
@@ -31,6 +34,10 @@ pub(crate) struct Pick {
     pub(crate) job: JobIx,
 }
 
+/// Of a lane whose first line is not to be had now, so many others are looked at: those of one
+/// tenant that differ in width or amounts, or that limits of their own hold back.
+const LOOKED_AT_MAX: usize = 64;
+
 impl Scope {
     /// Whether jobs at this stage of their backoff are looked at.
     pub(crate) fn takes(self, stage: Stage, fills_up: bool) -> bool {
@@ -52,14 +59,15 @@ impl World {
             return None;
         }
         let mut look = Look::default();
-        for class in self.queue.active() {
-            let class = &self.fleet.catalogue.classes[*class];
-            if !self.may_have_room(class.key.fit, scope)
-                || scope.worker.is_some_and(|ix| !self.may_seat(ix, class))
-            {
+        for berth in self.queue.active() {
+            let berth = &self.fleet.catalogue.audiences.berths[*berth];
+            if !self.may_have_room(&berth.key, scope) {
                 continue;
             }
-            for lane in self.queue.lanes_of(class) {
+            for lane in self.queue.lanes_of(berth) {
+                if self.is_closed(lane.key()) {
+                    continue;
+                }
                 if scope.by_age {
                     self.look_by_age(lane, scope, &mut look);
                 } else {
@@ -67,8 +75,7 @@ impl World {
                 }
             }
         }
-        let pick = look.found();
-        let Look { closed, walked, .. } = look;
+        let (pick, [closed, walked]) = look.found(self);
         for line in &walked {
             // Nobody was cheap enough: it is not walked again until a cheaper job comes.
             self.queue.tighten(*line);
@@ -82,16 +89,18 @@ impl World {
     /// Looks for a better job in a lane. The first line settles it, unless a limit is in its way.
     fn look_along<'a>(&'a self, lane: &'a Lane, scope: Scope, look: &mut Look<'a>) {
         let shared = self.shared(lane.key(), scope);
-        self.look_for_impatient(lane, shared.turn, scope, look);
-        let best = look.best(shared.level.is_some()).as_ref();
-        if best.is_some_and(|(best, _)| best.turn < shared.turn) {
+        self.look_for_overdue(lane, shared, scope, look);
+        if look.is_past(shared.sharer, shared.turn) {
             return;
         }
         if self.is_settled_by(lane.first(), shared, scope, look) {
             return;
         }
+        let mut n_looked = 0;
         for line in lane.others() {
-            if self.is_settled_by(line, shared, scope, look) {
+            let is_new = self.queue.lines[line.1].blocked_in != self.pass;
+            n_looked += usize::from(is_new);
+            if n_looked > LOOKED_AT_MAX || self.is_settled_by(line, shared, scope, look) {
                 return;
             }
         }
@@ -99,8 +108,41 @@ impl World {
 
     /// What all jobs of a lane have in common.
     pub(crate) fn shared(&self, lane: &LaneKey, scope: Scope) -> Shared<'_> {
-        let yardstick = self.yardstick(lane);
-        Shared { turn: self.turn(lane, scope), level: self.level(lane), yardstick }
+        let shares = self.policy.turn == Turn::FairQueue;
+        Shared {
+            turn: self.turn(lane, scope),
+            sharer: lane.tenant.filter(|_| shares),
+            is_batch: !self.is_interactive(lane),
+            yardstick: self.yardstick(lane),
+        }
+    }
+
+    /// Whether jobs of the lane go before the other jobs of their tenant: people wait for them, and
+    /// such jobs have not got their part of the tenant's slots.
+    fn is_interactive(&self, lane: &LaneKey) -> bool {
+        if self.policy.order != Order::Shortest || lane.mode != Mode::OnDemand {
+            return false;
+        }
+        let Some(tenant) = lane.tenant else { return false };
+        let sharer = &self.tenants[tenant];
+        let part = i128::from(self.policy.fairness.interactive.in_thousandths());
+        i128::from(sharer.slots_interactive) * 1_000 < part * i128::from(sharer.slots_used + 1)
+    }
+
+    /// How keys in line of this lane are compared with those of others.
+    pub(crate) fn yardstick(&self, lane: &LaneKey) -> Yardstick {
+        match self.policy.order {
+            Order::Aging => {
+                let berth = &self.fleet.catalogue.audiences.berths[lane.berth].key;
+                let slots_free = self.fleet.catalogue.audiences.table[berth.fitting].slots_free;
+                let score = lane.mode.score_and_key(&self.policy.aging, self.now, slots_free);
+                Yardstick::Offset(score)
+            }
+            Order::Shortest if !lane.is_known => Yardstick::Length(self.usual_length()),
+            Order::Shortest | Order::PriorityAge | Order::Proposal | Order::Rules => {
+                Yardstick::Offset(0)
+            }
+        }
     }
 
     /// Looks at one line of a lane. It settles the matter if its first job may start, or is no
@@ -113,69 +155,73 @@ impl World {
         look: &mut Look<'a>,
     ) -> bool {
         let rank = shared.rank(key);
-        if !look.improves(&rank) {
+        if !look.improves(shared.sharer, &rank) {
             return true;
         }
         let line = &self.queue.lines[*ix];
         if !self.is_looked_at(line, scope) {
             return false;
         }
-        if !self.may_start_any(line, scope) {
+        if !self.may_fit(line, scope) || !self.may_start_any(line, scope) {
             look.closed.push(*ix);
             return false;
         }
         match self.first_of(line, scope) {
             None => look.walked.push(*ix),
             Some(job) if job == line.head.job => {
-                look.compare(rank, Pick { line: *ix, job });
+                look.compare(shared.sharer, rank, Pick { line: *ix, job });
                 return true;
             }
             Some(job) => {
                 let Waiting { major, standing, id, .. } = &self.queue.jobs[job];
                 let (key, ready) = (shared.yardstick.key(*major), standing.ready);
-                look.compare(Rank { key, ready, id, ..rank }, Pick { line: *ix, job });
+                look.compare(
+                    shared.sharer,
+                    Rank { key, ready, id, ..rank },
+                    Pick { line: *ix, job },
+                );
             }
         }
         false
     }
 
-    /// Looks for the oldest job of a lane that has lost its patience and may start.
-    fn look_for_impatient<'a>(
+    /// Looks for the oldest job of a lane that is overdue and may start.
+    fn look_for_overdue<'a>(
         &'a self,
         lane: &'a Lane,
-        turn: Option<WhoseTurn<'a>>,
+        shared: Shared<'a>,
         scope: Scope,
         look: &mut Look<'a>,
     ) {
-        let class = &self.fleet.catalogue.classes[lane.key().class];
-        let Some(before) = self.impatient_before(class) else { return };
-        if self.has_only_kept(lane.key().class) {
+        let (Some(tenant), Order::Shortest) = (lane.key().tenant, self.policy.order) else {
             return;
-        }
-        let mut first = before;
+        };
+        let Some(until) = self.overdue_until(tenant) else { return };
+        let mut first = until;
+        let mut n_looked = 0;
         for (oldest, ix) in lane.by_age() {
             // Lines whose oldest jobs are equally old are all looked at: ids tell those apart.
-            if *oldest >= before || *oldest > first {
+            if *oldest > first {
                 return;
             }
             let line = &self.queue.lines[*ix];
             if !self.is_looked_at(line, scope) {
                 continue;
             }
-            if !self.may_start_any(line, scope) {
+            n_looked += 1;
+            if n_looked > LOOKED_AT_MAX {
+                return;
+            }
+            if !self.may_fit(line, scope) || !self.may_start_any(line, scope) {
                 look.closed.push(*ix);
                 continue;
             }
             let Some(job) = self.oldest(line, scope) else { continue };
             let Waiting { standing, id, .. } = &self.queue.jobs[job];
-            if standing.ready < before {
-                let ready = standing.ready;
-                // Of those who have waited for far too long the oldest goes, whatever the shares. A
-                // job that one worker has to be emptied for will have, once that is done.
-                let is_calm = !self.is_desperate(ready) && self.only_worker(class).is_none();
-                let level = self.level(lane.key()).map(|level| if is_calm { level } else { 0 });
-                let rank = Rank { turn, is_calm, is_patient: false, level, key: 0, ready, id };
-                look.compare(rank, Pick { line: *ix, job });
+            if standing.ready <= until {
+                let (turn, ready) = (shared.turn, standing.ready);
+                let rank = Rank { turn, is_in_time: false, is_batch: false, key: 0, ready, id };
+                look.compare(shared.sharer, rank, Pick { line: *ix, job });
                 first = first.min(ready);
             }
         }
@@ -189,7 +235,7 @@ impl World {
             if !self.is_looked_at(line, scope) {
                 continue;
             }
-            if !self.may_start_any(line, scope) {
+            if !self.may_fit(line, scope) || !self.may_start_any(line, scope) {
                 look.closed.push(ix);
                 continue;
             }
@@ -198,9 +244,9 @@ impl World {
                 continue;
             };
             let Waiting { standing, id, .. } = &self.queue.jobs[job];
-            let (ready, level) = (standing.ready, self.level(lane.key()));
-            let rank = Rank { turn, is_calm: true, is_patient: true, level, key: 0, ready, id };
-            look.compare(rank, Pick { line: ix, job });
+            let ready = standing.ready;
+            let rank = Rank { turn, is_in_time: true, is_batch: true, key: 0, ready, id };
+            look.compare(None, rank, Pick { line: ix, job });
         }
     }
 
@@ -217,14 +263,56 @@ impl World {
         self.queue.lines[line].blocked_in = self.pass;
     }
 
-    fn may_have_room(&self, ix: FitIx, scope: Scope) -> bool {
-        let fit = &self.fleet.catalogue.fits[ix];
-        fit.slots_free > 0
-            && match (scope.pool, fit.key.pool) {
+    fn may_have_room(&self, berth: &BerthKey, scope: Scope) -> bool {
+        let audience = &self.fleet.catalogue.audiences.table[berth.audience];
+        let worker = scope.worker.map(|worker| self.fleet.workers[worker].position);
+        audience.slots_free > 0
+            && self.is_in_part(berth.pool)
+            && !self.kind_is_full(berth.kind)
+            && match (scope.pool, berth.pool) {
                 (Some(lane), Some(own)) => lane == own,
                 (Some(_) | None, None) | (None, Some(_)) => true,
             }
-            && scope.worker.is_none_or(|worker| self.fleet.workers[worker].runs(ix))
+            && match worker {
+                Some(position) => audience.seats.has(position),
+                None => self.may_seat_any(berth),
+            }
+    }
+
+    /// Whether a job of the berth could find room, as far as the berth tells; or will, if workers
+    /// may be kept for wide jobs. Else none of its lines is looked at: there can be many.
+    fn may_seat_any(&self, key: &BerthKey) -> bool {
+        let may_have_room = |ix: WorkerIx| self.fleet.workers[ix].may_have_room(key.room);
+        key.room == (0, 0)
+            || self.policy.reserve && !self.has_only_kept(key.audience)
+            || self.fleet.with_slot_of(key.audience).any(may_have_room)
+    }
+
+    /// The workers that could hold a job of a class.
+    fn audience_of(&self, class: &Class) -> AudienceIx {
+        self.fleet.catalogue.audiences.berths[class.berth].key.audience
+    }
+
+    /// Whether a limit of its tenant holds back all jobs of a lane.
+    fn is_closed(&self, lane: &LaneKey) -> bool {
+        lane.tenant.is_some_and(|tenant| {
+            let sharer = &self.tenants[tenant];
+            let is_at_max = |max| sharer.n_running >= max;
+            !sharer.tenant.active || sharer.tenant.jobs_max.is_some_and(is_at_max)
+        })
+    }
+
+    /// Whether a job of the line could find room; or will, if workers may be kept for wide jobs.
+    fn may_fit(&self, line: &Line, scope: Scope) -> bool {
+        let class = &self.fleet.catalogue.classes[line.key.class];
+        match scope.worker {
+            Some(worker) => self.may_seat(worker, class),
+            None => {
+                !class.is_wide()
+                    || self.policy.reserve && !self.has_only_kept(self.audience_of(class))
+                    || self.fleet.with_room(class).next().is_some()
+            }
+        }
     }
 
     /// Whether the worker has room for the class; or will have, if it may be kept for wide jobs.
@@ -273,62 +361,5 @@ impl World {
         scope.fetch
             && self.policy.proactive_fetch_literal
             && !self.policy.proactive_fetch_to_capacity
-    }
-
-    /// The part of the rank that is about whose turn it is.
-    fn turn(&self, lane: &LaneKey, scope: Scope) -> Option<WhoseTurn<'_>> {
-        let tenant = || lane.tenant.expect("where tenants matter, each has lanes of its own");
-        let is_served = || !self.is_owed(tenant(), lane.class, scope);
-        let turn = WhoseTurn { group: 0, is_served: false, deficit: 0, name: None };
-        let turn = match self.policy.turn {
-            Turn::FirstCome => return None,
-            Turn::QuotaFirst => WhoseTurn { is_served: is_served(), ..turn },
-            Turn::Deficit => {
-                let sharer = &self.tenants[tenant()];
-                WhoseTurn {
-                    group: u8::from(sharer.has_any()),
-                    deficit: self.tenants.deficit(tenant()),
-                    name: Some(sharer.tenant.id.name()),
-                    ..turn
-                }
-            }
-            Turn::Guaranteed => WhoseTurn {
-                group: u8::from(self.tenants[tenant()].has_any()),
-                is_served: is_served(),
-                ..turn
-            },
-            Turn::TypeGroups => {
-                let kind = self.fleet.catalogue.fit_of(lane.class).key.kind;
-                WhoseTurn { name: kind.map(|kind| self.names.name(kind)), ..turn }
-            }
-        };
-        Some(turn)
-    }
-
-    /// What a tenant that competes has had for its weight.
-    pub(crate) fn level(&self, lane: &LaneKey) -> Option<i128> {
-        if self.policy.turn != Turn::Guaranteed {
-            return None;
-        }
-        let sharer = &self.tenants[lane.tenant?];
-        sharer.competes().then(|| sharer.level(self.now))
-    }
-
-    /// Whether the tenant is below its minimum in the pool that this is about.
-    fn is_owed(&self, tenant: TenantIx, class: ClassIx, scope: Scope) -> bool {
-        let sharer = &self.tenants[tenant];
-        if !sharer.has_quotas() {
-            return false;
-        }
-        let asking = scope.worker.map(|ix| self.fleet.workers[ix].pool);
-        let own = || self.fleet.catalogue.fit_of(class).key.pool;
-        match scope.pool.or(asking).or_else(own) {
-            Some(pool) => sharer.is_below_min(pool),
-            // Room in another pool does not help where it is owed.
-            None => sharer.pools_below_min().any(|pool| {
-                let class = &self.fleet.catalogue.classes[class];
-                self.fleet.with_room(class).any(|ix| self.fleet.workers[ix].pool == pool)
-            }),
-        }
     }
 }

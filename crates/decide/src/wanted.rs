@@ -43,9 +43,8 @@ struct Fitting {
 impl World {
     /// What waits for want of workers, those who want most first.
     pub fn wanted(&mut self) -> Vec<Wanted> {
-        self.fleet.settle(&self.policy, &self.names);
-        let catalogue = &self.fleet.catalogue;
-        let classes = self.queue.active().iter().map(|class| &catalogue.classes[*class]);
+        self.settle_fleet();
+        let classes = self.fleet.catalogue.classes.iter().map(|(_, class)| class);
         let mut all: Vec<Wanted> = classes.filter_map(|class| self.wanted_of(class)).collect();
         all.sort_by(|one, other| {
             let key = |wanted: &Wanted| (wanted.kind.clone(), wanted.pool.clone());
@@ -84,8 +83,8 @@ impl World {
     /// A job of one slot fits wherever it matches; others need a worker that is large enough.
     fn fitting(&self, class: &Class) -> Fitting {
         if !class.is_wide() {
-            let fit = &self.fleet.catalogue.fits[class.key.fit];
-            return Fitting { slots: fit.slots, slots_free: fit.slots_free };
+            let fitting = self.fleet.audience(class.key.fit);
+            return Fitting { slots: fitting.slots, slots_free: fitting.slots_free };
         }
         let mut fitting = Fitting::default();
         for ix in self.fleet.matching(class.key.fit) {

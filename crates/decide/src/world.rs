@@ -4,19 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::job::Needs;
-use model::policy::{ASKED_SPAN, Aging, Policy, Rule};
+use model::policy::Policy;
+use model::tenant::Trust;
 use model::{
     Budget, Cluster, Eviction, Fixed, JobId, JobType, Millis, Name, Resource, Timestamp, Traits,
 };
 
+use crate::catalogue::{Class, FitKey};
 use crate::chance::Chance;
-use crate::demand::Occupied;
+use crate::dues::Dues;
 use crate::fleet::Fleet;
 use crate::index::Names;
+use crate::policies::Policies;
 use crate::queue::Queue;
 use crate::register::Register;
 use crate::reserve::Reservation;
-use crate::table::{AttemptIx, ByName, EntryIx, NameIx, Table, TenantIx, WorkerIx};
+use crate::table::{AttemptIx, ByName, EntryIx, FitIx, NameIx, Table, TenantIx, WorkerIx};
 use crate::tenants::Tenants;
 use crate::waiting::AskIx;
 
@@ -26,15 +29,14 @@ use crate::waiting::AskIx;
 /// and the same world gives the same actions on every machine.
 #[derive(Clone, Debug)]
 pub struct World {
-    /// As it was given.
-    pub(crate) given: Policy,
-    /// With the weights of rules multiplied in.
+    pub(crate) policies: Box<Policies>,
+    /// The part that is decided on: a pool with a policy of its own, or all others.
+    pub(crate) part: Option<NameIx>,
+    /// What decides there.
     pub(crate) policy: Policy,
     pub(crate) chance: Chance,
     /// The latest moment this world was told.
     pub(crate) now: Timestamp,
-    /// Since when it has been told what happens; `None` until it is.
-    pub(crate) began: Option<Timestamp>,
     /// Counts decisions, to tell this round's placements from older attempts.
     pub(crate) round: u64,
     pub(crate) names: Names,
@@ -48,12 +50,12 @@ pub struct World {
     pub(crate) budget: Option<Budget>,
     /// Cost of all attempts.
     pub(crate) in_flight: Fixed,
-    /// Slots of all attempts, and for how long.
-    pub(crate) occupied: Occupied,
-    /// How long what ended ran, as a mean over slot-time; `None` if nothing did.
+    /// How long jobs ran that ended lately, as a mean; `None` if none did.
     pub(crate) usual: Option<Millis>,
-    /// How much tenants ask for is counted over this time.
-    pub(crate) asked_span: Millis,
+    /// What dues were last made from.
+    pub(crate) dues: Dues,
+    /// How well the lengths of all tenants with jobs in line were known.
+    pub(crate) trust: Trust,
     pub(crate) cluster: Cluster,
     pub(crate) kinds: ByName<Kind>,
     pub(crate) resources: BTreeMap<NameIx, Resource>,
@@ -71,8 +73,6 @@ pub struct World {
     pub(crate) reservations: Vec<Reservation>,
     /// A job that a worker was kept for went elsewhere: others may have that room now.
     pub(crate) is_unkept: bool,
-    /// How long everybody is patient; `None` where nobody needs to be.
-    pub(crate) patience: Option<Millis>,
     /// Whether slots were kept from some job in the last round.
     pub(crate) has_kept: bool,
 }
@@ -81,6 +81,8 @@ pub struct World {
 #[derive(Clone, Debug)]
 pub(crate) struct Kind {
     pub(crate) settings: JobType,
+    /// The fit that stands for it.
+    pub(crate) fit: FitIx,
     pub(crate) n_running: u32,
 }
 
@@ -102,6 +104,9 @@ pub(crate) struct Running {
     pub(crate) started: Timestamp,
     pub(crate) cost: Fixed,
     pub(crate) estimate: Option<Millis>,
+    pub(crate) on_demand: bool,
+    /// Whether another tenant competed for its slots when it was placed.
+    pub(crate) is_contested: bool,
     pub(crate) limit: Option<Millis>,
     pub(crate) evictions: u32,
     pub(crate) traits: Traits,
@@ -114,25 +119,28 @@ pub(crate) struct Running {
 impl World {
     /// A world with nothing in it.
     pub fn new(policy: Policy, seed: u64) -> Self {
+        let mut fleet = Fleet::new(seed);
+        let policies = Box::new(Policies::new(policy));
+        fleet.catalogue.are_kinds_apart = policies.go_by_types();
         Self {
-            policy: effective(&policy),
-            given: policy,
+            policy: policies.site.clone(),
+            policies,
+            part: None,
             chance: Chance::new(seed),
             now: Timestamp::default(),
-            began: None,
             round: 0,
             names: Names::new(seed),
             no_needs: Arc::default(),
             tenants: Tenants::new(seed),
-            fleet: Fleet::new(seed),
+            fleet,
             queue: Queue::default(),
             attempts: Table::default(),
             register: Register::new(seed),
             budget: None,
             in_flight: Fixed::ZERO,
-            occupied: Occupied::default(),
             usual: None,
-            asked_span: ASKED_SPAN,
+            dues: Dues::default(),
+            trust: Trust::default(),
             cluster: Cluster::default(),
             kinds: ByName::default(),
             resources: BTreeMap::new(),
@@ -143,14 +151,13 @@ impl World {
             pass: 0,
             reservations: Vec::new(),
             is_unkept: false,
-            patience: None,
             has_kept: false,
         }
     }
 
     /// Whether slots are taken from attempts for jobs that have a right to them.
-    pub const fn may_preempt(&self) -> bool {
-        self.policy.preemption.enabled
+    pub fn may_preempt(&self) -> bool {
+        self.policies.any_preempts()
     }
 
     /// How many jobs wait.
@@ -174,25 +181,43 @@ impl World {
         self.budget.map(|budget| budget.limit - budget.used - self.in_flight)
     }
 
-    pub(crate) fn set_policy(&mut self, policy: Policy) {
-        self.policy = effective(&policy);
-        self.given = policy;
-        self.tenants.take_returning();
-        self.fleet.reseat();
-        self.queue.rebuild(&mut self.fleet.catalogue, &self.policy, self.now);
-    }
-
     /// Takes in a moment: jobs whose time has come stand in line, and workers in order.
     pub(crate) fn advance(&mut self, now: Timestamp) {
         self.now = self.now.max(now);
-        self.began.get_or_insert(self.now);
-        self.queue.advance(&mut self.fleet.catalogue, &self.policy, self.now);
-        self.fleet.settle(&self.policy, &self.names);
+        self.queue.advance(&mut self.fleet.catalogue, &self.policies, self.now);
+        self.settle_fleet();
         self.forget_evictions();
         if self.queue.wants_reuse() {
             let jobs = &self.queue.jobs;
             self.fleet.forget_inputs(|job| jobs.get(job).is_none());
             self.queue.reuse();
+        }
+    }
+
+    /// Berths are told apart in another way: all jobs stand where they belong again.
+    pub(crate) fn rebuild_berths(&mut self, is_moved: impl Fn(&FitKey) -> bool) {
+        let catalogue = &self.fleet.catalogue;
+        let classes = catalogue.classes.iter();
+        let moved = classes.filter(|(_, class)| is_moved(&catalogue.fits[class.key.fit].key));
+        let audience = |class: &Class| catalogue.audiences.berths[class.berth].key.audience;
+        let moved: Vec<_> = moved.map(|(ix, class)| (ix, audience(class))).collect();
+        self.queue.move_berths(&moved, &mut self.fleet.catalogue);
+    }
+
+    /// Takes in which workers came and went.
+    pub(crate) fn settle_fleet(&mut self) {
+        let Some(moved) = self.fleet.settle(&self.policies, &self.names) else { return };
+        self.queue.move_berths(&moved, &mut self.fleet.catalogue);
+        self.count_recent();
+    }
+
+    /// Counts what came lately for those that could run it.
+    pub(crate) fn count_recent(&mut self) {
+        self.fleet.forget_recent();
+        for kind in self.kinds.values() {
+            if let Some(recent) = &kind.settings.recent {
+                self.fleet.count_recent(kind.fit, recent);
+            }
         }
     }
 
@@ -206,7 +231,7 @@ impl World {
     /// Evictions older than the cooldown lower no maximum any more.
     fn forget_evictions(&mut self) {
         while let Some((eviction, _)) = self.evictions.first_key_value() {
-            if self.now.since(eviction.at) < self.policy.eviction_cooldown {
+            if self.now.since(eviction.at) < self.policies.site.eviction_cooldown {
                 break;
             }
             let Some((eviction, count)) = self.evictions.pop_first() else { break };
@@ -224,27 +249,8 @@ impl World {
     pub(crate) fn kind(&mut self, name: NameIx) -> &mut Kind {
         let (names, fleet) = (&self.names, &mut self.fleet);
         self.kinds.get_or_insert_with(name, || {
-            fleet.watch_kind(name);
-            Kind { settings: JobType::new(names.name(name).clone()), n_running: 0 }
+            let fit = fleet.watch_kind(name);
+            Kind { settings: JobType::new(names.name(name).clone()), fit, n_running: 0 }
         })
     }
-}
-
-/// The policy with the weights of rules multiplied into the magnitudes they stand for.
-fn effective(policy: &Policy) -> Policy {
-    let weigh = |rule: Rule, magnitude: i64| {
-        let weight = policy.rules.get(&rule).copied().unwrap_or(Fixed::ZERO);
-        Fixed::thousandths(magnitude).times(weight).in_thousandths()
-    };
-    let aging = policy.aging;
-    let aging = Aging {
-        priority: weigh(Rule::Priority, aging.priority),
-        age: weigh(Rule::Age, aging.age),
-        rarity: weigh(Rule::Rarity, aging.rarity),
-        on_demand: weigh(Rule::OnDemand, aging.on_demand),
-        on_demand_age: weigh(Rule::OnDemand, aging.on_demand_age),
-        on_demand_age_max: aging.on_demand_age_max,
-        length: aging.length.times(policy.rules.get(&Rule::Length).copied().unwrap_or(Fixed::ZERO)),
-    };
-    Policy { aging, ..policy.clone() }
 }

@@ -10,6 +10,13 @@ use crate::{
 pub enum Event {
     /// The policy was set; every order is built again.
     Policy(Box<Policy>),
+    /// The policy of a pool was set; every order is built again.
+    PoolPolicy {
+        /// The pool.
+        pool: Name,
+        /// What decides on jobs of the pool; `None` means the site's policy.
+        policy: Option<Box<Policy>>,
+    },
     /// What all tenants together may use was set.
     Budget(Option<Budget>),
     /// A tenant was set, by id.

@@ -30,6 +30,10 @@ pub struct Attempt {
     pub cost: Fixed,
     /// How long it is expected to run.
     pub estimate: Option<Millis>,
+    /// Whether a person waits for it.
+    pub on_demand: bool,
+    /// Whether another tenant competed for its slots when it was placed.
+    pub is_contested: bool,
     /// It is stopped after so long.
     pub limit: Option<Millis>,
     /// How often the job was preempted before.
@@ -58,6 +62,8 @@ impl Attempt {
             started,
             cost: Fixed::ONE,
             estimate: None,
+            on_demand: false,
+            is_contested: false,
             limit: None,
             evictions: 0,
             traits: Traits::default(),

@@ -26,7 +26,7 @@ pub use action::{Action, Decision, Defer, Placement, Points, Preempt};
 pub use event::{Ended, Event, Heartbeat};
 pub use fixed::Fixed;
 pub use fleet::{Attempt, Averages, Cluster, Eviction, JobType, Resource};
-pub use hold::{Hold, Reason};
+pub use hold::{Check, Hold, Reason};
 pub use id::{JobId, Name, TenantId, WorkerId};
 pub use job::{Ask, History, Inputs, Job, Trait, Traits};
 pub use life::{Cause, Counts, Current, Ending, Measured, Progress, Record, State};

@@ -24,7 +24,7 @@ pub enum Preset {
     Aging,
     /// Groups by job type with their own limits; the worker with most room.
     Detected,
-    /// The default: guarantee, quota, share, ageing with predicted length, best fit.
+    /// The default: quota, share by measured slot time, shortest first with a bound, best fit.
     Balanced,
 }
 
@@ -63,6 +63,7 @@ impl Preset {
 
 /// How to decide.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Policy {
     /// The preset it started from.
     pub preset: Preset,
@@ -83,23 +84,25 @@ pub struct Policy {
     /// Whether a job that never needed a backoff counts as if its backoff ended when it was
     /// submitted, so that a worker that finished a job passes over it.
     pub proactive_fetch_literal: bool,
+    /// Whether [`Turn::Deficit`] counts settled cost alone, as it was when the round began.
+    /// Attempts and what the round itself grants count for nothing, as in the source of the preset.
+    pub literal: bool,
     /// Taking slots back for tenants below their minimum.
     pub preemption: Preemption,
     /// For so long an eviction lowers its tenant's maximum by one slot.
     pub eviction_cooldown: Millis,
     /// The magnitudes of [`Order::Aging`].
     pub aging: Aging,
-    /// The magnitudes of [`Order::Shortest`].
-    pub shortest: Shortest,
+    /// The numbers of [`Turn::FairQueue`] and [`Order::Shortest`].
+    pub fairness: Fairness,
     /// The opinions that count, each with its weight.
     pub rules: BTreeMap<Rule, Fixed>,
-    /// Keeping slots for rare work; `None` means never.
-    pub guard: Option<Guard>,
+    /// Whether slots that can run rare work are kept for it while it is expected.
+    pub guard: bool,
     /// Whether slots are kept for a wide job until all of them are free.
     pub reserve: bool,
     /// An attempt that has run for so long and nobody predicted it is not waited for any longer: no
-    /// slot is kept beside it, but for a job that has waited for far too long and that only this
-    /// worker could run.
+    /// slot is kept beside it.
     pub reserve_wait_max: Millis,
 }
 
@@ -121,10 +124,9 @@ pub enum Turn {
     QuotaFirst,
     /// Tenants with nothing done in the window, then the one furthest behind its share.
     Deficit,
-    /// Guarantee as in `Deficit`, then tenants below their minimum. Then, of those that compete,
-    /// the one that has had least for its weight; whoever asks for less than its share is content
-    /// with its place in the order of jobs.
-    Guaranteed,
+    /// Tenants below their minimum. Then a tenant that is no further ahead of its share than the
+    /// slack allows: of these, the one with the shortest job.
+    FairQueue,
     /// Job types in the order of their names.
     TypeGroups,
 }
@@ -136,7 +138,8 @@ pub enum Order {
     PriorityAge,
     /// Highest sum of priority, age, rarity, on-demand and predicted length.
     Aging,
-    /// Shortest, by predicted length; but first whoever has waited for longer than its patience.
+    /// Highest class of priority, then shortest by expected length; but first the oldest job, once
+    /// its tenant was served what the starvation bound says.
     Shortest,
     /// Highest sum of rules for the worker that asks.
     Rules,
@@ -219,50 +222,20 @@ pub struct Aging {
     pub length: Fixed,
 }
 
-/// The magnitudes of shortest first.
+/// How tenants share, and how long a job of a tenant waits for shorter ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shortest {
-    /// A job ages as if it had become ready later by so many times its predicted length …
-    pub length: i64,
-    /// … which counts in full up to this. Beyond, four times as long counts as twice: age tells
-    /// the longest apart as well.
-    pub length_full: Millis,
-    /// It counts as so many times shorter if a person waits for the job. Sixteen steps of priority
-    /// make it count half.
-    pub on_demand: i64,
-    /// Whether it counts as shorter the more jobs wait for each slot that could run the job: where
-    /// a slot has a choice, it goes where most are relieved. Rare work counts as more than there
-    /// is.
-    pub relief: bool,
-    /// Nobody loses patience before this.
-    pub patience_min: Millis,
-    /// Patience lasts longer by this part of the time that the fleet needs for all who wait …
-    pub patience_drain: Fixed,
-    /// … and by all of it for each so many jobs that wait for every slot.
-    pub patience_crowd: Fixed,
+pub struct Fairness {
+    /// How far a tenant may fall behind its share before its jobs go first, in time of its share.
+    /// Only a tenant whose next job is expected to take as long falls behind so far.
+    pub slack: Millis,
+    /// The part of a tenant's slots that its interactive jobs may take before its other jobs.
+    pub interactive: Fixed,
+    /// Whether a job goes first once its tenant was served what the starvation bound says.
+    pub is_bounded: bool,
 }
-
-/// A job of unknown length counts as one of this length.
-pub const LENGTH_UNKNOWN: Millis = Millis::from_secs(60);
-
-/// How much tenants ask for is counted over this time.
-pub const ASKED_SPAN: Millis = Millis::from_secs(1_200);
-
-/// A tenant competes once it asks for this much of what it would get at most.
-pub const ASKED_SHARE: Fixed = Fixed::thousandths(850);
 
 /// How often rare work comes is counted over this time.
 pub const RARE_SPAN: Millis = Millis::from_secs(1_200);
-
-/// Keeping slots that can run rare work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Guard {
-    /// Work is rarer than other work if that could run on so many times the slots.
-    pub rare_one_in: u32,
-    /// What a second of delay of rare work that is expected costs, in seconds of delay of the jobs
-    /// that wait for other work.
-    pub price: Fixed,
-}
 
 /// An opinion about a job and a worker, in points. The names are permanent: they are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::policy::{
-    Aging, Entry, Guard, Order, Policy, Preemption, Preset, Rule, Seat, Shortest, Turn,
-};
+use crate::policy::{Aging, Entry, Fairness, Order, Policy, Preemption, Preset, Rule, Seat, Turn};
 use crate::{Fixed, Millis};
 
 /// The rules of `simple`.
@@ -26,34 +24,21 @@ const RESOURCES: &[Rule] =
 const AGING: &[Rule] = &[Rule::Priority, Rule::Age, Rule::Rarity, Rule::OnDemand];
 
 /// The rules of `balanced`.
-const BALANCED: &[Rule] = &[
-    Rule::Priority,
-    Rule::Age,
-    Rule::OnDemand,
-    Rule::Length,
-    Rule::Specialist,
-    Rule::Hint,
-    Rule::MissingBytes,
-    Rule::Headroom,
-    Rule::Load,
-];
+const BALANCED: &[Rule] =
+    &[Rule::Length, Rule::Specialist, Rule::Hint, Rule::MissingBytes, Rule::Headroom, Rule::Load];
 
 /// The rules of samples of workers.
 const SAMPLED: &[Rule] = &[Rule::Rank, Rule::Free, Rule::Hint];
 
-/// Nobody waits for so long: about 30 years.
-const FOR_EVER: Millis = Millis(1_000_000_000_000);
-
 impl Policy {
-    /// The same, but nobody goes first for another reason than that the mean wait is shorter so:
-    /// not by shares, patience or priority, and not for being asked for by a person or rare.
+    /// The same, but no job goes first for another reason than that the mean wait is shorter so:
+    /// not by shares, age, priority, and not for being interactive or rare.
     #[must_use]
     pub fn unfair(mut self) -> Self {
         self.turn = Turn::FirstCome;
-        self.shortest.patience_min = FOR_EVER;
-        self.shortest.on_demand = 1;
-        self.rules.remove(&Rule::Priority);
-        self.guard = None;
+        self.fairness.is_bounded = false;
+        self.fairness.interactive = Fixed::ZERO;
+        self.guard = false;
         self
     }
 }
@@ -76,7 +61,7 @@ impl Preset {
             }
             Self::Aging => (Entry::JobFirst, Turn::FirstCome, Order::Aging, Seat::FewestTypes),
             Self::Detected => (Entry::JobFirst, Turn::TypeGroups, Order::Proposal, Seat::MostFree),
-            Self::Balanced => (Entry::JobFirst, Turn::Guaranteed, Order::Shortest, Seat::Fit),
+            Self::Balanced => (Entry::JobFirst, Turn::FairQueue, Order::Shortest, Seat::Fit),
         };
         let is_assigner = matches!(self, Self::PriorityAge | Self::Cohort);
         let is_balanced = self == Self::Balanced;
@@ -90,6 +75,7 @@ impl Preset {
             failure_backoff: if is_assigner { Millis::from_secs(5) } else { Millis::ZERO },
             proactive_fetch_to_capacity: false,
             proactive_fetch_literal: false,
+            literal: false,
             preemption: Preemption {
                 enabled: false,
                 delay: Millis::from_secs(20),
@@ -98,9 +84,9 @@ impl Preset {
             },
             eviction_cooldown: Millis::from_secs(600),
             aging: Aging::DOCUMENTED,
-            shortest: Shortest::BALANCED,
+            fairness: Fairness::BALANCED,
             rules: self.rules().iter().map(|rule| (*rule, Fixed::ONE)).collect::<BTreeMap<_, _>>(),
-            guard: is_balanced.then_some(Guard { rare_one_in: 2, price: Fixed::whole(2) }),
+            guard: is_balanced,
             reserve: is_balanced,
             reserve_wait_max: Millis::from_secs(3_600),
         }
@@ -133,16 +119,12 @@ impl Aging {
     };
 }
 
-impl Shortest {
-    /// The numbers of `balanced`: `docs/quality.md` shows what each of them buys.
+impl Fairness {
+    /// The numbers of `balanced`: decision 42 derives them.
     pub const BALANCED: Self = Self {
-        length: 400,
-        length_full: Millis::from_secs(7_200),
-        on_demand: 5,
-        relief: true,
-        patience_min: Millis::from_secs(250),
-        patience_drain: Fixed::thousandths(750),
-        patience_crowd: Fixed::thousandths(1_400),
+        slack: Millis::from_secs(60),
+        interactive: Fixed::thousandths(500),
+        is_bounded: true,
     };
 }
 

@@ -30,6 +30,17 @@ impl Recent {
         }
     }
 
+    /// What counts one that came at `at`.
+    pub fn one(at: Timestamp, span: Millis) -> Self {
+        Self { since: beginning(at, span), amount: 1, before: 0 }
+    }
+
+    /// Counts what another has counted over spans of the same length.
+    pub fn merge(&mut self, other: &Self, span: Millis) {
+        self.add(other.since, other.amount, span);
+        self.add(other.since - span, other.before, span);
+    }
+
     /// About how much came in the last `span` before `now`: of the span before, the part that is
     /// still within reach.
     pub fn sum(&self, now: Timestamp, span: Millis) -> i64 {

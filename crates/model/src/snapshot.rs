@@ -1,8 +1,10 @@
 //! A world written down.
 
+use std::collections::BTreeMap;
+
 use crate::{
-    Attempt, Budget, Cluster, Eviction, Job, JobType, Millis, Policy, Resource, Tenant, Timestamp,
-    Worker, WorkerId,
+    Attempt, Budget, Cluster, Eviction, Job, JobType, Millis, Name, Policy, Resource, Tenant,
+    Timestamp, Worker, WorkerId,
 };
 
 /// Everything a decision may depend on.
@@ -13,14 +15,14 @@ use crate::{
 pub struct Snapshot {
     /// The moment of the decision.
     pub now: Timestamp,
-    /// Since when this world has been told what happens; `None` means since now.
-    pub began: Option<Timestamp>,
-    /// How long what ended lately ran, as a mean over slot-time; `None` means as what runs.
+    /// How long jobs ran that ended lately, as a mean; `None` if none did.
     pub usual: Option<Millis>,
     /// What draws come from.
     pub seed: u64,
     /// How to decide.
     pub policy: Policy,
+    /// Policies of pools, by their names; they decide on jobs of these pools.
+    pub pools: BTreeMap<Name, Policy>,
     /// What all tenants together may use; `None` means no limit.
     pub budget: Option<Budget>,
     /// Who shares the fleet.

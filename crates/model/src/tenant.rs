@@ -1,6 +1,6 @@
 //! Who shares the fleet, and what each is due.
 
-use crate::{Fixed, Name, Recent, TenantId};
+use crate::{Fixed, Name, TenantId, Timestamp};
 
 /// The tenant of jobs that name none.
 pub const TENANT_DEFAULT: &str = "default";
@@ -18,14 +18,8 @@ pub struct Tenant {
     pub used: Fixed,
     /// Jobs completed within the window.
     pub completed: u64,
-    /// Slot-seconds on its account where shares are live: those of attempts that ended, and what it
-    /// was lifted by when it came back after it had nothing to do, so that it is due nothing for
-    /// that time.
-    pub lift: Fixed,
-    /// Slot-milliseconds that it asked for lately; `None` means that nobody counted.
-    pub asked: Option<Recent>,
-    /// Whether its share is counted: it asked for more than its due, and still has jobs waiting.
-    pub competes: bool,
+    /// What its share is measured by where slot time is shared.
+    pub account: Account,
     /// The most cost within the window; `None` means no limit.
     pub budget: Option<Fixed>,
     /// The most jobs at once; `None` means no limit.
@@ -45,9 +39,7 @@ impl Tenant {
             active: true,
             used: Fixed::ZERO,
             completed: 0,
-            lift: Fixed::ZERO,
-            asked: None,
-            competes: false,
+            account: Account::default(),
             budget: None,
             jobs_max: None,
             workspaces: None,
@@ -60,6 +52,51 @@ impl Tenant {
         let own = self.quotas.iter().find(|quota| quota.pool == *pool);
         own.cloned().unwrap_or_else(|| Quota { pool: pool.clone(), min: 0, max: None })
     }
+}
+
+/// What a tenant has had of the slots that tenants share. All of it is measured: nothing rests on
+/// how long jobs are expected to run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Slot-milliseconds for each unit of weight that it is ahead of its share; below zero, behind.
+    pub ahead: Fixed,
+    /// Whether its share is measured now: it has jobs that wait, and no limit of its own holds
+    /// them back.
+    pub competes: bool,
+    /// Slot-milliseconds of its attempts that ended.
+    pub served: i64,
+    /// The most work that waited at once, and what its starvation bound goes by.
+    pub queue: Peak,
+    /// How well its jobs' lengths were known.
+    pub trust: Trust,
+}
+
+/// The most work of a tenant that waited at once since its queue was last empty, in
+/// slot-milliseconds of expected length.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Peak {
+    /// The most in the current span. A span ends when its tenant was served that much.
+    pub now: i64,
+    /// The most in the span before it.
+    pub before: i64,
+    /// What its tenant had been served when the current span began.
+    pub since: i64,
+    /// When its tenant had been served how much, oldest first.
+    pub marks: Vec<(Timestamp, i64)>,
+}
+
+/// How well lengths were known, judged by what was said before a job ran. Lengths are logarithms to
+/// the base of 2, in thousandths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trust {
+    /// How many runs were judged; old ones count less.
+    pub runs: Fixed,
+    /// The sum of their lengths, and of the squares.
+    pub sum: i64,
+    /// The sum of the squares of their lengths.
+    pub squares: i64,
+    /// The sum of the squares of what was said wrong.
+    pub errors: i64,
 }
 
 /// Slots of a tenant in a pool.

@@ -1,9 +1,9 @@
 //! Averages over the whole fleet: the last five minutes, hour and day.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use futures_util::FutureExt as _;
-use model::{Averages, Budget, Cluster, Event, Fixed, Millis, TenantId, Timestamp};
+use model::{Averages, Budget, Cluster, Event, Fixed, Millis, Reason, TenantId, Timestamp};
 use store::{Run, Usage};
 
 use crate::scheduler::{Answer, Scheduler};
@@ -21,9 +21,25 @@ pub(crate) struct UsageAsked {
     is_asked_again: bool,
 }
 
-/// Sums of runs by the minute.
+/// So many of the last attempts say how far lengths are apart.
+const SPREAD_OVER: usize = 256;
+/// Fewer attempts say nothing of that.
+const SPREAD_MIN: usize = 4;
+
+/// Sums of runs by the minute, and the lengths of the last ones.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Samples(VecDeque<Bucket>);
+pub(crate) struct Samples {
+    minutes: VecDeque<Bucket>,
+    lately: VecDeque<Millis>,
+    /// How many jobs waited for which reason, by the minute: the last hour.
+    reasons: VecDeque<(i64, Counts)>,
+}
+
+/// Jobs by the reason for which they wait.
+pub(crate) type Counts = BTreeMap<Reason, u64>;
+
+/// So many minutes of counts by reason are kept.
+const REASONS_MAX: usize = 60;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Bucket {
@@ -67,6 +83,10 @@ impl Sum {
 impl Samples {
     /// One more run. Runs come in the order in which they ended, or nearly so.
     pub(crate) fn add(&mut self, run: &Run) {
+        if self.lately.len() == SPREAD_OVER {
+            self.lately.pop_front();
+        }
+        self.lately.push_back(run.duration);
         let Some(bucket) = self.bucket(run.at) else { return };
         bucket.wait_ms.add(run.wait.0);
         bucket.duration_ms.add(run.duration.0);
@@ -91,13 +111,31 @@ impl Samples {
         }
     }
 
+    /// So many jobs wait for each reason now.
+    pub(crate) fn note_reasons(&mut self, now: Timestamp, counts: Counts) {
+        let minute = now.0.div_euclid(BUCKET.0);
+        match self.reasons.back_mut() {
+            Some((newest, known)) if *newest >= minute => *known = counts,
+            Some(_) | None => self.reasons.push_back((minute, counts)),
+        }
+        while self.reasons.len() > REASONS_MAX {
+            self.reasons.pop_front();
+        }
+    }
+
+    /// How many jobs waited for which reason at the end of the minute that began then.
+    pub(crate) fn reasons_at(&self, at: Timestamp) -> Option<&Counts> {
+        let minute = at.0.div_euclid(BUCKET.0);
+        self.reasons.iter().find(|(own, _)| *own == minute).map(|(_, counts)| counts)
+    }
+
     /// The last hour, minute by minute: when it began, what ended in it, what waited at its end.
     pub(crate) fn last_hour(
         &self,
         now: Timestamp,
     ) -> impl Iterator<Item = (Timestamp, u64, Option<u64>)> {
         let first = now.0.div_euclid(BUCKET.0) - 59;
-        self.0.iter().filter(move |bucket| bucket.minute >= first).map(|bucket| {
+        self.minutes.iter().filter(move |bucket| bucket.minute >= first).map(|bucket| {
             let at = Timestamp(bucket.minute * BUCKET.0);
             (at, bucket.duration_ms.n.unsigned_abs(), bucket.n_queued)
         })
@@ -108,7 +146,7 @@ impl Samples {
         let over = |minutes: i64| {
             let first = now.0.div_euclid(BUCKET.0) - minutes;
             let mut all = Sum::default();
-            for bucket in self.0.iter().filter(|bucket| bucket.minute > first) {
+            for bucket in self.minutes.iter().filter(|bucket| bucket.minute > first) {
                 all.merge(bucket.duration_ms);
             }
             all.total.checked_div(i128::from(all.n))
@@ -117,25 +155,34 @@ impl Samples {
         i64::try_from(mean).ok().map(Millis)
     }
 
+    /// The lengths that a tenth and nine tenths of the last attempts did not exceed; `None` if
+    /// there were too few.
+    pub(crate) fn spread(&self) -> Option<(Millis, Millis)> {
+        let mut lengths: Vec<Millis> = self.lately.iter().copied().collect();
+        lengths.sort_unstable();
+        let last = lengths.len().checked_sub(1).filter(|last| *last + 1 >= SPREAD_MIN)?;
+        Some((lengths[last / 10], lengths[last - last / 10]))
+    }
+
     /// The bucket of this moment, or the newest if that is newer.
     fn bucket(&mut self, at: Timestamp) -> Option<&mut Bucket> {
         let minute = at.0.div_euclid(BUCKET.0);
-        if self.0.back().is_none_or(|bucket| bucket.minute < minute) {
-            self.0.push_back(Bucket { minute, ..Bucket::default() });
+        if self.minutes.back().is_none_or(|bucket| bucket.minute < minute) {
+            self.minutes.push_back(Bucket { minute, ..Bucket::default() });
         }
-        self.0.back_mut()
+        self.minutes.back_mut()
     }
 
     /// The averages over the windows that end now.
     fn cluster(&mut self, now: Timestamp, network_mbps: Option<Fixed>) -> Cluster {
         let oldest = (now - DAY).0.div_euclid(BUCKET.0);
-        while self.0.front().is_some_and(|bucket| bucket.minute < oldest) {
-            self.0.pop_front();
+        while self.minutes.front().is_some_and(|bucket| bucket.minute < oldest) {
+            self.minutes.pop_front();
         }
         let over = |minutes: i64| {
             let first = now.0.div_euclid(BUCKET.0) - minutes;
             let mut all = Bucket::default();
-            for bucket in self.0.iter().filter(|bucket| bucket.minute > first) {
+            for bucket in self.minutes.iter().filter(|bucket| bucket.minute > first) {
                 all.merge(bucket);
             }
             Averages { network_mbps, ..all.averages() }
@@ -182,6 +229,11 @@ impl Scheduler {
         }
         let n_queued = u64::try_from(self.world.n_queued()).unwrap_or(u64::MAX);
         self.samples.note_queued(now, n_queued);
+        let mut counts = Counts::new();
+        for waiters in self.world.waiting_by_reason(now) {
+            *counts.entry(waiters.reason).or_default() += waiters.n_jobs;
+        }
+        self.samples.note_reasons(now, counts);
         let cluster = self.samples.cluster(now, network.mean(1_000));
         self.world.apply(Event::Cluster(Box::new(cluster)));
         self.ask_usage();
@@ -277,11 +329,37 @@ mod tests {
     }
 
     #[test]
+    fn the_spread_leaves_out_the_tenth_at_each_end() {
+        let mut samples = Samples::default();
+        for at in 0..3 {
+            samples.add(&run(at, 0));
+        }
+        assert_eq!(samples.spread(), None, "three attempts say nothing");
+        for length in [100, 2, 3, 4, 5, 6, 7, 8] {
+            samples.add(&Run { duration: Millis::from_secs(length), ..run(9, 0) });
+        }
+        assert_eq!(samples.spread(), Some((Millis(1_000), Millis(8_000))));
+    }
+
+    #[test]
+    fn counts_by_reason_are_kept_for_an_hour() {
+        let mut samples = Samples::default();
+        let at = |minute: i64| Timestamp(minute * 60_000 + 1);
+        for minute in 0..70_i64 {
+            let n_jobs = minute.unsigned_abs();
+            samples.note_reasons(at(minute), Counts::from([(Reason::WorkersFull, n_jobs)]));
+        }
+        let n_at =
+            |minute| samples.reasons_at(at(minute)).map(|counts| counts[&Reason::WorkersFull]);
+        assert_eq!((n_at(9), n_at(10), n_at(69)), (None, Some(10), Some(69)));
+    }
+
+    #[test]
     fn what_is_older_than_a_day_is_gone() {
         let mut samples = Samples::default();
         samples.add(&run(0, 100));
         let cluster = samples.cluster(Timestamp(25 * 3_600 * 1_000), None);
         assert_eq!(cluster, Cluster::default());
-        assert!(samples.0.is_empty());
+        assert!(samples.minutes.is_empty());
     }
 }

@@ -241,7 +241,7 @@ impl Scheduler {
                 Ended::Accepted { record, charged, run, released, cancelled, changed } => {
                     self.in_doubt.remove(&end.job);
                     if let Some(run) = run {
-                        self.learn(&run);
+                        self.learn(&run, &record);
                         self.pairs.ended(&run);
                     }
                     self.settle(&end, &record, (charged, at));

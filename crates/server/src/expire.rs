@@ -165,13 +165,15 @@ impl Scheduler {
                 continue;
             };
             let was_given = live.is_offered || live.is_started;
+            let worker = live.worker.clone();
             self.counters.add("leases_lost", 1);
             if was_given {
                 let lost = (Ending::Lost, Provided::Silence);
-                self.end_provided(&job, lost, "the worker gave no sign of life");
+                self.end_provided(&job, lost, &format!("worker {worker} gave no sign of life"));
             } else {
                 let refused = (Ending::Refused, Provided::Silence);
-                self.end_provided(&job, refused, "the worker was gone before it was told");
+                let error = format!("worker {worker} was gone before it was told");
+                self.end_provided(&job, refused, &error);
             }
         }
     }

@@ -1,41 +1,99 @@
-//! Why a job waits: the one reason, the evidence, and what would change it.
+//! Why a job waits: the one reason, all that apply, the evidence, and what would change it.
 
-use model::{Event, Fixed, Hold, Name, Reason, Record, Spec, State, Timestamp, Worker};
+use std::collections::BTreeSet;
 
-use crate::estimate::{Estimate, Pace, Wait, estimate, slots_that_fit};
+use decide::{Explanation, Nearest};
+use model::{Ask, Check, Event, Fixed, Name, Reason, Record, Spec, State, Timestamp, Worker};
+
+use crate::estimate::{Estimate, Pace, Wait, estimate, fits, slots_that_fit};
 use crate::queue::job_of;
 use crate::scheduler::Scheduler;
 
 /// Why a job waits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Explained {
-    /// The reason's permanent name.
+    /// The reason's permanent name; empty if it does not wait.
     pub(crate) reason: String,
     pub(crate) detail: String,
     /// Jobs that go before it; `None` if it stands in no line.
     pub(crate) ahead: Option<u64>,
     /// When it may start.
     pub(crate) estimate: Option<Estimate>,
+    /// All reasons that apply, the one above first.
+    pub(crate) checks: Vec<Check>,
+    /// Workers that come near to running it.
+    pub(crate) nearest: Vec<Nearest>,
 }
 
 impl Explained {
     /// There is nothing to say: it does not wait.
-    pub(crate) const fn nothing() -> Self {
-        Self { reason: String::new(), detail: String::new(), ahead: None, estimate: None }
+    pub(crate) fn nothing() -> Self {
+        Self::default()
+    }
+
+    /// The first of these is the reason.
+    pub(crate) fn of(mut checks: Vec<Check>, nearest: Vec<Nearest>) -> Self {
+        checks.sort_by_key(|check| check.reason);
+        let first = checks.first();
+        let reason = first.map(|first| first.reason.name().to_owned()).unwrap_or_default();
+        let detail = first.map(|first| first.detail.clone()).unwrap_or_default();
+        Self { reason, detail, checks, nearest, ..Self::default() }
+    }
+
+    /// One reason alone.
+    pub(crate) fn one(reason: Reason, detail: String) -> Self {
+        Self::of(vec![Check::new(reason, detail)], Vec::new())
+    }
+
+    fn first(&self) -> Reason {
+        self.checks.first().map_or(Reason::Outranked, |first| first.reason)
     }
 }
 
 impl Scheduler {
-    /// Why a job in the world waits; `None` if it is not in it.
+    /// Why a job waits; `None` if it does not, as far as is known here.
     pub(crate) fn explain(&mut self, record: &Record) -> Option<Explained> {
+        match record.state {
+            State::Blocked => {
+                let n = record.n_blockers;
+                let jobs = if n == 1 { "1 job".to_owned() } else { format!("{n} jobs") };
+                let detail = format!("it waits for {jobs} to finish first");
+                let mut check = Check::new(Reason::NotReady, detail);
+                check.numbers.insert("blockers", Fixed::whole(n.into()));
+                Some(self.beside_lasting(record, check))
+            }
+            State::Queued if record.on_hold => {
+                let detail =
+                    "an operator holds it; it waits until it is released (`maitre release`)";
+                Some(self.beside_lasting(record, Check::new(Reason::OnHold, detail.to_owned())))
+            }
+            State::Queued => self.explain_queued(record),
+            State::Claimed
+            | State::Running
+            | State::Succeeded
+            | State::Failed
+            | State::Cancelled => None,
+        }
+    }
+
+    /// What is known of a job without a decision, beside what would keep it waiting all the same.
+    fn beside_lasting(&mut self, record: &Record, check: Check) -> Explained {
+        let job = job_of(record, &self.histories);
+        let Explanation { mut checks, nearest } =
+            self.world.explain_lasting(&job, self.store.now());
+        checks.push(check);
+        let explained = self.elsewhere_too(record, Explained::of(checks, nearest));
+        let checks = explained.checks.into_iter();
+        // What ends when a slot is free is no matter yet.
+        let checks = checks.filter(|one| one.reason <= Reason::NotReady).collect();
+        Explained::of(checks, explained.nearest)
+    }
+
+    fn explain_queued(&mut self, record: &Record) -> Option<Explained> {
         let job = &record.id;
         if let Some(worker) = self.jobs.claimer(job) {
             let detail = format!("it is being claimed for worker `{worker}`");
-            return Some(Explained {
-                reason: "claiming".to_owned(),
-                detail,
-                ..Explained::nothing()
-            });
+            return Some(Explained::one(Reason::Claiming, detail));
         }
         let now = self.store.now();
         // What is another scheduler's to claim stands in line here for a moment.
@@ -43,24 +101,88 @@ impl Scheduler {
         if is_guest {
             self.world.apply(Event::Queued(Box::new(job_of(record, &self.histories))));
         }
-        let hold = self.world.explain(job, now);
-        let ahead = self.world.ahead(job, now).and_then(|n| u64::try_from(n).ok());
+        let explanation = self.world.explain_all(job, now);
+        let ahead = self.world.ahead_by(job, now);
         if is_guest {
             self.world.apply(Event::Withdrawn(job.clone()));
         }
-        let Some(hold) = hold else { return self.is_shared().then(anothers) };
-        let slots_elsewhere = self.slots_elsewhere(record);
-        let hold = retried(at_others(hold, slots_elsewhere), record, now);
+        let Some(Explanation { checks, nearest }) = explanation else {
+            // Nothing keeps it from starting: whose it is to claim starts it.
+            let detail = "another scheduler is about to claim it".to_owned();
+            return self.is_shared().then(|| Explained::one(Reason::Claiming, detail));
+        };
+        let checks = checks.into_iter().map(|check| retried(check, record, now)).collect();
+        let explained = self.elsewhere_too(record, Explained::of(checks, nearest));
         let wait = Wait {
             spec: &record.spec,
-            reason: hold.reason,
-            ahead: ahead.unwrap_or(0),
+            reason: explained.first(),
+            ahead,
+            share: self.world.share_of(&record.spec.tenant),
             backoff_until: record.backoff_until,
             now,
         };
         let estimate = estimate(&wait, &self.pace(record));
-        let reason = hold.reason.name().to_owned();
-        Some(Explained { reason, detail: hold.detail, ahead, estimate })
+        let ahead = ahead.and_then(|ahead| u64::try_from(ahead.n_jobs).ok());
+        Some(Explained { ahead, estimate, ..explained })
+    }
+
+    /// What is true of the workers that are known here: of those of other schedulers as well, and
+    /// told as paused where their pools are.
+    fn elsewhere_too(&self, record: &Record, explained: Explained) -> Explained {
+        let Explained { checks, nearest, .. } = explained;
+        let pool = self.pool_for(&record.spec);
+        let away = self.away(record, pool.as_ref());
+        let slots = self.slots_elsewhere(record);
+        let mut is_elsewhere = false;
+        let checks = checks.into_iter().map(|check| {
+            let is_missing = matches!(check.reason, Reason::NoWorkerEver | Reason::NoWorkerNow);
+            if slots > 0 && (is_missing || check.reason == Reason::WorkerUnhealthy) {
+                is_elsewhere = true;
+                at_others(slots)
+            } else if is_missing {
+                away.told(check)
+            } else if check.reason == Reason::ResourceHeld {
+                self.held_elsewhere(record, check)
+            } else if check.reason == Reason::WorkersFull && slots > 0 {
+                let more = n_slots(slots);
+                let detail = format!(
+                    "{}; other schedulers have workers for it as well, with {more} in all",
+                    check.detail
+                );
+                Check { detail, ..check }
+            } else {
+                check
+            }
+        });
+        let checks: Vec<Check> = checks.collect();
+        Explained::of(checks, if is_elsewhere { Vec::new() } else { nearest })
+    }
+
+    /// In the world, what other schedulers have under way has no numbers: this names the holder.
+    fn held_elsewhere(&self, record: &Record, check: Check) -> Check {
+        let Some(Ask::Named(name)) = &record.spec.resource else { return check };
+        let Some(holder) = self.holder_elsewhere(&name.to_string()) else { return check };
+        let detail = format!("{name} is held by job {holder}; it starts when it is free");
+        Check { detail, jobs: vec![holder], ..check }
+    }
+
+    /// Workers that could run a job and take no work now, here and at other schedulers.
+    fn away(&self, record: &Record, pool: Option<&Name>) -> Away {
+        let here = self.fleet.seats.values().filter(|seat| seat.runs_jobs);
+        let here = here.map(|seat| seat.worker(&self.closed));
+        let here = here.filter(|worker| !worker.is_serving());
+        let mut away = Away::default();
+        for worker in here.chain(self.away_elsewhere()) {
+            if !fits(&worker, &record.spec, pool) {
+                continue;
+            }
+            away.n_workers += 1;
+            if self.closed.pools.contains(&worker.pool) {
+                away.n_paused += 1;
+                away.pools.insert(worker.pool.clone());
+            }
+        }
+        away
     }
 
     /// How fast those who could run a job run jobs.
@@ -73,7 +195,8 @@ impl Scheduler {
         let of_its_own = || self.histories.length(spec);
         let slots = slots_that_fit(workers.iter(), spec, self.pool_for(spec).as_ref());
         let slots = slots + self.slots_elsewhere(record);
-        Pace { slots, mean: lately.or_else(of_its_own) }
+        let spread = lately.and_then(|_| self.samples.spread());
+        Pace { slots, mean: lately.or_else(of_its_own), spread }
     }
 
     /// The pool that such a job goes to, if it goes to one in particular.
@@ -83,61 +206,83 @@ impl Scheduler {
     }
 }
 
-/// A reason that is true of the workers here alone is none, if others have workers that fit.
-fn at_others(hold: Hold, slots: u64) -> Hold {
-    let is_of_workers =
-        matches!(hold.reason, Reason::NoWorkerEver | Reason::NoWorkerNow | Reason::WorkerUnhealthy);
-    if !is_of_workers || slots == 0 {
-        return hold;
-    }
-    let n = if slots == 1 { "1 slot".to_owned() } else { format!("{slots} slots") };
-    let detail = format!(
-        "workers of other schedulers could run it, with {n} in all; it starts when one of them has \
-         room"
-    );
-    Hold { reason: Reason::WorkersFull, detail, ..hold }
+/// Workers that could run a job, and that take no work.
+#[derive(Default)]
+struct Away {
+    n_workers: u64,
+    /// Those of them whose pool an operator paused.
+    n_paused: u64,
+    /// These pools.
+    pools: BTreeSet<Name>,
 }
 
-/// A job that backs off does so after an attempt: which, and what became of it.
-fn retried(hold: Hold, record: &Record, now: Timestamp) -> Hold {
+impl Away {
+    /// A pool that is paused is called so.
+    fn told(&self, check: Check) -> Check {
+        let Self { n_workers, n_paused, pools } = self;
+        if *n_workers == 0 {
+            return check;
+        }
+        let names: Vec<String> = pools.iter().map(ToString::to_string).collect();
+        let names = names.join(", ");
+        let n =
+            if *n_workers == 1 { "1 worker".to_owned() } else { format!("{n_workers} workers") };
+        let whole = |n: u64| Fixed::whole(i64::try_from(n).unwrap_or(i64::MAX));
+        let numbers = [("workers", whole(*n_workers)), ("paused", whole(*n_paused))].into();
+        if n_paused == n_workers {
+            let are = if pools.len() == 1 { "pool" } else { "pools" };
+            let is = if pools.len() == 1 { "is" } else { "are" };
+            let first = pools.first().map(ToString::to_string).unwrap_or_default();
+            let detail = format!(
+                "{are} {names} {is} paused, with {n} that could run it; resume it \
+                 (`maitre set pool {first} '{{\"paused\": false}}'`)"
+            );
+            return Check { numbers, ..Check::new(Reason::PoolPaused, detail) };
+        }
+        if check.reason == Reason::NoWorkerEver {
+            let detail = format!(
+                "{n} of other schedulers could run it, but none takes work; it starts when one \
+                 comes back"
+            );
+            return Check { numbers, ..Check::new(Reason::NoWorkerNow, detail) };
+        }
+        if *n_paused > 0 {
+            let detail = format!("{}; {n_paused} of them in paused pools ({names})", check.detail);
+            return Check { detail, ..check };
+        }
+        check
+    }
+}
+
+/// A reason that is true of the workers here alone is none, if others have workers that fit.
+fn at_others(slots: u64) -> Check {
+    let detail = format!(
+        "workers of other schedulers could run it, with {} in all; it starts when one of them has \
+         room",
+        n_slots(slots)
+    );
+    let slots = Fixed::whole(i64::try_from(slots).unwrap_or(i64::MAX));
+    let numbers = [("slots_elsewhere", slots)].into();
+    Check { numbers, ..Check::new(Reason::WorkersFull, detail) }
+}
+
+fn n_slots(slots: u64) -> String {
+    if slots == 1 { "1 slot".to_owned() } else { format!("{slots} slots") }
+}
+
+/// A job that backs off does so after an attempt: which, where, and what became of it.
+fn retried(check: Check, record: &Record, now: Timestamp) -> Check {
     let is_delayed = record.spec.not_before.is_some_and(|moment| moment > now);
     let until = record.backoff_until.filter(|until| *until > now && !is_delayed);
-    let (Reason::NotBefore, Some(until)) = (hold.reason, until) else { return hold };
+    let (Reason::NotBefore, Some(until)) = (check.reason, until) else { return check };
     let error = record.error.as_ref().map(|error| format!(" ({error})")).unwrap_or_default();
+    let on = record.last_worker.as_ref();
+    let on = on.map(|worker| format!(" on {worker}")).unwrap_or_default();
     let detail = format!(
-        "attempt {} did not succeed{error}; it is tried again in {} s",
+        "attempt {}{on} did not succeed{error}; it is tried again in {} s",
         record.counts.attempts,
         Fixed::thousandths(until.since(now).0)
     );
-    Hold { detail, ..hold }
-}
-
-/// Nothing keeps it from starting: whose it is to claim starts it.
-fn anothers() -> Explained {
-    let detail = "another scheduler is about to claim it".to_owned();
-    Explained { reason: "claiming".to_owned(), detail, ..Explained::nothing() }
-}
-
-/// Why a job is where it is, as far as its record alone says.
-pub(crate) fn from_record(record: &Record) -> Option<Explained> {
-    let explained = |reason: &str, detail: String| {
-        Some(Explained { reason: reason.to_owned(), detail, ..Explained::nothing() })
-    };
-    match record.state {
-        State::Blocked => {
-            let n = record.n_blockers;
-            let jobs = if n == 1 { "1 job".to_owned() } else { format!("{n} jobs") };
-            explained("not-ready", format!("it waits for {jobs} to finish first"))
-        }
-        State::Queued if record.on_hold => explained(
-            "on-hold",
-            "somebody holds it; it waits until it is released (`maitre release`)".to_owned(),
-        ),
-        State::Queued
-        | State::Claimed
-        | State::Running
-        | State::Succeeded
-        | State::Failed
-        | State::Cancelled => None,
-    }
+    let workers = record.last_worker.iter().cloned().collect();
+    Check { detail, workers, ..check }
 }

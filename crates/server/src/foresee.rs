@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use decide::World;
-use model::{Action, Event, Job, JobId, Millis, Placement, Snapshot, Spec};
+use decide::{Explanation, World};
+use model::{Action, Event, Job, JobId, Millis, Placement, Reason, Snapshot, Spec};
 
 use crate::estimate::{Pace, Wait, estimate, slots_that_fit};
 use crate::explain::Explained;
@@ -17,6 +17,7 @@ pub(crate) struct Rehearsal {
     jobs: Vec<(Job, Spec)>,
     /// How long attempts took lately.
     mean: Option<Millis>,
+    spread: Option<(Millis, Millis)>,
 }
 
 /// What would become of one of them.
@@ -36,14 +37,16 @@ impl Scheduler {
             (new_job(id, &spec, now, histories), spec)
         };
         let jobs = specs.into_iter().enumerate().map(job).collect();
-        Rehearsal { snapshot, jobs, mean: self.samples.mean_duration(now) }
+        let mean = self.samples.mean_duration(now);
+        let spread = mean.and_then(|_| self.samples.spread());
+        Rehearsal { snapshot, jobs, mean, spread }
     }
 }
 
 impl Rehearsal {
     /// One round with the new jobs in the queue. Takes as long as the queue is.
     pub(crate) fn run(self) -> Vec<Foreseen> {
-        let Self { snapshot, jobs, mean } = self;
+        let Self { snapshot, jobs, mean, spread } = self;
         let mut world = World::from_snapshot(&snapshot);
         for (job, _) in &jobs {
             world.apply(Event::Queued(Box::new(job.clone())));
@@ -62,7 +65,7 @@ impl Rehearsal {
             let kind = snapshot.types.iter().find(|kind| kind.name == spec.kind);
             let pool = spec.pool.as_ref().or_else(|| kind.and_then(|kind| kind.pool.as_ref()));
             let slots = slots_that_fit(snapshot.workers.iter(), &spec, pool);
-            let pace = Pace { slots, mean: mean.or(job.estimate) };
+            let pace = Pace { slots, mean: mean.or(job.estimate), spread };
             Foreseen::Held(held(&mut world, &job, &spec, &pace))
         };
         jobs.into_iter().map(foresee).collect()
@@ -71,10 +74,13 @@ impl Rehearsal {
 
 fn held(world: &mut World, job: &Job, spec: &Spec, pace: &Pace) -> Explained {
     let now = job.created;
-    let Some(hold) = world.explain(&job.id, now) else { return Explained::nothing() };
-    let ahead = world.ahead(&job.id, now).and_then(|n| u64::try_from(n).ok());
-    let (reason, backoff_until) = (hold.reason, None);
-    let wait = Wait { spec, reason, ahead: ahead.unwrap_or(0), backoff_until, now };
+    let Some(explanation) = world.explain_all(&job.id, now) else { return Explained::nothing() };
+    let ahead = world.ahead_by(&job.id, now);
+    let Explanation { checks, nearest } = explanation;
+    let reason = checks.first().map_or(Reason::Outranked, |first| first.reason);
+    let share = world.share_of(&spec.tenant);
+    let wait = Wait { spec, reason, ahead, share, backoff_until: None, now };
     let estimate = estimate(&wait, pace);
-    Explained { reason: reason.name().to_owned(), detail: hold.detail, ahead, estimate }
+    let ahead = ahead.and_then(|ahead| u64::try_from(ahead.n_jobs).ok());
+    Explained { ahead, estimate, ..Explained::of(checks, nearest) }
 }

@@ -3,14 +3,20 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use decide::{Lengths, Like};
-use model::{Fixed, History, Measured, Millis, Name, Spec, TenantId};
+use decide::{Lengths, Like, Said, Skill};
+use model::{Fixed, History, JobId, Measured, Millis, Name, Spec, TenantId};
 use store::Run;
+
+use crate::command;
 
 /// Runs of one key that predictions are drawn from.
 const RUNS_MAX: usize = 200;
 /// Keys that are remembered; beyond, the one that was used longest ago is forgotten.
 const KEYS_MAX: usize = 10_000;
+
+/// Of so many jobs is remembered what was said of their lengths when they were seen first, and of
+/// as many before them. One of which it was forgotten is not judged.
+const SAID_MAX: usize = 10_000;
 
 /// Type, tenant and the submitter's key, as a hash: that two have the same is not to be expected,
 /// and would cost no more than a bad guess.
@@ -31,6 +37,8 @@ pub(crate) struct Histories {
     by_key: BTreeMap<Key, Runs>,
     clock: u64,
     lengths: Lengths,
+    /// What was said of lengths: lately, and before that.
+    said: [BTreeMap<JobId, Option<Said>>; 2],
 }
 
 #[derive(Clone, Debug)]
@@ -52,11 +60,44 @@ impl Runs {
 }
 
 impl Histories {
-    /// One more run of its key.
-    pub(crate) fn learn(&mut self, run: &Run) {
+    /// A job waits: what is said of its length now is judged once it has run.
+    pub(crate) fn submitted(&mut self, job: &JobId, spec: &Spec) {
+        let [young, old] = &mut self.said;
+        if young.contains_key(job) || old.contains_key(job) {
+            return;
+        }
+        if young.len() >= SAID_MAX {
+            *old = std::mem::take(young);
+        }
+        let said = asked(spec, |like| self.lengths.say(like));
+        young.insert(job.clone(), said);
+    }
+
+    /// One more run, of this job.
+    pub(crate) fn ended(&mut self, run: &Run, job: &JobId, spec: &Spec) {
+        let [young, old] = &mut self.said;
+        let said = young.remove(job).or_else(|| old.remove(job)).flatten();
+        asked(spec, |like| self.lengths.learn_of(like, run.duration, said.as_ref()));
+        self.learn(run);
+    }
+
+    /// One more run, of which no more is known than the store keeps: whose it was, its type and
+    /// key.
+    pub(crate) fn remember(&mut self, run: &Run) {
+        let mut spec = Spec::new(run.tenant.clone(), run.kind.clone());
+        spec.history_key.clone_from(&run.history_key);
+        asked(&spec, |like| self.lengths.learn(like, run.duration));
+        self.learn(run);
+    }
+
+    /// How well lengths of each type were predicted.
+    pub(crate) fn skills(&self) -> impl Iterator<Item = (&Name, Skill)> {
+        self.lengths.skills()
+    }
+
+    fn learn(&mut self, run: &Run) {
         self.clock += 1;
         let Run { kind, tenant, history_key, duration, .. } = run;
-        self.lengths.learn(like(kind, tenant, history_key), *duration);
         let key = Key::of(kind, tenant, history_key);
         if self.by_key.len() >= KEYS_MAX && !self.by_key.contains_key(&key) {
             self.forget_oldest();
@@ -80,13 +121,12 @@ impl Histories {
         self.by_key.get(&Key::of(&spec.kind, &spec.tenant, &spec.history_key))?.summary
     }
 
-    /// How long this job will run, as far as its submitter or the past tells.
+    /// How long this job will run, as far as has proved to tell. What its submitter says is one
+    /// more thing that may tell, and no truth; what limits it is both.
     pub(crate) fn length(&self, spec: &Spec) -> Option<Millis> {
-        let Spec { kind, tenant, history_key, run_timeout, .. } = spec;
-        let predicted = || self.lengths.predict(like(kind, tenant, history_key));
-        let length = spec.estimate.or_else(predicted)?;
+        let length = asked(spec, |like| self.lengths.predict(like))?.length;
         // What may not run longer does not run longer.
-        Some(run_timeout.map_or(length, |limit| length.min(limit)))
+        Some(spec.run_timeout.map_or(length, |limit| length.min(limit)))
     }
 
     /// What runs of each type were like, over all tenants and keys.
@@ -110,9 +150,19 @@ impl Histories {
     }
 }
 
-/// What the runs of a key have in common.
-fn like<'a>(kind: &'a Name, tenant: &'a TenantId, key: &'a str) -> Like<'a> {
-    Like { kind: Some(kind), tenant, key, inputs: None, claim: None }
+/// Asks about all that is known of a job when it is submitted.
+fn asked<T>(spec: &Spec, ask: impl FnOnce(Like<'_>) -> T) -> T {
+    let command = command::program(spec).unwrap_or_default();
+    ask(Like {
+        kind: Some(&spec.kind),
+        tenant: &spec.tenant,
+        key: &spec.history_key,
+        command: &command,
+        labels: Some(&spec.labels),
+        inputs: spec.hint.as_ref(),
+        claim: spec.estimate,
+        limit: spec.run_timeout,
+    })
 }
 
 /// The mean of two means.
@@ -178,9 +228,9 @@ mod tests {
     #[test]
     fn memory_is_predicted_by_the_95th_percentile_of_the_last_200_runs() {
         let mut histories = Histories::default();
-        histories.learn(&run(1_000_000, 1));
+        histories.remember(&run(1_000_000, 1));
         for ram in (1..=200).chain(1..=200) {
-            histories.learn(&run(ram, 10));
+            histories.remember(&run(ram, 10));
         }
         let spec = Spec::new(TenantId::new("a"), Name::new("pdf"));
         let history = histories.of(&spec).unwrap();
@@ -194,19 +244,68 @@ mod tests {
         let mut histories = Histories::default();
         let new = Spec::new(TenantId::new("b"), Name::new("pdf"));
         assert_eq!(histories.length(&new), None);
-        histories.learn(&run(1, 60_000));
+        for _ in 0..8 {
+            assert_eq!(histories.length(&new), None, "too little ran to tell");
+            histories.remember(&run(1, 60_000));
+        }
         assert_eq!(histories.length(&new), Some(Millis(60_000)), "as others of its type");
         let short = Spec { run_timeout: Some(Millis(5_000)), ..new.clone() };
         assert_eq!(histories.length(&short), Some(Millis(5_000)));
         let told = Spec { estimate: Some(Millis(7)), ..new };
-        assert_eq!(histories.length(&told), Some(Millis(7)));
+        assert_eq!(histories.length(&told), Some(Millis(60_000)), "it may say so");
+    }
+
+    /// A job that was seen, and ran for so long.
+    fn serve(histories: &mut Histories, n: u64, spec: &Spec, duration: Millis) {
+        let job = JobId::number(n);
+        histories.submitted(&job, spec);
+        histories.submitted(&job, spec);
+        histories.ended(&Run { duration, ..run(1, 0) }, &job, spec);
+    }
+
+    #[test]
+    fn claims_commands_and_labels_tell_once_they_proved_to() {
+        let mut histories = Histories::default();
+        let of = |program: &str, stage: &str| Spec {
+            payload: format!(r#"{{"argv": ["/usr/bin/{program}", "-j4"]}}"#).into_bytes(),
+            labels: [("stage".to_owned(), stage.to_owned())].into(),
+            ..Spec::new(TenantId::new("a"), Name::new("exec"))
+        };
+        let claiming = |ms| Spec { estimate: Some(Millis(ms)), ..of("sh", "x") };
+        for n in 0..40 {
+            serve(&mut histories, 6 * n, &of("make", "test"), Millis(8_000));
+            serve(&mut histories, 6 * n + 1, &of("make", "build"), Millis(80_000));
+            serve(&mut histories, 6 * n + 2, &of("cargo", "test"), Millis(80_000));
+            serve(&mut histories, 6 * n + 3, &of("cargo", "build"), Millis(800_000));
+            serve(&mut histories, 6 * n + 4, &claiming(1_000), Millis(2_000));
+            serve(&mut histories, 6 * n + 5, &claiming(100_000), Millis(200_000));
+        }
+        let length = |spec| histories.length(&spec).expect("it is known").0;
+        let parts = [of("make", "test"), of("make", "build"), of("cargo", "build")].map(length);
+        assert!(parts.is_sorted_by(|one, two| 3 * one < *two), "{parts:?}");
+        let claims = [claiming(1_000), claiming(100_000)].map(length);
+        assert!(10 * claims[0] < claims[1], "{claims:?}");
+        assert_eq!(histories.said.iter().map(BTreeMap::len).sum::<usize>(), 0);
+        let (_, skill) = histories.skills().next().expect("there is a type");
+        assert_eq!(skill.n_judged, 240 - 8);
+        assert!(skill.skill > 800, "{skill:?}");
+    }
+
+    #[test]
+    fn what_was_said_of_jobs_that_never_ran_is_forgotten() {
+        let mut histories = Histories::default();
+        let spec = Spec::new(TenantId::new("a"), Name::new("pdf"));
+        for n in 0..3 * 10_000 {
+            histories.submitted(&JobId::number(n), &spec);
+        }
+        assert!(histories.said.iter().map(BTreeMap::len).sum::<usize>() <= 2 * SAID_MAX);
     }
 
     #[test]
     fn the_key_that_was_used_longest_ago_is_forgotten_first() {
         let mut histories = Histories::default();
         for key in 0..=KEYS_MAX {
-            histories.learn(&Run { history_key: key.to_string(), ..run(1, 1) });
+            histories.remember(&Run { history_key: key.to_string(), ..run(1, 1) });
         }
         let spec = |key: usize| Spec {
             history_key: key.to_string(),

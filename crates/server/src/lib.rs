@@ -42,6 +42,7 @@ mod stale;
 mod fleet;
 mod share;
 mod history;
+mod command;
 mod averages;
 mod estimate;
 mod explain;

@@ -14,10 +14,10 @@ impl Scheduler {
         let now = self.store.now();
         let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
         let n_queued = self.world.n_queued();
-        let minutes = self.samples.last_hour(now).map(|(at, ended, queued)| v1::Minute {
-            at_ms: at.0,
-            ended,
-            queued,
+        let minutes = self.samples.last_hour(now).map(|(at, ended, queued)| {
+            let reasons = self.samples.reasons_at(at).into_iter().flatten();
+            let reasons = reasons.map(|(reason, n)| (reason.name().to_owned(), *n)).collect();
+            v1::Minute { at_ms: at.0, ended, queued, reasons }
         });
         v1::LoadResponse {
             now_ms: now.0,

@@ -120,7 +120,11 @@ pub(crate) struct Measures {
     pub(crate) tenants: Vec<(TenantId, u32, u32)>,
     pub(crate) pools: Vec<v1::PoolLoad>,
     pub(crate) wanted: Vec<decide::Wanted>,
+    /// How many jobs wait for which reason, by tenant and type.
+    pub(crate) waiters: Vec<decide::Waiters>,
     pub(crate) n_workers: usize,
+    /// How well lengths of each type are predicted.
+    pub(crate) skills: Vec<(Name, decide::Skill)>,
     /// How old what is known of other schedulers is; 0 if nobody shares the store.
     pub(crate) others_age_ms: u64,
     /// The same of what tenants were charged.
@@ -137,7 +141,9 @@ impl Scheduler {
             tenants: tenants.collect(),
             pools: self.pools(),
             wanted: self.world.wanted(),
+            waiters: self.world.waiting_by_reason(self.store.now()),
             n_workers: self.fleet.n_connected(),
+            skills: self.histories.skills().map(|(kind, skill)| (kind.clone(), skill)).collect(),
             others_age_ms: self.staleness_ms(),
             usage_age_ms: self.usage_age_ms(),
         }

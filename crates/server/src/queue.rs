@@ -92,6 +92,7 @@ impl Scheduler {
         if let Some(at) = start_before {
             self.timers.set(at, Timer::TooLate(job.clone()));
         }
+        self.histories.submitted(&record.id, &record.spec);
         self.world.apply(Event::Queued(Box::new(job_of(record, &self.histories))));
         self.inventories.wait(record, &mut self.world);
         self.is_dirty = true;
@@ -162,7 +163,11 @@ pub(crate) fn new_job(id: JobId, spec: &Spec, at: Timestamp, histories: &Histori
 }
 
 /// A job that a worker has, in the words of a decision.
-pub(crate) fn attempt_of(record: &Record, now: Timestamp) -> Option<Attempt> {
+pub(crate) fn attempt_of(
+    record: &Record,
+    histories: &Histories,
+    now: Timestamp,
+) -> Option<Attempt> {
     let current = record.current.as_ref()?;
     let spec = &record.spec;
     Some(Attempt {
@@ -177,7 +182,9 @@ pub(crate) fn attempt_of(record: &Record, now: Timestamp) -> Option<Attempt> {
         ready: record.ready.unwrap_or(record.created),
         started: current.claimed.min(now),
         cost: spec.cost,
-        estimate: spec.estimate,
+        estimate: histories.length(spec),
+        on_demand: spec.on_demand,
+        is_contested: false,
         limit: spec.run_timeout,
         evictions: record.counts.evictions,
         traits: spec.traits,

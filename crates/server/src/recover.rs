@@ -55,7 +55,7 @@ pub(crate) async fn recover(
     }
     let day = Millis::from_secs(24 * 3600);
     let runs = store.runs(store.now() - day, RUNS_MAX).await?;
-    runs.iter().rev().for_each(|run| scheduler.learn(run));
+    runs.iter().rev().for_each(|run| scheduler.remember_run(run));
     scheduler.remember_hints().await?;
     scheduler.count_usage(store.usage(store.now() - config.usage_window).await?);
     if scheduler.is_shared() {
@@ -165,7 +165,7 @@ impl Scheduler {
         if self.jobs.is_placed(&job) || is_old {
             return;
         }
-        let Some(attempt) = attempt_of(record, self.store.now()) else { return };
+        let Some(attempt) = attempt_of(record, &self.histories, self.store.now()) else { return };
         let Some(mut live) = Live::of(record) else { return };
         // An earlier scheduler offered it, as far as anybody knows.
         live.is_offered = true;

@@ -354,9 +354,15 @@ impl Scheduler {
         self.changes.push(Change::of(record, at));
     }
 
-    /// What each run was like, for predictions and averages.
-    pub(crate) fn learn(&mut self, run: &Run) {
-        self.histories.learn(run);
+    /// What the run of a job was like, for predictions and averages.
+    pub(crate) fn learn(&mut self, run: &Run, record: &Record) {
+        self.histories.ended(run, &record.id, &record.spec);
+        self.samples.add(run);
+    }
+
+    /// The same of a run that the store remembers.
+    pub(crate) fn remember_run(&mut self, run: &Run) {
+        self.histories.remember(run);
         self.samples.add(run);
     }
 }

@@ -26,8 +26,14 @@ impl Scheduler {
                     Arc::make_mut(types).insert(name, defaults);
                 });
             }
-            Understood::Pool { pool, is_paused: true } => drop(self.closed.pools.insert(pool)),
-            Understood::Pool { pool, is_paused: false } => drop(self.closed.pools.remove(&pool)),
+            Understood::Pool { pool, is_paused, policy } => {
+                self.world.apply(Event::PoolPolicy { pool: pool.clone(), policy });
+                if is_paused {
+                    self.closed.pools.insert(pool);
+                } else {
+                    self.closed.pools.remove(&pool);
+                }
+            }
             Understood::Worker { worker, is_draining: true } => {
                 self.closed.workers.insert(worker);
             }
@@ -48,7 +54,7 @@ impl Scheduler {
     fn set_tenant(&mut self, tenant: Tenant) {
         let known = self.world.tenants().into_iter().find(|status| status.tenant.id == tenant.id);
         let counted = known.map_or_else(|| Tenant::new(tenant.id.clone()), |status| status.tenant);
-        let Tenant { used, completed, lift, .. } = counted;
-        self.world.apply(Event::Tenant(Tenant { used, completed, lift, ..tenant }));
+        let Tenant { used, completed, .. } = counted;
+        self.world.apply(Event::Tenant(Tenant { used, completed, ..tenant }));
     }
 }

@@ -35,8 +35,8 @@ pub(crate) enum Understood {
     Budget(Option<Fixed>),
     /// For the world, and for jobs to come.
     Type(JobType, TypeDefaults, TypeWords),
-    /// Workers of the pool take no more work.
-    Pool { pool: Name, is_paused: bool },
+    /// Workers of the pool take no more work, or the pool has a policy of its own.
+    Pool { pool: Name, is_paused: bool, policy: Option<Box<model::Policy>> },
     /// The worker takes no more work.
     Worker { worker: WorkerId, is_draining: bool },
     /// What workers say about a type.
@@ -68,7 +68,8 @@ pub(crate) fn understand(setting: &Setting) -> Result<Understood, Invalid> {
         SettingKind::Resource => resource(name, document),
         SettingKind::Pool => {
             let pool = proto::name("name", name)?;
-            Ok(Understood::Pool { pool, is_paused: flag("pool", "paused", document)? })
+            let (is_paused, policy) = pool_settings(document)?;
+            Ok(Understood::Pool { pool, is_paused, policy })
         }
         SettingKind::Worker => {
             proto::name("name", name)?;
@@ -98,6 +99,27 @@ pub(crate) fn understand(setting: &Setting) -> Result<Understood, Invalid> {
     }
 }
 
+/// Whether a pool is paused, and its policy if it has one of its own.
+fn pool_settings(document: Option<&str>) -> Result<(bool, Option<Box<model::Policy>>), Invalid> {
+    let mut fields = document.map_or_else(|| Ok(Map::new()), |text| object("pool", text))?;
+    let policy = match fields.remove("policy") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(name)) => Some(name),
+        Some(other) => Some(other.to_string()),
+    };
+    let policy = policy.map(|text| snapshot::policy(&text).map(Box::new));
+    let policy = policy.transpose().map_err(|error| invalid("pool.policy", &error))?;
+    let paused = fields.remove("paused").unwrap_or(Value::Bool(false));
+    if let Some(other) = fields.keys().next() {
+        let problem = "is unknown; a pool has `paused` and `policy`";
+        return Err(Invalid::new(&format!("pool.{other}"), problem));
+    }
+    let is_paused = paused.as_bool().ok_or_else(|| {
+        Invalid::new("pool.paused", format!("is {paused}, neither true nor false"))
+    })?;
+    Ok((is_paused, policy))
+}
+
 fn policy(text: &str) -> Result<Understood, Invalid> {
     let policy = snapshot::policy(text).map_err(|error| invalid("policy", &error))?;
     Ok(Understood::Event(Event::Policy(Box::new(policy))))
@@ -117,7 +139,7 @@ fn tenant(name: &str, document: Option<&str>) -> Result<Understood, Invalid> {
         return Ok(Understood::Event(Event::Tenant(tenant)));
     };
     let mut fields = object("tenant", document)?;
-    refuse(&fields, "tenant", &["used", "completed", "lift"])?;
+    refuse(&fields, "tenant", &["used", "completed", "account"])?;
     fields.insert("id".to_owned(), json!(id.to_string()));
     let read = one_of("tenants", &fields)?;
     let tenant = read.tenants.into_iter().next();
@@ -341,7 +363,18 @@ mod tests {
         let wrong = set(SettingKind::Type, "pdf", r#"{"dedupe": "both"}"#).unwrap_err();
         assert_eq!(wrong, "`type.dedupe` is `both`, which is neither `join` nor `drop`");
         let wrong = set(SettingKind::Pool, "gpu", r#"{"closed": true}"#).unwrap_err();
-        assert_eq!(wrong, "`pool.closed` is unknown; `paused` is all that a pool has");
+        assert_eq!(wrong, "`pool.closed` is unknown; a pool has `paused` and `policy`");
+        let wrong = set(SettingKind::Pool, "gpu", r#"{"policy": "fastest"}"#).unwrap_err();
+        assert!(wrong.contains("not a preset"), "{wrong}");
+    }
+
+    #[test]
+    fn pool_has_a_policy_of_its_own() {
+        let set = set(SettingKind::Pool, "gpu", r#"{"policy": "cohort"}"#);
+        let Ok(Understood::Pool { is_paused: false, policy: Some(policy), .. }) = set else {
+            panic!("{set:?}")
+        };
+        assert_eq!(policy.preset, model::Preset::Cohort);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use decide::{LongWait, TenantStatus, Wanted};
-use model::{Fixed, JobId, Record, Snapshot, Spec, Timestamp, WorkerId};
+use decide::{LongWait, Skill, TenantStatus, Wanted};
+use model::{Fixed, JobId, Name, Record, Snapshot, Spec, Timestamp, WorkerId};
 use proto::v1;
 use proto::v1::server_message::Message;
 use tokio::sync::oneshot;
@@ -46,6 +46,8 @@ pub(crate) enum Question {
 #[derive(Debug)]
 pub(crate) struct KindNow {
     pub(crate) known: Known,
+    /// How well lengths of it are predicted; `None` if none of it ended lately.
+    pub(crate) skill: Option<Skill>,
     pub(crate) detectors: Vec<String>,
     /// Another scheduler has a worker that could look for it now.
     pub(crate) is_elsewhere: bool,
@@ -91,10 +93,14 @@ impl Scheduler {
     }
 
     fn kind_now(&self, kind: &str) -> Option<Box<KindNow>> {
-        let known = self.detection.types.get(kind)?.clone();
+        let mut skills = self.histories.skills();
+        let skill = skills.find(|(name, _)| **name == Name::new(kind)).map(|(_, skill)| skill);
+        let known = self.detection.types.get(kind);
+        // Nothing needs to be set for jobs to run, and to be learnt from.
+        let known = known.cloned().or_else(|| skill.map(|_| Known::default()))?;
         let detectors = self.detectors(kind).into_iter().map(|one| one.worker).collect();
         let (is_elsewhere, seals) = (self.is_elsewhere(kind), self.seals());
-        Some(Box::new(KindNow { known, detectors, is_elsewhere, seals }))
+        Some(Box::new(KindNow { known, skill, detectors, is_elsewhere, seals }))
     }
 
     /// The world as it would be decided on now.

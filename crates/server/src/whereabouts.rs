@@ -176,12 +176,6 @@ impl Jobs {
     }
 
     /// The jobs that workers have.
-    pub(crate) fn all_live(&self) -> impl Iterator<Item = &Live> {
-        let jobs = self.of_worker.values().flatten();
-        jobs.filter_map(|job| self.live(job))
-    }
-
-    /// The jobs that workers have.
     pub(crate) fn live_jobs(&self) -> impl Iterator<Item = &JobId> {
         self.of_worker.values().flatten()
     }

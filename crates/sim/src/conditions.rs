@@ -19,6 +19,9 @@ pub struct Conditions {
     pub failures: Option<Failures>,
     /// Workers fetch what they lack.
     pub transfer: Option<Transfer>,
+    /// The replay ends here, though jobs are left. A job that has not started by then has a
+    /// [`crate::Start`] of no length.
+    pub until: Option<Timestamp>,
 }
 
 /// Workers fail and come back, by chance. What ran on one is lost and runs again.

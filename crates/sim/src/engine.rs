@@ -35,11 +35,6 @@ pub trait Scheduler {
     fn n_conflicts(&self) -> u64 {
         0
     }
-    /// How long nobody who waits was passed over for ever in the last pass, if that is bounded: see
-    /// [`crate::promise`].
-    fn patience(&self) -> Option<Millis> {
-        None
-    }
     /// The next moment at which a pass may start something although nothing happened.
     fn wake_at(&self) -> Option<Timestamp> {
         None
@@ -97,8 +92,6 @@ pub struct Replay {
     pub n_passes: u64,
     /// How often one scheduler asked for a job that another had taken.
     pub n_conflicts: u64,
-    /// From when on patience was this, or up to a sixteenth less.
-    pub patience: Vec<(Timestamp, Millis)>,
 }
 
 impl Replay {
@@ -130,6 +123,9 @@ pub fn replay(
     while run.n_ended < workload.jobs.len() {
         let next = [run.next_event(), wake].into_iter().flatten().min();
         let now = next.unwrap_or(run.now + STALL);
+        if conditions.until.is_some_and(|until| now >= until) {
+            break;
+        }
         run.take_in(now, watch);
         run.check_lost()?;
         let n_started =
@@ -147,8 +143,8 @@ pub fn replay(
         };
     }
     let n_conflicts = run.scheduler.n_conflicts();
-    let Run { starts, lost, n_passes, patience, .. } = run;
-    Ok(Replay { starts, lost, n_passes, n_conflicts, patience })
+    let Run { starts, lost, n_passes, .. } = run;
+    Ok(Replay { starts, lost, n_passes, n_conflicts })
 }
 
 /// Where a job is.
@@ -173,7 +169,6 @@ struct Run<'a> {
     places: Vec<Place>,
     starts: Vec<Start>,
     lost: Vec<Lost>,
-    patience: Vec<(Timestamp, Millis)>,
     /// By moment, then by the job's id. Those of attempts that came to nothing stay in there.
     ends: BinaryHeap<Reverse<(Timestamp, u32, usize)>>,
     weather: Option<Weather>,
@@ -205,7 +200,6 @@ impl<'a> Run<'a> {
             places: vec![Place::Waiting; n_jobs],
             starts: vec![Start::default(); n_jobs],
             lost: Vec::new(),
-            patience: Vec::new(),
             ends: BinaryHeap::new(),
             weather: conditions.failures.map(|failures| Weather::new(failures, n_workers)),
             seated: conditions.failures.map_or_else(Vec::new, |_| vec![Vec::new(); n_workers]),
@@ -326,19 +320,7 @@ impl<'a> Run<'a> {
         for seat in &seats {
             self.start(*seat);
         }
-        self.note_patience();
         seats.len()
-    }
-
-    fn note_patience(&mut self) {
-        let Some(Millis(patience)) = self.scheduler.patience() else { return };
-        let is_told = |(_, Millis(told)): &(_, Millis)| {
-            (patience..=patience.saturating_add(patience / 16)).contains(told)
-        };
-        if !self.patience.last().is_some_and(is_told) {
-            let told = Millis(patience.saturating_add(patience / 32));
-            self.patience.push((self.now, told));
-        }
     }
 
     fn start(&mut self, Seat { job, worker }: Seat) {

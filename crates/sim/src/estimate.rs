@@ -1,6 +1,8 @@
 //! What is believed about how long jobs run.
 
-use decide::{Lengths, Like};
+use std::collections::BTreeMap;
+
+use decide::{Lengths, Like, Said};
 use model::{Fixed, Millis};
 
 use crate::chance::split_mix;
@@ -12,7 +14,7 @@ use crate::workload::{Job, Workload};
 pub enum Estimates {
     /// There are none.
     None,
-    /// What submitters said; none where they said nothing.
+    /// What submitters said, as far as it has proved to tell.
     User,
     /// The truth.
     Perfect,
@@ -21,7 +23,8 @@ pub enum Estimates {
     /// The mean of all jobs that are alike in these ways, as known in hindsight, but no more than
     /// submitters said.
     Hindsight(Alike),
-    /// The truth times or divided by up to so much, by chance.
+    /// Submitters say the truth times or divided by up to so much, by chance; it is believed as far
+    /// as it has proved to tell.
     Wrong(Fixed),
 }
 
@@ -51,6 +54,8 @@ pub(crate) struct Oracle<'a> {
     estimates: Estimates,
     seed: u64,
     lengths: Lengths,
+    /// What was said of jobs that have not ended, by rank.
+    said: BTreeMap<u32, Option<Said>>,
     hindsight: Option<Hindsight>,
 }
 
@@ -64,22 +69,36 @@ impl<'a> Oracle<'a> {
             | Estimates::History
             | Estimates::Wrong(_) => None,
         };
-        Self { workload, estimates, seed, lengths: Lengths::default(), hindsight }
+        Self {
+            workload,
+            estimates,
+            seed,
+            lengths: Lengths::default(),
+            said: BTreeMap::new(),
+            hindsight,
+        }
     }
 
     /// How long a job that arrives now is believed to run.
-    pub(crate) fn estimate(&self, job: &Job) -> Option<Millis> {
+    pub(crate) fn estimate(&mut self, job: &Job) -> Option<Millis> {
         match self.estimates {
             Estimates::None => None,
-            Estimates::User => job.requested,
             Estimates::Perfect => Some(job.duration),
-            Estimates::History => within_claim(self.lengths.predict(self.like(job)), job),
+            Estimates::User | Estimates::History | Estimates::Wrong(_) => self.predict(job),
             Estimates::Hindsight(_) => {
                 let known = self.hindsight.as_ref().and_then(|own| own.estimate(job));
-                within_claim(known, job)
+                within(known, job.requested)
             }
-            Estimates::Wrong(factor) => Some(self.mistaken(job, factor)),
         }
+    }
+
+    /// What is said first is what is judged.
+    fn predict(&mut self, job: &Job) -> Option<Millis> {
+        let like = self.like(job)?;
+        let said = self.lengths.say(like);
+        let length = said.as_ref().map(|said| self.lengths.tell(like, said).length);
+        self.said.entry(job.rank).or_insert(said);
+        within(length, like.limit)
     }
 
     /// How long a job may run, as far as anybody knows.
@@ -96,19 +115,35 @@ impl<'a> Oracle<'a> {
 
     /// A job has ended after it ran for so long.
     pub(crate) fn learn(&mut self, job: &Job, ran: Millis) {
-        if self.estimates == Estimates::History {
-            self.lengths.learn(self.like(job), ran);
-        }
+        let Some(like) = self.like(job) else { return };
+        let said = self.said.remove(&job.rank).flatten();
+        self.lengths.learn_of(like, ran, said.as_ref());
     }
 
-    fn like(&self, job: &Job) -> Like<'a> {
+    /// What there is to learn from; `None` if nothing is learnt.
+    fn like(&self, job: &Job) -> Option<Like<'a>> {
         let Workload { tenants, fits, labels, history_keys, .. } = self.workload;
-        Like {
+        let claimed = Like {
             kind: fits[job.fit].kind.as_ref(),
             tenant: &tenants[job.tenant].id,
-            key: job.history_key.map_or("", |key| &history_keys[key]),
-            inputs: job.label.map(|label| &labels[label]),
-            claim: job.requested,
+            key: "",
+            command: "",
+            labels: None,
+            inputs: None,
+            claim: None,
+            limit: job.requested,
+        };
+        match self.estimates {
+            Estimates::None | Estimates::Perfect | Estimates::Hindsight(_) => None,
+            Estimates::User => Some(claimed),
+            Estimates::Wrong(factor) => {
+                Some(Like { claim: Some(self.mistaken(job, factor)), limit: None, ..claimed })
+            }
+            Estimates::History => Some(Like {
+                key: job.history_key.map_or("", |key| &history_keys[key]),
+                inputs: job.label.map(|label| &labels[label]),
+                ..claimed
+            }),
         }
     }
 
@@ -128,17 +163,16 @@ impl<'a> Oracle<'a> {
     }
 }
 
-/// Who knows how long a job may run knows that it does not run longer.
-fn within_claim(length: Option<Millis>, job: &Job) -> Option<Millis> {
-    match (length, job.requested) {
-        (Some(length), Some(requested)) => Some(length.min(requested)),
-        (length, requested) => length.or(requested),
-    }
+/// A job does not run longer than it may.
+fn within(length: Option<Millis>, limit: Option<Millis>) -> Option<Millis> {
+    length.map(|length| limit.map_or(length, |limit| length.min(limit)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::swf;
+    use crate::workload::Bad;
 
     #[test]
     fn sources_are_known_by_name() {
@@ -151,5 +185,45 @@ mod tests {
         assert!(matches!(Estimates::parse("hindsight:type"), Some(Estimates::Hindsight(_))));
         assert_eq!(Estimates::parse("hindsight:guess"), None);
         assert_eq!(Estimates::parse("guess"), None);
+    }
+
+    /// What a source believes of a job of so many seconds, after jobs of a minute each.
+    fn believed(source: &str, lengths: &[(i64, Option<i64>)]) -> Vec<Option<i64>> {
+        let row = |(at, (run, asked)): (usize, &(i64, Option<i64>))| {
+            let asked = asked.unwrap_or(-1);
+            format!("{at} {at} 0 {run} 1 -1 -1 1 {asked} -1 1 1 1 -1 -1 -1 -1 -1\n")
+        };
+        let text: String = lengths.iter().enumerate().map(row).collect();
+        let rows = swf::rows(&text, swf::Reading::Plain, &mut Bad::default());
+        let workload = Workload::new(&rows, &[], Bad::default()).expect("it is well formed");
+        let mut oracle = Oracle::new(&workload, Estimates::parse(source).expect("known"), 1);
+        let mut believed = Vec::new();
+        for job in &workload.jobs {
+            believed.push(oracle.estimate(job).map(|Millis(ms)| ms / 1_000));
+            oracle.learn(job, job.duration);
+        }
+        believed
+    }
+
+    #[test]
+    fn claims_are_believed_once_they_have_proved_themselves() {
+        let jobs: Vec<(i64, Option<i64>)> =
+            (0..60).map(|n| (60 << (n % 3), Some(600 << (n % 3)))).collect();
+        let user = believed("user", &jobs);
+        assert_eq!(user[..8], [None; 8]);
+        assert_eq!(user[8], Some(111), "the mean of all");
+        let last = [57, 58, 59].map(|n: usize| user[n].expect("it is known"));
+        assert!(last[0] <= 75 && (95..=150).contains(&last[1]) && last[2] >= 190, "{last:?}");
+        let perfect = believed("perfect", &jobs);
+        assert_eq!(perfect[..3], [Some(60), Some(120), Some(240)]);
+    }
+
+    #[test]
+    fn claims_that_are_all_the_same_change_nothing_but_no_job_outlasts_its_limit() {
+        let jobs: Vec<(i64, Option<i64>)> = (0..60).map(|n| (60 << (n % 3), Some(900))).collect();
+        let same = believed("user", &jobs);
+        assert!(same[20..].iter().all(|one| *one == same[20]), "{same:?}");
+        let capped: Vec<(i64, Option<i64>)> = (0..30).map(|_| (60, Some(30))).collect();
+        assert_eq!(believed("user", &capped)[29], Some(30));
     }
 }

@@ -106,7 +106,7 @@ impl Measures {
             preempted: losses(workload, replay, Loss::Preempted),
             failed: losses(workload, replay, Loss::Failed),
             below_min: below_min(workload, replay),
-            share: share::share(workload, replay),
+            share: share::share(workload, fleet, replay),
         }
     }
 

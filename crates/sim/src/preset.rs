@@ -315,10 +315,6 @@ impl Scheduler for Preset<'_> {
         std::mem::take(&mut self.stops)
     }
 
-    fn patience(&self) -> Option<Millis> {
-        self.world.patience()
-    }
-
     fn wake_at(&self) -> Option<Timestamp> {
         let forgiven = self.usage.next().filter(|_| self.has_budgets);
         [self.world.wake_at(), forgiven].into_iter().flatten().min()

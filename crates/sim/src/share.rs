@@ -1,10 +1,16 @@
 //! How the fleet was shared while every tenant had something waiting.
+//!
+//! A tenant is due its part by weighted max-min of what each tenant asks for, where workers are not
+//! alike as well ([`crate::due`]): one that waits for two slots out of many is due no more than
+//! two.
 
 use model::{Millis, Timestamp};
 
+use crate::due::Kinds;
 use crate::engine::Replay;
-use crate::number::{count, float, ratio};
-use crate::workload::{Sharer, Workload};
+use crate::fleet::Fleet;
+use crate::number::{count, float};
+use crate::workload::{Job, Sharer, Workload};
 
 /// How the fleet was shared in contended time.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,7 +21,7 @@ pub struct Share {
     pub got: Vec<f64>,
     /// What each was due, from 0 to 1.
     pub due: Vec<f64>,
-    /// 1 if all got the same for their weight.
+    /// 1 if all got the same for what they were due.
     pub jain: f64,
     /// The most that a tenant got too much or too little, as a part of its due.
     pub error: f64,
@@ -31,103 +37,137 @@ pub(crate) struct Busy {
 }
 
 /// How the fleet was shared; `None` without contended time or with a single tenant.
-pub(crate) fn share(workload: &Workload, replay: &Replay) -> Option<Share> {
+pub(crate) fn share(workload: &Workload, fleet: &Fleet, replay: &Replay) -> Option<Share> {
     let n_tenants = workload.tenants.len();
     if n_tenants < 2 {
         return None;
     }
+    let kinds = Kinds::new(workload, fleet);
     let mut all = Account::new(&workload.tenants);
     let mut busy = vec![Busy::default(); n_tenants];
+    // Slots that each tenant asks for, waiting or running, by kind.
+    let mut asks = vec![vec![0.0; kinds.count]; n_tenants];
     let mut now = Timestamp(0);
-    for (at, tenant, change) in changes(workload, replay) {
+    for Change { at, tenant, fit, busy: change } in all_changes(workload, replay) {
         if at > now {
-            all.pass(&busy, at.since(now));
+            if busy.iter().all(|own| own.n_waiting > 0) {
+                let dues = kinds.due(&all.weights, &asks);
+                all.pass(&busy, &dues, at.since(now));
+            } else {
+                all.part();
+            }
             now = at;
         }
+        let slots = float((change.n_waiting + change.slots).into());
+        asks[tenant][kinds.of_fit[fit]] += slots;
         busy[tenant].n_waiting += change.n_waiting;
         busy[tenant].slots += change.slots;
     }
     (all.contended > Millis::ZERO).then(|| all.share())
 }
 
+/// Something that changes who waits and who runs.
+struct Change {
+    at: Timestamp,
+    tenant: usize,
+    fit: usize,
+    busy: Busy,
+}
+
 /// Everything that changes who waits and who runs, by moment.
 pub(crate) fn changes(workload: &Workload, replay: &Replay) -> Vec<(Timestamp, usize, Busy)> {
+    let all = all_changes(workload, replay).into_iter();
+    let one_each = |own: Change| {
+        let n_waiting = own.busy.n_waiting.signum();
+        (own.at, own.tenant, Busy { n_waiting, ..own.busy })
+    };
+    all.map(one_each).collect()
+}
+
+/// The same with what could run it; those that wait count as their slots.
+fn all_changes(workload: &Workload, replay: &Replay) -> Vec<Change> {
     let mut changes = Vec::with_capacity(3 * replay.starts.len() + 2 * replay.lost.len());
+    let mut add = |at, job: &Job, n_waiting: i64, running: i64| {
+        let slots = i64::from(job.slots);
+        let change = Busy { n_waiting: n_waiting * slots, slots: running * slots };
+        changes.push(Change { at, tenant: job.tenant, fit: job.fit, busy: change });
+    };
     for job in &workload.jobs {
-        changes.push((job.arrival, job.tenant, Busy { n_waiting: 1, slots: 0 }));
+        add(job.arrival, job, 1, 0);
     }
     for (job, start) in replay.attempts() {
         let job = &workload.jobs[job];
-        let slots = i64::from(job.slots);
-        changes.push((start.at, job.tenant, Busy { n_waiting: -1, slots }));
-        changes.push((start.end, job.tenant, Busy { n_waiting: 0, slots: -slots }));
+        add(start.at, job, -1, 1);
+        add(start.end, job, 0, -1);
     }
     for lost in &replay.lost {
-        let tenant = workload.jobs[lost.job].tenant;
-        changes.push((lost.start.end, tenant, Busy { n_waiting: 1, slots: 0 }));
+        add(lost.start.end, &workload.jobs[lost.job], 1, 0);
     }
-    changes.sort_by_key(|(at, ..)| *at);
+    changes.sort_by_key(|change| change.at);
     changes
 }
 
-/// What tenants were served, in slot-milliseconds.
+/// What tenants were served and due, in slot-milliseconds.
 struct Account {
-    weights: Vec<i128>,
+    weights: Vec<f64>,
     contended: Millis,
     /// In all contended time.
-    served: Vec<i128>,
-    /// Since the current contended interval began.
-    lately: Vec<i128>,
-    /// The most that anybody was behind, times all weights.
-    lag: i128,
+    served: Vec<f64>,
+    due: Vec<f64>,
+    /// What each was behind since the current contended interval began.
+    behind: Vec<f64>,
+    /// The most that a tenant was behind.
+    lag: f64,
 }
 
 impl Account {
     fn new(tenants: &[Sharer]) -> Self {
+        let nothing = vec![0.0; tenants.len()];
         Self {
-            weights: tenants.iter().map(|tenant| i128::from(tenant.weight)).collect(),
+            weights: tenants.iter().map(|tenant| f64::from(tenant.weight)).collect(),
             contended: Millis::ZERO,
-            served: vec![0; tenants.len()],
-            lately: vec![0; tenants.len()],
-            lag: 0,
+            served: nothing.clone(),
+            due: nothing.clone(),
+            behind: nothing,
+            lag: 0.0,
         }
     }
 
-    /// Time passes. Service is linear in it, so a lag is largest at one of the ends.
-    fn pass(&mut self, busy: &[Busy], length: Millis) {
-        if busy.iter().any(|own| own.n_waiting == 0) {
-            self.lately.fill(0);
-            return;
-        }
+    /// The contended interval is over.
+    fn part(&mut self) {
+        self.behind.fill(0.0);
+    }
+
+    /// Time passes. Service is linear in it, so a lag is largest at one of the ends. What is in use
+    /// is what is shared.
+    fn pass(&mut self, busy: &[Busy], dues: &[f64], length: Millis) {
         self.contended.0 += length.0;
+        let used = float(busy.iter().map(|own| i128::from(own.slots)).sum());
+        let scale = used / dues.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+        let length = float(length.0.into());
         for (at, own) in busy.iter().enumerate() {
-            let area = i128::from(own.slots) * i128::from(length.0);
-            self.served[at] += area;
-            self.lately[at] += area;
+            let (served, due) = (float(own.slots.into()) * length, dues[at] * scale * length);
+            self.served[at] += served;
+            self.due[at] += due;
+            self.behind[at] += due - served;
+            self.lag = self.lag.max(self.behind[at]);
         }
-        let (sum, weights): (i128, i128) = (self.lately.iter().sum(), self.weights.iter().sum());
-        let behind = self.lately.iter().zip(&self.weights);
-        let behind = behind.map(|(own, weight)| weight * sum - own * weights);
-        self.lag = self.lag.max(behind.max().unwrap_or(0));
     }
 
     fn share(&self) -> Share {
-        let (sum, weights): (i128, i128) = (self.served.iter().sum(), self.weights.iter().sum());
-        let pairs = || self.served.iter().zip(&self.weights);
-        let per_weight: Vec<f64> = pairs().map(|(own, weight)| ratio(*own, *weight)).collect();
-        let total: f64 = per_weight.iter().sum();
-        let squares: f64 = per_weight.iter().map(|own| own * own).sum();
-        let errors = pairs().map(|(own, weight)| {
-            (float(*own) * float(weights) - float(*weight) * float(sum)).abs()
-                / (float(*weight) * float(sum)).max(1.0)
-        });
+        let all = self.served.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+        let pairs = || self.served.iter().zip(&self.due);
+        let parts: Vec<f64> = pairs().map(|(own, due)| own / due.max(1.0)).collect();
+        let total: f64 = parts.iter().sum();
+        let squares: f64 = parts.iter().map(|own| own * own).sum();
+        let errors = parts.iter().map(|part| (part - 1.0).abs());
         Share {
             contended: self.contended,
-            got: self.served.iter().map(|own| ratio(*own, sum)).collect(),
-            due: self.weights.iter().map(|weight| ratio(*weight, weights)).collect(),
-            jain: total * total / (count(per_weight.len()) * squares).max(f64::MIN_POSITIVE),
+            got: self.served.iter().map(|own| own / all).collect(),
+            due: self.due.iter().map(|own| own / all).collect(),
+            jain: total * total / (count(parts.len()) * squares).max(f64::MIN_POSITIVE),
             error: errors.fold(0.0, f64::max),
-            lag_s: ratio(self.lag, weights * 1_000),
+            lag_s: self.lag / 1_000.0,
         }
     }
 }

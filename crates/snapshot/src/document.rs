@@ -14,6 +14,7 @@ mod list;
 mod facts;
 mod recent;
 mod policy;
+mod account;
 mod tenant;
 mod worker;
 mod job;
@@ -30,8 +31,7 @@ pub(crate) use name::Label;
 pub(crate) use number::{AgingPoints, AtLeastOne, Attempts, Count, Factor, Moment, Natural};
 pub(crate) use number::{Percentage, Seconds, SignedNumber, Slope, Span};
 pub(crate) use policy::{
-    Aging, Guard, PolicyChoice, PolicyObject, Preemption, PresetName, Sampling, SamplingWeights,
-    Shortest,
+    Aging, PolicyChoice, PolicyObject, Preemption, PresetName, Sampling, SamplingWeights,
 };
 pub(crate) use tenant::{Budget, Tenant};
 pub(crate) use worker::Worker;
@@ -46,16 +46,15 @@ record! {
         /// The moment of the decision, in milliseconds since whatever you count from. 0 if left
         /// out.
         now_ms: Option<Moment>,
-        /// Since when this world has been told what happens, in milliseconds. `now_ms` if left out.
-        began_ms: Option<Moment>,
-        /// How long what ended lately ran, as a mean over slot-time. As what runs is expected to if
-        /// left out.
+        /// How long jobs ran that ended lately, as a mean. Next to nothing if left out.
         usual_s: Option<Seconds>,
         /// What draws come from. 0 if left out.
         seed: Option<Natural>,
         /// How to decide: the name of a preset, or an object that changes one. `balanced` if left
         /// out.
         policy: Option<PolicyChoice>,
+        /// Policies of pools, by name: they decide on jobs of these pools. None if left out.
+        pools: Option<Table<Label, PolicyChoice, { maxima::QUOTAS_MAX }>>,
         /// What all tenants together may use. No limit if left out.
         budget: Option<Object<Budget>>,
         /// Who shares the fleet. A list that is given is complete; if left out, it is those that

@@ -4,9 +4,9 @@ use model::policy::{Rule, Seat, Turn};
 use model::{Fixed, Name, Policy, Preset};
 
 use crate::document::{
-    Aging, AgingPoints, AtLeastOne, Attempts, Count, Factor, Guard, Label, Object, Percentage,
-    PolicyChoice, PolicyObject, Preemption, PresetName, Sampling, SamplingWeights, Shortest,
-    SignedNumber, Slope, Span, Table, or, unless,
+    Aging, AgingPoints, AtLeastOne, Attempts, Count, Factor, Label, Object, Percentage,
+    PolicyChoice, PolicyObject, Preemption, PresetName, Sampling, SamplingWeights, SignedNumber,
+    Slope, Span, Table, or, unless,
 };
 use crate::error::{At as _, Problem, shortened};
 use crate::json::{self, Failure};
@@ -18,6 +18,8 @@ const ASSIGNERS: &[Preset] = &[Preset::PriorityAge, Preset::Cohort];
 const COHORT: &[Preset] = &[Preset::Cohort];
 /// Presets that order jobs by an ageing score.
 const AGING: &[Preset] = &[Preset::Aging];
+/// The one that takes turns by deficits.
+const FAIR_SHARE: &[Preset] = &[Preset::FairShare];
 /// Presets that weigh rules.
 const WEIGHING: &[Preset] =
     &[Preset::Simple, Preset::ResourceAware, Preset::Aging, Preset::Balanced];
@@ -93,8 +95,12 @@ fn changed(object: PolicyObject) -> Result<Policy, Problem> {
     if let Some(Object(aging)) = object.aging {
         policy.aging = aging.read(policy.aging);
     }
-    if let Some(Object(shortest)) = object.shortest {
-        policy.shortest = shortest.read(policy.shortest);
+    policy.fairness.slack = or(object.fair_slack_ms, policy.fairness.slack);
+    if let Some(Factor(part)) = object.interactive_share {
+        if part > Fixed::ONE {
+            return Err(Problem::new(format!("is {part}, above 1")).at("interactive_share"));
+        }
+        policy.fairness.interactive = part;
     }
     match object.share {
         Some(true) => policy.turn = preset.policy().turn,
@@ -104,9 +110,6 @@ fn changed(object: PolicyObject) -> Result<Policy, Problem> {
     if let Some(rules) = object.rules {
         weigh(&mut policy, rules).at("rules")?;
     }
-    if let Some(guard) = object.guard {
-        policy.guard = guard.and_then(|Object(guard)| policy.guard.map(|own| guard.read(own)));
-    }
     Ok(Policy {
         priority_percentage: or(object.priority_percentage, policy.priority_percentage),
         failure_backoff: or(object.failure_backoff_ms, policy.failure_backoff),
@@ -115,7 +118,9 @@ fn changed(object: PolicyObject) -> Result<Policy, Problem> {
             policy.proactive_fetch_to_capacity,
         ),
         proactive_fetch_literal: or(object.proactive_fetch_literal, policy.proactive_fetch_literal),
+        literal: or(object.literal, policy.literal),
         eviction_cooldown: or(object.eviction_cooldown_ms, policy.eviction_cooldown),
+        guard: or(object.guard, policy.guard),
         reserve: or(object.reserve, policy.reserve),
         reserve_wait_max: or(object.reserve_wait_max_ms, policy.reserve_wait_max),
         ..policy
@@ -124,18 +129,19 @@ fn changed(object: PolicyObject) -> Result<Policy, Problem> {
 
 /// A setting that has no effect is a mistake of its author, who must hear of it.
 fn refuse_unused(preset: Preset, object: &PolicyObject) -> Result<(), Problem> {
-    let has_guard = matches!(object.guard, Some(Some(_)));
     let settings = [
         ("sampling", object.sampling.is_some(), ASSIGNERS),
         ("priority_percentage", object.priority_percentage.is_some(), ASSIGNERS),
         ("failure_backoff_ms", object.failure_backoff_ms.is_some(), ASSIGNERS),
         ("eviction_cooldown_ms", object.eviction_cooldown_ms.is_some(), COHORT),
+        ("literal", object.literal.is_some(), FAIR_SHARE),
         ("aging", object.aging.is_some(), AGING),
         ("rules", object.rules.is_some(), WEIGHING),
-        ("shortest", object.shortest.is_some(), BALANCED),
+        ("fair_slack_ms", object.fair_slack_ms.is_some(), BALANCED),
+        ("interactive_share", object.interactive_share.is_some(), BALANCED),
         ("share", object.share.is_some(), BALANCED),
         ("fair", object.fair.is_some(), BALANCED),
-        ("guard", has_guard, BALANCED),
+        ("guard", object.guard.is_some(), BALANCED),
         ("reserve", object.reserve.is_some(), BALANCED),
         ("reserve_wait_max_ms", object.reserve_wait_max_ms.is_some(), BALANCED),
     ];
@@ -200,6 +206,8 @@ pub(crate) fn write(policy: &Policy) -> PolicyChoice {
         Seat::FirstMatch(sampling) => sampling.map(|each| Object(Sampling::write(each))),
         Seat::FewestTypes | Seat::MostFree | Seat::Fit | Seat::Asking => None,
     };
+    let is_unfair = !policy.fairness.is_bounded && own.fairness.is_bounded;
+    let own = if is_unfair { own.unfair() } else { own };
     PolicyChoice::Changed(Box::new(PolicyObject {
         preset: Some(preset),
         sampling,
@@ -214,20 +222,20 @@ pub(crate) fn write(policy: &Policy) -> PolicyChoice {
             policy.proactive_fetch_literal,
             &own.proactive_fetch_literal,
         ),
+        literal: unless(policy.literal, &own.literal),
         preemption: unless(policy.preemption, &own.preemption)
             .map(|preemption| Object(Preemption::write(preemption))),
         eviction_cooldown_ms: unless(policy.eviction_cooldown, &own.eviction_cooldown)
             .map(Span::from),
         aging: unless(policy.aging, &own.aging).map(|aging| Object(Aging::write(aging))),
-        shortest: unless(policy.shortest, &own.shortest)
-            .map(|shortest| Object(Shortest::write(shortest))),
-        share: (policy.preset == Preset::Balanced && policy.turn == Turn::FirstCome)
-            .then_some(false),
-        // Whatever it changes is written out.
-        fair: None,
+        fair_slack_ms: unless(policy.fairness.slack, &own.fairness.slack).map(Span::from),
+        interactive_share: unless(policy.fairness.interactive, &own.fairness.interactive)
+            .map(Factor),
+        share: unless(policy.turn, &own.turn).map(|turn| turn != Turn::FirstCome),
+        // What is otherwise than without fairness is written out.
+        fair: is_unfair.then_some(false),
         rules: write_rules(policy, &own),
-        guard: unless(policy.guard, &own.guard)
-            .map(|guard| guard.map(|guard| Object(Guard::write(guard)))),
+        guard: unless(policy.guard, &own.guard),
         reserve: unless(policy.reserve, &own.reserve),
         reserve_wait_max_ms: unless(policy.reserve_wait_max, &own.reserve_wait_max).map(Span::from),
     }))
@@ -317,45 +325,5 @@ impl Aging {
             on_demand_age_max_ms: Some(aging.on_demand_age_max.into()),
             length: Some(Factor(aging.length)),
         }
-    }
-}
-
-impl Shortest {
-    fn read(self, own: model::policy::Shortest) -> model::policy::Shortest {
-        model::policy::Shortest {
-            length: or(self.length, own.length),
-            length_full: or(self.length_full_ms, own.length_full),
-            on_demand: self.on_demand.map_or(own.on_demand, |times| i64::from(times.0)),
-            relief: self.relief.unwrap_or(own.relief),
-            patience_min: or(self.patience_min_ms, own.patience_min),
-            patience_drain: or(self.patience_drain, own.patience_drain),
-            patience_crowd: or(self.patience_crowd, own.patience_crowd),
-        }
-    }
-
-    fn write(shortest: model::policy::Shortest) -> Self {
-        let on_demand = u32::try_from(shortest.on_demand).unwrap_or(u32::MAX);
-        Self {
-            length: Some(Slope(shortest.length)),
-            length_full_ms: Some(shortest.length_full.into()),
-            on_demand: Some(AtLeastOne(on_demand)),
-            relief: Some(shortest.relief),
-            patience_min_ms: Some(shortest.patience_min.into()),
-            patience_drain: Some(Factor(shortest.patience_drain)),
-            patience_crowd: Some(Factor(shortest.patience_crowd)),
-        }
-    }
-}
-
-impl Guard {
-    fn read(self, own: model::policy::Guard) -> model::policy::Guard {
-        model::policy::Guard {
-            rare_one_in: or(self.rare_one_in, own.rare_one_in),
-            price: or(self.price, own.price),
-        }
-    }
-
-    fn write(guard: model::policy::Guard) -> Self {
-        Self { rare_one_in: Some(AtLeastOne(guard.rare_one_in)), price: Some(Factor(guard.price)) }
     }
 }

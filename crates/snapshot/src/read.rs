@@ -1,9 +1,12 @@
 //! From a document to a checked snapshot.
 
-use model::{Millis, Snapshot, Timestamp};
+use std::collections::BTreeMap;
+
+use model::{Millis, Name, Policy, Snapshot, Timestamp, maxima};
 
 use crate::document::{
-    Attempt, Document, Eviction, Job, JobType, List, Object, Resource, Tenant, Worker, or,
+    Attempt, Document, Eviction, Job, JobType, Label, List, Object, PolicyChoice, Resource, Table,
+    Tenant, Worker, or,
 };
 use crate::error::{At as _, Problem};
 use crate::{check, policy, resources};
@@ -14,10 +17,10 @@ pub(crate) fn snapshot(document: Document) -> Result<Snapshot, Problem> {
     let has_tenants = document.tenants.is_some();
     let mut snapshot = Snapshot {
         now,
-        began: document.began_ms.map(Timestamp::from),
         usual: document.usual_s.map(Millis::from),
         seed: or(document.seed, 0),
         policy: policy::read(document.policy).at("policy")?,
+        pools: pools(document.pools)?,
         budget: document.budget.and_then(|Object(budget)| budget.read()),
         tenants: each("tenants", document.tenants, Tenant::read)?,
         resources: each("resources", document.resources, Resource::read)?,
@@ -42,6 +45,18 @@ pub(crate) fn snapshot(document: Document) -> Result<Snapshot, Problem> {
 }
 
 /// Reads every entry of a list, or says where the first bad one is.
+fn pools(
+    given: Option<Table<Label, PolicyChoice, { maxima::QUOTAS_MAX }>>,
+) -> Result<BTreeMap<Name, Policy>, Problem> {
+    let pools = given.map_or_else(BTreeMap::new, |table| table.0).into_iter();
+    let read = |(pool, choice): (Label, PolicyChoice)| {
+        let name = Name::from(pool);
+        let policy = policy::read(Some(choice)).at("policy").at("pools")?;
+        Ok((name, policy))
+    };
+    pools.map(read).collect()
+}
+
 fn each<D, M, const MAX: usize>(
     name: &'static str,
     given: Option<List<Object<D>, MAX>>,

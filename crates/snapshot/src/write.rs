@@ -3,8 +3,8 @@
 use model::{Snapshot, Timestamp};
 
 use crate::document::{
-    Attempt, Budget, Cluster, Document, Event, Eviction, Job, JobType, List, Moment, Natural,
-    Object, Resource, Seconds, Tenant, Worker, unless,
+    Attempt, Budget, Cluster, Document, Event, Eviction, Job, JobType, Label, List, Moment,
+    Natural, Object, Resource, Seconds, Table, Tenant, Worker, unless,
 };
 use crate::policy;
 
@@ -12,12 +12,14 @@ use crate::policy;
 pub(crate) fn document(snapshot: &Snapshot) -> Document {
     let now = snapshot.now;
     let cluster = unless(snapshot.cluster.clone(), &model::Cluster::default());
+    let pools = snapshot.pools.iter();
+    let pools = pools.map(|(pool, own)| (Label(pool.clone()), policy::write(own)));
     Document {
         now_ms: unless(now, &Timestamp::default()).map(Moment::from),
-        began_ms: snapshot.began.map(Moment::from),
         usual_s: snapshot.usual.map(Seconds::from),
         seed: unless(snapshot.seed, &0).map(Natural),
         policy: Some(policy::write(&snapshot.policy)),
+        pools: (!snapshot.pools.is_empty()).then(|| Table(pools.collect())),
         budget: snapshot.budget.map(|budget| Object(Budget::write(budget))),
         // Always there: left out, it would mean the tenants that jobs name.
         tenants: Some(list(&snapshot.tenants, Tenant::write)),

@@ -39,6 +39,18 @@ pub(crate) fn number(places: &mut [Place], number: impl Fn(usize) -> i64) {
     }
 }
 
+/// Names the jobs of the same submission that a job waits for, now that they have numbers: so it is
+/// known for as long as the job is which of them it waited for.
+pub(crate) fn name_blockers(job: &mut NewJob, places: &[Place]) {
+    if job.after_indexes.is_empty() {
+        return;
+    }
+    let placed = job.after_indexes.iter().filter_map(|place| places.get(*place));
+    job.spec.after.extend(placed.map(|place| number::id(place.id())));
+    job.spec.after.sort();
+    job.spec.after.dedup();
+}
+
 /// How many of them are new.
 pub(crate) fn n_new(places: &[Place]) -> usize {
     places.iter().filter(|place| !matches!(place, Place::Same { .. })).count()

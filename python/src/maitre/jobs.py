@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from enum import Enum
 from typing import Any
@@ -139,6 +139,30 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Check:
+    """One of the reasons that apply to a waiting job."""
+
+    # Its permanent name.
+    code: str
+    # The evidence, and what would change it.
+    detail: str
+    # What the evidence counts, by name.
+    numbers: dict[str, float]
+    # Jobs, workers and tenants that the evidence names.
+    jobs: list[int]
+    workers: list[str]
+    tenants: list[str]
+
+
+@dataclass(frozen=True)
+class NearWorker:
+    """A worker, and what keeps a job from it."""
+
+    worker: str
+    lacks: list[str]
+
+
+@dataclass(frozen=True)
 class Explanation:
     """Why a job waits, or why it runs where it runs."""
 
@@ -155,6 +179,13 @@ class Explanation:
     # An estimate of when it starts, in seconds, and what it rests on.
     starts_in: float | None
     estimate_basis: str
+    # The range of that estimate, in seconds; `None` where it is not known.
+    starts_in_min: float | None = None
+    starts_in_max: float | None = None
+    # All reasons that apply, the one above first.
+    checks: list[Check] = field(default_factory=list)
+    # If workers are what it waits for: those that lack least.
+    nearest: list[NearWorker] = field(default_factory=list)
 
     def __str__(self) -> str:
         first = f"job {self.id} is {self.state}"
@@ -279,8 +310,20 @@ def as_change(job: Job, now: datetime) -> Change:
     return Change(job.id, job.state, job.type, job.tenant, job.worker, job.progress, now)
 
 
+def _check(answer: jobs_pb2.Check) -> Check:
+    return Check(
+        code=answer.code,
+        detail=answer.detail,
+        numbers=dict(answer.numbers),
+        jobs=list(answer.jobs),
+        workers=list(answer.workers),
+        tenants=list(answer.tenants),
+    )
+
+
 def explanation(answer: jobs_pb2.ExplainResponse) -> Explanation:
     """An explanation of the wire."""
+    has, least, most = answer.HasField, answer.starts_in_min_ms, answer.starts_in_max_ms
     return Explanation(
         id=answer.id,
         state=state(answer.state),
@@ -288,8 +331,12 @@ def explanation(answer: jobs_pb2.ExplainResponse) -> Explanation:
         detail=answer.detail,
         ahead=answer.ahead if answer.HasField("ahead") else None,
         why_there=answer.why_there,
-        starts_in=answer.starts_in_ms / 1000 if answer.HasField("starts_in_ms") else None,
+        starts_in=answer.starts_in_ms / 1000 if has("starts_in_ms") else None,
         estimate_basis=answer.estimate_basis,
+        starts_in_min=least / 1000 if has("starts_in_min_ms") else None,
+        starts_in_max=most / 1000 if has("starts_in_max_ms") else None,
+        checks=[_check(check) for check in answer.checks],
+        nearest=[NearWorker(near.worker, list(near.lacks)) for near in answer.nearest],
     )
 
 

@@ -3,6 +3,7 @@
 
 mod workload;
 mod growth;
+mod kinds;
 mod rules;
 mod loading;
 mod machine;
@@ -28,6 +29,12 @@ pub(crate) struct Options {
     /// Only these presets.
     #[arg(long, value_delimiter = ',', value_name = "PRESET")]
     presets: Vec<String>,
+    /// Measure only how decisions of `balanced` grow with these numbers of kinds of waiting jobs.
+    #[arg(long, value_delimiter = ',', value_name = "N")]
+    kinds: Vec<usize>,
+    /// Only these ways in which kinds differ.
+    #[arg(long, value_delimiter = ',', value_enum, requires = "kinds")]
+    families: Vec<kinds::Family>,
     /// Seconds for each figure.
     #[arg(long, default_value_t = 1.0)]
     seconds: f64,
@@ -47,6 +54,15 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         return print::data(&row.json().to_string());
     }
     let progress = machine::Progress::start();
+    if !options.kinds.is_empty() {
+        let rows = kinds::measure(&options.kinds, &options.families, options.seconds, &progress);
+        progress.finish();
+        return if options.json {
+            write(&kinds::json(&rows))
+        } else {
+            print::data(&kinds::table(&rows))
+        };
+    }
     let growth = growth::measure(options, &presets, &progress)?;
     let pulls = presets
         .iter()
@@ -61,7 +77,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             "pull": pulls.iter().map(rules::Report::json).collect::<Vec<_>>(),
             "load": loading.json(),
         });
-        return print::data(&serde_json::to_string_pretty(&all).context("write the figures down")?);
+        return write(&all);
     }
     let mut text = growth::tables(&growth);
     for pull in &pulls {
@@ -69,6 +85,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     text += &loading.text();
     print::data(&text)
+}
+
+fn write(figures: &serde_json::Value) -> Result<(), Failure> {
+    print::data(&serde_json::to_string_pretty(figures).context("write the figures down")?)
 }
 
 fn chosen(names: &[String]) -> Result<Vec<Preset>, Failure> {

@@ -6,6 +6,8 @@ mod under;
 mod run;
 mod show;
 mod report;
+mod judge;
+mod frontier;
 mod gently;
 
 use std::fs;
@@ -16,7 +18,9 @@ use model::Millis;
 use sim::{Baseline, Bounds, Error, Estimates, Workload};
 
 use crate::print::{self, Failure};
-use run::Outcome;
+use frontier::Frontier;
+use judge::Judge;
+use run::{Called, Outcome};
 use source::{Kind, Source};
 use under::Under;
 
@@ -29,9 +33,12 @@ Examples:
   maitre simulate jobs.csv --fleet 9 --compare fifo,balanced --report report
   maitre simulate --from sqlite://maitre-data/maitre.db --compare balanced
   maitre simulate log.swf --fleet 1750 --policy '{\"preset\":\"cohort\"}'
+  maitre simulate --family pareto --seed 7 --compare fifo,balanced
+  maitre simulate --judge shares --runs 200 --policy balanced
+  maitre simulate jobs.csv --fleet 9 --frontier fair_slack=0s,60s,1h
 
-Policies: every preset, also with what it believes about lengths
-(balanced:history, balanced:wrong:4), a policy as JSON, and fifo, fcfs, prio,
+Policies: every preset, also with its source of estimates
+(balanced:perfect, balanced:wrong:4), a policy as JSON, and fifo, fcfs, prio,
 sjf, sfq, sfq-sjf, seed3, seed4, easy, easy:perfect, easy-sjbf,
 easy-sjbf:perfect, match-s4, match-sjf")]
 pub(crate) struct Options {
@@ -44,9 +51,23 @@ pub(crate) struct Options {
     /// Several policies at once.
     #[arg(long, value_delimiter = ',', value_name = "POLICY")]
     compare: Vec<String>,
-    /// What presets believe about lengths: none, user, perfect, history, or wrong:FACTOR.
-    #[arg(long, default_value = "perfect", value_name = "SOURCE")]
-    estimates: String,
+    /// Source of the lengths that presets expect: history, none, user, perfect, or wrong:FACTOR
+    /// [default: history].
+    #[arg(long, value_name = "SOURCE")]
+    estimates: Option<String>,
+    /// Judge policies in random replays, not of a workload. Shares: does each backlogged tenant
+    /// get what it is due? The exit code is 1 if one replay fails.
+    #[arg(long, value_enum, value_name = "WHAT",
+          conflicts_with_all = ["file", "generate", "family", "from", "fleet", "report", "starts"])]
+    judge: Option<Judge>,
+    /// Run so many random replays for `--judge`, with the seeds from `--seed` on.
+    #[arg(long, default_value_t = 200, value_name = "N", requires = "judge")]
+    runs: u64,
+    /// Replay the policy with each value of one of its numbers, and draw the mean wait against the
+    /// longest wait: `fair_slack=0s,10s,60s`.
+    #[arg(long, value_name = "FIELD=VALUE,...",
+          conflicts_with_all = ["judge", "starts", "compare"])]
+    frontier: Option<String>,
     /// What tenants used longer ago than so many seconds is forgiven.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(1..))]
     window: Option<i64>,
@@ -82,21 +103,22 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.gently {
         gently::be();
     }
-    let names: Vec<&String> = options.policy.iter().chain(&options.compare).collect();
-    if options.starts.is_some() && names.len() > 1 {
-        return Err(wrong("`--starts` is for one policy".to_owned(), None));
+    let names = names(options)?;
+    // Policies that are wrong are refused before anything is read or replayed.
+    let policies: Result<Vec<Called>, Failure> =
+        names.iter().map(|name| Called::new(name)).collect();
+    let mut policies = policies?;
+    if let Some(Judge::Shares) = options.judge {
+        return judge::run(options, &policies);
     }
-    if options.prints_starts() && options.json {
-        let hint = Some("give `--starts` a file".to_owned());
-        return Err(wrong("`--starts -` and `--json` are both to be printed".to_owned(), hint));
+    let frontier = match &options.frontier {
+        Some(text) => Some(Frontier::parse(text, names[0])?),
+        None => None,
+    };
+    if let Some(frontier) = &frontier {
+        policies = frontier.policies()?;
     }
-    let balanced = "balanced".to_owned();
-    let names = if names.is_empty() { vec![&balanced] } else { names };
-    // A policy that is wrong is told of before anything is read or replayed.
-    let policies: Result<Vec<run::Called<'_>>, Failure> =
-        names.into_iter().map(|name| run::Called::new(name)).collect();
-    let policies = policies?;
-    let (mut workload, fleet, notes) = options.source.load()?;
+    let (mut workload, fleet, notes) = options.source.load(options.under.seed())?;
     for note in &notes {
         print::note(note);
     }
@@ -104,7 +126,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     tell_bad(&workload);
     options.under.tell_idle(&workload);
     let mut outcomes: Vec<Outcome> = Vec::new();
-    for policy in policies {
+    for policy in &policies {
         outcomes.push(run::run(options, policy, &workload, &fleet)?);
     }
     let starts = || outcomes.first().map_or_else(String::new, |own| starts(&workload, own));
@@ -112,8 +134,14 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         write(path, &starts())?;
     }
     let bounds = Bounds::new(&workload, &fleet);
-    let made =
-        || report::Report::new(options, (&workload, &fleet), &bounds, &outcomes).noting(&notes);
+    let made = || {
+        let made = report::Report::new(options, (&workload, &fleet), &bounds, &outcomes);
+        let made = made.noting(&notes);
+        match &frontier {
+            Some(frontier) => made.with_frontier(frontier, &outcomes),
+            None => made,
+        }
+    };
     if let Some(folder) = &options.report {
         let path = made().write(folder)?;
         if print::is_watched() {
@@ -130,7 +158,26 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.prints_starts() {
         return print::data(&starts());
     }
-    print::data(&show::tables(&bounds, &outcomes))
+    match &frontier {
+        Some(frontier) => print::data(&frontier.table(&outcomes)),
+        None => print::data(&show::tables(&bounds, &outcomes)),
+    }
+}
+
+/// The policies as they were given; without any, `balanced`.
+fn names(options: &Options) -> Result<Vec<&str>, Failure> {
+    let names: Vec<&str> =
+        options.policy.iter().chain(&options.compare).map(String::as_str).collect();
+    let of_one =
+        [("--starts", options.starts.is_some()), ("--frontier", options.frontier.is_some())];
+    if let Some((flag, _)) = of_one.iter().find(|(_, is_asked)| *is_asked && names.len() > 1) {
+        return Err(wrong(format!("`{flag}` is for one policy"), None));
+    }
+    if options.prints_starts() && options.json {
+        let hint = Some("give `--starts` a file".to_owned());
+        return Err(wrong("`--starts -` and `--json` are both to be printed".to_owned(), hint));
+    }
+    Ok(if names.is_empty() { vec!["balanced"] } else { names })
 }
 
 /// The policies that have names, the best to begin with first.
@@ -163,9 +210,12 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
     })
 }
 
-fn estimates(options: &Options) -> Result<Estimates, Failure> {
-    Estimates::parse(&options.estimates).ok_or_else(|| {
-        let error = format!("there is no source of estimates `{}`", options.estimates);
+/// The source of estimates that a scheduler has in life.
+const HISTORY: &str = "history";
+
+fn estimates(source: &str) -> Result<Estimates, Failure> {
+    Estimates::parse(source).ok_or_else(|| {
+        let error = format!("there is no source of estimates `{source}`");
         let hint = "none, user, perfect, history, hindsight:type+key for the means of all jobs \
                     that are alike, or wrong:4 for up to four times off";
         wrong(error, Some(hint.to_owned()))

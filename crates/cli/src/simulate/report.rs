@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use sim::report::{self, Picture, Run, Table};
 use sim::{Bounds, Fleet, Workload};
 
+use super::frontier::Frontier;
 use super::run::Outcome;
 use super::{Options, show};
 use crate::print::{Failure, count};
@@ -28,9 +29,11 @@ impl Report {
         bounds: &Bounds,
         outcomes: &[Outcome],
     ) -> Self {
-        let runs: Vec<Run<'_>> = outcomes
+        let titles: Vec<String> = outcomes.iter().map(Outcome::title).collect();
+        let runs: Vec<Run<'_>> = titles
             .iter()
-            .map(|outcome| Run { name: &outcome.policy, replay: &outcome.replay })
+            .zip(outcomes)
+            .map(|(title, outcome)| Run { name: title, replay: &outcome.replay })
             .collect();
         Self {
             title: format!("What would have happened: {}", options.source.name()),
@@ -44,6 +47,14 @@ impl Report {
     pub(super) fn noting(mut self, notes: &[String]) -> Self {
         let after = self.notes.len().min(1);
         self.notes.splice(after..after, notes.iter().cloned());
+        self
+    }
+
+    /// With a table and pictures of the frontier before all others.
+    pub(super) fn with_frontier(mut self, frontier: &Frontier, outcomes: &[Outcome]) -> Self {
+        let (header, rows) = frontier.cells(outcomes);
+        self.tables.insert(0, Table { title: "Frontier".to_owned(), header, rows });
+        self.pictures.splice(0..0, frontier.pictures(outcomes));
         self
     }
 
@@ -119,12 +130,12 @@ fn notes(options: &Options, workload: &Workload, fleet: &Fleet) -> Vec<String> {
     let over = over(workload.last_arrival().0);
     let mut notes = vec![
         format!(
-            "{} of {} over {over}, on {} with {}; lengths are believed from: {}.",
+            "{} of {} over {over}, on {} with {}. The source of a preset's estimates stands after \
+             the colon of its name.",
             count(workload.jobs.len(), "job"),
             count(workload.tenants.len(), "tenant"),
             count(fleet.workers.len(), "worker"),
             count(fleet.slots(), "slot"),
-            options.estimates
         ),
         "Waits are in seconds, from arrival to the start of the attempt that ended the job. \
          Slowdown is how many times longer a job took than it ran, jobs below 10 s counted as \

@@ -5,12 +5,15 @@ use model::Millis;
 use sim::preset::{self, Preset};
 use sim::{Baseline, Estimates, Fleet, Many, Measures, Promise, Replay, Scheduler, Workload};
 
-use super::{Options, estimates, failure, window, wrong};
+use super::{HISTORY, Options, estimates, failure, window, wrong};
 use crate::print::{self, Failure};
 
 /// What became of a workload under a policy.
 pub(super) struct Outcome {
+    /// The name as it was given.
     pub(super) policy: String,
+    /// Where estimates came from; `None` for a baseline.
+    pub(super) estimates: Option<String>,
     pub(super) replay: Replay,
     pub(super) measures: Measures,
     /// The longest wait that was promised or asked for, and how that was kept.
@@ -19,29 +22,81 @@ pub(super) struct Outcome {
     pub(super) took_s: f64,
 }
 
-/// A policy, and what it is called in what is told.
-pub(super) struct Called<'a> {
-    name: &'a str,
+impl Outcome {
+    /// The policy with its source of estimates, `balanced:history`.
+    pub(super) fn title(&self) -> String {
+        self.estimates
+            .as_ref()
+            .map_or_else(|| self.policy.clone(), |source| titled(&self.policy, source))
+    }
+}
+
+fn titled(name: &str, source: &str) -> String {
+    let suffix = format!(":{source}");
+    if name.ends_with(&suffix) { name.to_owned() } else { format!("{name}{suffix}") }
+}
+
+/// A policy with its name in tables.
+pub(super) struct Called {
+    name: String,
     policy: Policy,
 }
 
-impl<'a> Called<'a> {
-    /// `name={…}` is called by its name; all others are called what they are.
-    pub(super) fn new(text: &'a str) -> Result<Self, Failure> {
+impl Called {
+    /// `name={…}` has that name. All others are named as they are written.
+    pub(super) fn new(text: &str) -> Result<Self, Failure> {
         let named = text.split_once('=').filter(|(_, policy)| policy.starts_with('{'));
         let (name, text) = named.unwrap_or((text, text));
-        Ok(Self { name, policy: policy(text)? })
+        Self::named(name, text)
+    }
+
+    /// A policy with another name than its own.
+    pub(super) fn named(name: &str, text: &str) -> Result<Self, Failure> {
+        let named = text.split_once('=').filter(|(_, policy)| policy.starts_with('{'));
+        let text = named.map_or(text, |(_, policy)| policy);
+        Ok(Self { name: name.to_owned(), policy: policy(text)? })
+    }
+
+    /// Whether it is a baseline, which has no use for estimates.
+    pub(super) const fn is_baseline(&self) -> bool {
+        matches!(self.policy, Policy::Baseline(_))
+    }
+
+    /// The source of estimates that its name says.
+    pub(super) fn source(&self) -> Option<&str> {
+        match &self.policy {
+            Policy::Baseline(_) => None,
+            Policy::Preset(_, source) => source.as_deref(),
+        }
+    }
+
+    /// Its name with a source of estimates. Baselines have none.
+    pub(super) fn with_source(&self, source: &str) -> String {
+        if self.is_baseline() { self.name.clone() } else { titled(&self.name, source) }
+    }
+
+    /// Its scheduler, with these estimates.
+    pub(super) fn scheduler<'a>(
+        &self,
+        options: &Options,
+        on: (&'a Workload, &'a Fleet),
+        estimates: Estimates,
+    ) -> Result<Box<dyn Scheduler + 'a>, Failure> {
+        scheduler(options, &self.policy, on, estimates)
     }
 }
 
 /// Replays the workload under a policy.
 pub(super) fn run(
     options: &Options,
-    Called { name, policy }: Called<'_>,
+    called: &Called,
     workload: &Workload,
     fleet: &Fleet,
 ) -> Result<Outcome, Failure> {
-    let mut scheduler = scheduler(options, &policy, workload, fleet)?;
+    let Called { name, .. } = called;
+    let asked = options.estimates.as_deref().unwrap_or(HISTORY);
+    let source = called.source().unwrap_or(asked);
+    let mut scheduler = called.scheduler(options, (workload, fleet), estimates(source)?)?;
     let conditions = options.under.conditions()?;
     let bar = bar(name, workload);
     let mut watch = |n_ended| bar.set_position(u64::try_from(n_ended).unwrap_or(u64::MAX));
@@ -49,20 +104,18 @@ pub(super) fn run(
     let replay = replay.map_err(failure)?;
     let took_s = bar.elapsed().as_secs_f64();
     bar.finish_and_clear();
-    let promise = match options.under.bound() {
-        Some(bound) => Some(Promise::new(workload, &replay, bound)),
-        None if options.under.has_obstacles() => None,
-        None => Promise::stated(workload, fleet, &replay),
-    };
+    let promise = options.under.bound().map(|bound| Promise::new(workload, &replay, bound));
     let measures = Measures::new(workload, fleet, &replay);
-    Ok(Outcome { policy: name.to_owned(), replay, measures, promise, took_s })
+    let source = (!called.is_baseline()).then(|| source.to_owned());
+    let policy = name.clone();
+    Ok(Outcome { policy, estimates: source, replay, measures, promise, took_s })
 }
 
 /// What decides.
 enum Policy {
     Baseline(Baseline),
-    /// With what it believes about lengths, if its name says so.
-    Preset(Box<model::Policy>, Option<Estimates>),
+    /// With its source of estimates, if its name says one.
+    Preset(Box<model::Policy>, Option<String>),
 }
 
 fn policy(name: &str) -> Result<Policy, Failure> {
@@ -70,10 +123,11 @@ fn policy(name: &str) -> Result<Policy, Failure> {
         return Ok(Policy::Baseline(baseline));
     }
     let with_source = name.split_once(':').and_then(|(preset, source)| {
-        Some((model::Preset::from_name(preset)?.policy(), Estimates::parse(source)?))
+        Estimates::parse(source)?;
+        Some((model::Preset::from_name(preset)?.policy(), source.to_owned()))
     });
-    if let Some((policy, estimates)) = with_source {
-        return Ok(Policy::Preset(Box::new(policy), Some(estimates)));
+    if let Some((policy, source)) = with_source {
+        return Ok(Policy::Preset(Box::new(policy), Some(source)));
     }
     let policy = snapshot::policy(name).map_err(|error| {
         // Whoever wrote JSON did not mean a name.
@@ -87,10 +141,10 @@ fn policy(name: &str) -> Result<Policy, Failure> {
 fn scheduler<'a>(
     options: &Options,
     policy: &Policy,
-    workload: &'a Workload,
-    fleet: &'a Fleet,
+    (workload, fleet): (&'a Workload, &'a Fleet),
+    estimates: Estimates,
 ) -> Result<Box<dyn Scheduler + 'a>, Failure> {
-    let (policy, source) = match policy {
+    let policy = match policy {
         Policy::Baseline(baseline) => {
             if options.under.for_presets() {
                 let name = baseline.name();
@@ -99,10 +153,10 @@ fn scheduler<'a>(
             let scheduler = baseline.scheduler(workload, fleet, window(options, true));
             return scheduler.map_err(|error| failure(error.of(baseline.name())));
         }
-        Policy::Preset(policy, source) => (policy, *source),
+        Policy::Preset(policy, _) => policy,
     };
     let how = preset::Options {
-        estimates: source.map_or_else(|| estimates(options), Ok)?,
+        estimates,
         seed: options.under.seed(),
         window: window(options, false),
         budget: options.under.budget_of_all()?,

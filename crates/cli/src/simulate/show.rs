@@ -51,6 +51,7 @@ fn run(outcome: &Outcome, workload: &Workload, bounds: &Bounds) -> Value {
         value
     });
     value["policy"] = json!(outcome.policy);
+    value["estimates"] = json!(outcome.estimates);
     value["utilisation"] = json!(measures.utilisation);
     value["makespan_s"] = json!(seconds(measures.makespan));
     value["share"] = measures.share.as_ref().map_or(Value::Null, |own| share(own, workload));
@@ -151,7 +152,7 @@ pub(super) fn tables(bounds: &Bounds, outcomes: &[Outcome]) -> String {
         let (header, rows) = parts(std::slice::from_ref(outcome));
         let rows: Vec<Vec<String>> = rows.into_iter().map(|row| row[1..].to_vec()).collect();
         text.push('\n');
-        text += &print::title(&format!("Under {}:", outcome.policy));
+        text += &print::title(&format!("Under {}:", outcome.title()));
         text += &print::tables(&header[1..], &rows);
     }
     text + &untold(outcomes)
@@ -192,8 +193,7 @@ pub(super) fn policies(bounds: &Bounds, outcomes: &[Outcome]) -> Cells {
 /// is not told.
 pub(super) fn extras(bounds: &Bounds, outcomes: &[Outcome]) -> Cells {
     let mut header = vec!["policy"];
-    let mut rows: Vec<Vec<String>> =
-        outcomes.iter().map(|outcome| vec![outcome.policy.clone()]).collect();
+    let mut rows: Vec<Vec<String>> = outcomes.iter().map(|outcome| vec![outcome.title()]).collect();
     let mut add = |title, cells: Vec<Option<String>>| {
         if cells.iter().any(Option::is_some) {
             header.push(title);
@@ -238,7 +238,7 @@ pub(super) fn parts(outcomes: &[Outcome]) -> Cells {
     for outcome in outcomes {
         let parts = &outcome.measures.parts;
         for part in parts.iter().filter(|part| are_told(part.by, parts)) {
-            let mut row = vec![outcome.policy.clone(), format!("{} {}", part.by, part.name)];
+            let mut row = vec![outcome.title(), format!("{} {}", part.by, part.name)];
             row.push(part.waits.n_jobs.to_string());
             row.extend(lengths(&part.waits));
             rows.push(row);
@@ -260,7 +260,7 @@ fn lengths(waits: &Waits) -> Vec<String> {
 
 fn row(outcome: &Outcome) -> Vec<String> {
     let measures = &outcome.measures;
-    let mut row = vec![outcome.policy.clone()];
+    let mut row = vec![outcome.title()];
     row.extend(lengths(&measures.all));
     row.push(format!("{:.4}", measures.utilisation));
     row.push(format!("{:.0}", seconds(measures.makespan)));

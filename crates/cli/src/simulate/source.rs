@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use model::{Fixed, Millis, Timestamp};
+use sim::generate::{Family, Instance};
 use sim::read::{self, Reading};
 use sim::{Fleet, Workload};
 
@@ -23,6 +24,11 @@ pub(crate) struct Source {
     /// Make a workload up, from a recipe.
     #[arg(long, value_name = "FILE.toml", conflicts_with = "file")]
     generate: Option<PathBuf>,
+    /// Generate a workload and its fleet, from a family and `--seed`: mixed, poisson, bursts,
+    /// daily, constant, exponential, lognormal, pareto, bimodal, tenants, rare, wide, overload or
+    /// backlogged.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["file", "generate", "from"])]
+    family: Option<String>,
     /// Our own history: the store of a scheduler, such as `sqlite://maitre-data/maitre.db`; `-`
     /// reads the address from a line of the input, where nobody else sees its password.
     #[arg(long, value_name = "URL", conflicts_with_all = ["file", "generate"])]
@@ -88,14 +94,24 @@ impl Source {
             // Without its password.
             return Place::named(url).map_or_else(|_| url.clone(), |place| place.to_string());
         }
+        if let Some(family) = &self.family {
+            return format!("family {family}");
+        }
         let file = self.file.as_ref().or(self.generate.as_ref()).and_then(|file| file.file_name());
         file.map_or_else(|| "workload".to_owned(), |name| name.to_string_lossy().into_owned())
     }
 
     /// The workload and the fleet, as they were asked for, and what there is to say about them.
-    pub(crate) fn load(&self) -> Result<(Workload, Fleet, Vec<String>), Failure> {
+    pub(crate) fn load(&self, seed: u64) -> Result<(Workload, Fleet, Vec<String>), Failure> {
         let mut notes = Vec::new();
-        let (mut workload, recorded) = self.read(&mut notes)?;
+        let (mut workload, recorded) = match &self.family {
+            Some(name) => {
+                let Instance { workload, fleet, summary } = family(name)?.instance(seed);
+                notes.push(summary);
+                (workload, Some(fleet))
+            }
+            None => self.read(&mut notes)?,
+        };
         let mut fleet = self.fleet(recorded)?;
         fleet.sift(&mut workload, self.bad_max).map_err(failure)?;
         workload.jobs.truncate(self.first.unwrap_or(usize::MAX));
@@ -186,6 +202,13 @@ impl Source {
     }
 }
 
+fn family(name: &str) -> Result<Family, Failure> {
+    Family::from_name(name).ok_or_else(|| {
+        let known = Family::ALL.map(Family::name).join(", ");
+        wrong(format!("there is no family `{name}`"), Some(format!("families are {known}")))
+    })
+}
+
 /// Stands for the first line of the input.
 const INPUT: &str = "-";
 
@@ -217,8 +240,8 @@ fn moment(flag: &str, text: &str) -> Result<Timestamp, Failure> {
     })
 }
 
-const SOURCES: &str =
-    "name a file, `.swf` or `.csv`, `--generate recipe.toml`, or `--from sqlite://…`";
+const SOURCES: &str = "name a file, `.swf` or `.csv`, `--generate recipe.toml`, `--family mixed`, \
+                       or `--from sqlite://…`";
 
 fn positive(flag: &str, number: f64) -> Result<Fixed, Failure> {
     let fixed = Fixed::from_f64(number).filter(|fixed| *fixed > Fixed::ZERO);

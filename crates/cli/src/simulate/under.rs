@@ -81,7 +81,12 @@ impl Under {
             megabytes_per_s: self.fetch_mb_s.max(1),
             kept_max: self.inputs_kept,
         });
-        Ok(Conditions { tick: self.tick.map(Millis), failures: self.failures()?, transfer })
+        Ok(Conditions {
+            tick: self.tick.map(Millis),
+            failures: self.failures()?,
+            transfer,
+            until: None,
+        })
     }
 
     fn failures(&self) -> Result<Option<Failures>, Failure> {
@@ -134,11 +139,6 @@ impl Under {
         if self.input_mb.is_some() && workload.labels.is_empty() {
             print::note("`--input-mb` changes nothing: no job has a label of locality");
         }
-    }
-
-    /// Whether something other than the queue may keep a job waiting.
-    pub(crate) fn has_obstacles(&self) -> bool {
-        self.for_presets() || self.failures.is_some() || self.tick.is_some()
     }
 
     /// What baselines know nothing of, if any of it was asked for.

@@ -4,6 +4,7 @@ mod decide;
 mod simulate;
 mod rules;
 mod help;
+mod reasons;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

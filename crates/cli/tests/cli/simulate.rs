@@ -139,7 +139,7 @@ fn a_table_never_breaks_a_number() {
 #[test]
 fn tables_fit_into_eighty_columns() {
     let names = "fifo,balanced:perfect,balanced:history,easy-named-by-a-person={}";
-    let json = r#"{"preset":"balanced","shortest":{"relief":false}}"#;
+    let json = r#"{"preset":"balanced","guard":false}"#;
     let more = ["--compare", names, "--policy", json, "--first", "300", "--bound", "9"];
     let more = [&more[..], &["--failures", "30m:20s", "--quota", "0=8:40,1=8:"]].concat();
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_maitre"));
@@ -160,6 +160,71 @@ fn what_a_preset_believes_is_part_of_its_name() {
         let asked = json(&["--policy", "balanced", "--estimates", source, "--first", "1500"]);
         assert_eq!(run["wait_mean_s"], asked["runs"][0]["wait_mean_s"], "{source}");
     }
+}
+
+#[test]
+fn estimates_are_from_history_unless_the_name_says_otherwise() {
+    let run = |more: &[&str]| json(&[more, &["--first", "1500"]].concat())["runs"][0].clone();
+    let (plain, history) = (run(&["--policy", "balanced"]), run(&["--policy", "balanced:history"]));
+    assert_eq!((&plain["policy"], &plain["estimates"]), (&"balanced".into(), &"history".into()));
+    assert_eq!(plain["wait_mean_s"], history["wait_mean_s"]);
+    let perfect = run(&["--policy", "balanced:perfect"]);
+    assert_eq!(perfect["estimates"], "perfect");
+    assert_ne!(plain["wait_mean_s"], perfect["wait_mean_s"]);
+    assert_eq!(
+        run(&["--policy", "fifo"])["estimates"],
+        Value::Null,
+        "a baseline has no use for it"
+    );
+    let told = said(&arguments(&["--compare", "fifo,balanced", "--first", "300"]), "");
+    assert!(told.contains(" balanced:history ") && told.contains("Under fifo:"), "{told}");
+}
+
+#[test]
+fn family_and_seed_say_which_workload_is_replayed() {
+    let run = |seed: &str| {
+        let arguments = ["simulate", "--family", "pareto", "--seed", seed, "--json"];
+        let output = maitre(&[&arguments[..], &["--policy", "fifo"]].concat(), "");
+        let noted = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(noted.contains("with weights") && noted.contains("lengths Pareto"), "{noted}");
+        let told: Value = serde_json::from_slice(&output.stdout).expect("maitre prints JSON");
+        assert_eq!(told["workload"]["n_jobs"], 4_000);
+        told["runs"][0]["wait_mean_s"].clone()
+    };
+    assert_eq!(run("7"), run("7"));
+    assert_ne!(run("7"), run("8"));
+    let said = refused(&["simulate", "--family", "square"], "");
+    assert!(said.contains("no family `square`") && said.contains("backlogged"), "{said}");
+}
+
+#[test]
+fn judge_of_shares_fails_for_a_policy_that_keeps_none() {
+    let arguments = ["simulate", "--judge", "shares", "--runs", "3", "--policy"];
+    let output = maitre(&[&arguments[..], &["fifo"]].concat(), "");
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(told.contains("KEPT") && told.contains("fifo, seed 0, "), "{told}");
+    let told = said(&[&arguments[..], &["sfq", "--json"]].concat(), "");
+    let told: Value = serde_json::from_str(&told).expect("maitre prints JSON");
+    let run = &told["runs"][0];
+    assert_eq!((&run["n_runs"], &run["n_kept"]), (&3.into(), &3.into()), "{told}");
+}
+
+#[test]
+fn frontier_has_a_replay_for_each_value_and_the_default() {
+    let folder = tempfile::tempdir().expect("there is room for a directory");
+    let path = folder.path().to_str().expect("its name is text");
+    let more = ["--first", "900", "--frontier", "fair_slack=30s,1h", "--report", path];
+    let told = said(&arguments(&more), "");
+    for word in ["FAIR_SLACK_MS", "default", "30s", "1h", "Estimates from: history"] {
+        assert!(told.contains(word), "no {word}: {told}");
+    }
+    let picture = std::fs::read_to_string(folder.path().join("frontier.svg")).expect("it is drawn");
+    assert!(picture.contains("30s") && picture.contains("fair_slack_ms"));
+    let said = refused(&arguments(&["--frontier", "colour=1,2"]), "");
+    assert!(said.contains("colour"), "{said}");
+    let said = refused(&arguments(&["--frontier", "fair_slack"]), "");
+    assert!(said.contains("fair_slack=0s"), "{said}");
 }
 
 #[test]

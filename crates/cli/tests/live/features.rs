@@ -31,7 +31,10 @@ fn a_job_waits_for_others_and_falls_with_them_unless_it_may_not() {
     assert_eq!(site.job(&second)["state"], "blocked");
     let why = site.json(&["why", &second]);
     assert_eq!(why["reason"], "not-ready");
-    assert_eq!(why["detail"], format!("it waits for job {first} to finish first"));
+    assert_eq!(
+        why["detail"],
+        format!("it waits for job {first} (queued: on-hold) to finish first")
+    );
     assert_eq!(site.job(&first)["n_dependents"], 2);
     assert_eq!(site.json(&["why", &first])["reason"], "on-hold");
     site.said(&["release", &first]);
@@ -51,7 +54,11 @@ fn a_job_that_waits_for_many_names_the_first_that_are_not_done() {
     let after = format!("{done},2,3,4,5,6,7,8,9");
     let last = site.submit(&["--after", &after, "--", "true"]);
     let told = site.said(&["why", &last]);
-    assert!(told.contains("it waits for jobs 2, 3, 4, 5, 6 and 3 more to finish first"), "{told}");
+    assert!(
+        told.contains("it waits for job 2 (queued: on-hold), job 3 (")
+            && told.contains("and 3 more"),
+        "{told}"
+    );
 }
 
 #[test]

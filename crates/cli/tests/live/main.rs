@@ -25,3 +25,5 @@ mod lanes;
 mod doors;
 mod browser;
 mod board;
+mod rows;
+mod reasons;

@@ -1,11 +1,11 @@
 //! Every job that waits has a true reason, the first that applies, and no worker idles for it.
 
 use model::policy::Order;
-use model::{Hold, Job, Reason, Worker};
+use model::{Ask, Hold, Job, Reason, TenantId, Worker};
 
 use super::delay::delay;
 use super::fit::could_ever_run;
-use super::kept::{guard_max, is_guarded, is_reserved};
+use super::kept::{is_guarded, is_reserved};
 use super::ledger::Ledger;
 use super::limits::{self, Meter};
 use super::opinions::{is_vetoed, may_be_below_zero};
@@ -52,78 +52,100 @@ const fn purpose(reason: Reason) -> Option<Purpose> {
         Reason::Reserved => Some(Purpose::WiderJob),
         Reason::Vetoed => Some(Purpose::Veto),
         Reason::BelowZero => Some(Purpose::Points),
-        Reason::NotReady
-        | Reason::NotBefore
+        Reason::OnHold
         | Reason::NoWorkerEver
-        | Reason::NoWorkerNow
-        | Reason::WorkersFull
-        | Reason::WorkerUnhealthy
+        | Reason::NoResourceEver
         | Reason::TenantPaused
-        | Reason::TenantAtMax
-        | Reason::Preempting
-        | Reason::TenantAtJobsMax
-        | Reason::TypeAtMax
+        | Reason::PoolPaused
         | Reason::BudgetSpent
         | Reason::BudgetSpentGlobal
+        | Reason::NotReady
+        | Reason::NotBefore
+        | Reason::NoWorkerNow
+        | Reason::WorkerUnhealthy
+        | Reason::Preempting
+        | Reason::TenantAtMax
+        | Reason::TenantAtJobsMax
+        | Reason::TypeAtMax
         | Reason::ResourceHeld
-        | Reason::Outranked => None,
+        | Reason::WorkersFull
+        | Reason::Outranked
+        | Reason::Claiming => None,
     }
 }
 
 /// The first limit that keeps `job` waiting once the placements have started; `Outranked` if
-/// none does.
+/// none does. Everything is looked at, whatever came before it: the first of all that apply counts.
 fn first_reason(ledger: &Ledger<'_>, job: &Job) -> Reason {
-    if let Some(delay) = delay(ledger.before, job) {
-        return delay.reason();
-    }
+    let delayed = delay(ledger.before, job).map(Delay::reason);
+    // Its victims are how it will get room.
+    let preempting = ledger.preempting.contains(&job.id).then_some(Reason::Preempting);
+    let of_workers = of_workers(ledger, job);
+    let all = delayed.into_iter().chain(preempting).chain(of_workers);
+    let all = all.chain(is_paused(ledger, job).then_some(Reason::TenantPaused));
+    all.chain(reached_limits(ledger, job)).min().unwrap_or(Reason::Outranked)
+}
+
+/// Where workers, and what limits let the job use of them, run out.
+fn of_workers(ledger: &Ledger<'_>, job: &Job) -> Option<Reason> {
     let mut workers: Vec<&Worker> = ledger.before.workers.iter().collect();
     workers.retain(|worker| could_ever_run(ledger, job, worker));
     if workers.is_empty() {
-        return Reason::NoWorkerEver;
+        return Some(Reason::NoWorkerEver);
     }
     let some_drain = workers.iter().any(|worker| worker.draining);
     workers.retain(|worker| worker.is_serving());
     if workers.is_empty() {
-        return if some_drain { Reason::NoWorkerNow } else { Reason::WorkerUnhealthy };
-    }
-    // Told in the place of `WorkersFull`: its victims are how it will get room.
-    if ledger.preempting.contains(&job.id) {
-        return Reason::Preempting;
-    }
-    workers.retain(|worker| has_room(ledger, job, worker));
-    if workers.is_empty() {
-        return Reason::WorkersFull;
-    }
-    if is_paused(ledger, job) {
-        return Reason::TenantPaused;
+        let away = if some_drain { Reason::NoWorkerNow } else { Reason::WorkerUnhealthy };
+        return Some(away);
     }
     workers.retain(|worker| is_within_quota(ledger, job, worker));
     if workers.is_empty() {
-        return Reason::TenantAtMax;
+        return Some(Reason::TenantAtMax);
     }
     workers.retain(|worker| is_within_type_max(ledger, job, worker));
-    let full = workers.is_empty().then_some(Reason::TypeAtMax);
-    full.into_iter().chain(first_limit(ledger, job)).min().unwrap_or(Reason::Outranked)
+    if workers.is_empty() {
+        return Some(Reason::TypeAtMax);
+    }
+    workers.retain(|worker| has_room(ledger, job, worker));
+    workers.is_empty().then_some(Reason::WorkersFull)
 }
 
-/// The first limit that is reached for `job`, of those that count the same on every worker.
-fn first_limit(ledger: &Ledger<'_>, job: &Job) -> Option<Reason> {
+/// The limits that are reached for `job`, of those that count the same on every worker.
+fn reached_limits(ledger: &Ledger<'_>, job: &Job) -> impl Iterator<Item = Reason> {
     let is_reached = |meter: Option<Meter>| meter.is_some_and(|meter| !meter.allows_one_more());
     let reached = [
-        (is_reached(limits::tenant_jobs(ledger, job)), Reason::TenantAtJobsMax),
-        (is_reached(limits::type_jobs(ledger, job)), Reason::TypeAtMax),
+        (is_never_its_own(ledger, job), Reason::NoResourceEver),
         (is_reached(limits::budget(ledger, job)), Reason::BudgetSpent),
         (is_reached(limits::budget_global(ledger, job)), Reason::BudgetSpentGlobal),
+        (is_reached(limits::tenant_jobs(ledger, job)), Reason::TenantAtJobsMax),
+        (is_reached(limits::type_jobs(ledger, job)), Reason::TypeAtMax),
         (!resources::is_free(ledger, job), Reason::ResourceHeld),
     ];
-    reached.into_iter().find_map(|(is_so, reason)| is_so.then_some(reason))
+    reached.into_iter().filter_map(|(is_so, reason)| is_so.then_some(reason))
+}
+
+/// Whether what `job` asks to hold alone belongs to another tenant, or does not exist.
+fn is_never_its_own(ledger: &Ledger<'_>, job: &Job) -> bool {
+    let resources = &ledger.before.resources;
+    let is_own = |owner: &Option<TenantId>| owner.as_ref() == Some(&job.tenant);
+    match &job.resource {
+        None => false,
+        Some(Ask::Named(name)) => resources
+            .iter()
+            .any(|one| one.name == *name && one.tenant.is_some() && !is_own(&one.tenant)),
+        Some(Ask::Any) => {
+            let workspaces = ledger.tenant(&job.tenant).and_then(|tenant| tenant.workspaces);
+            workspaces.unwrap_or(0) == 0 && !resources.iter().any(|one| is_own(&one.tenant))
+        }
+    }
 }
 
 /// The first reason why `job` could not start on any worker, however much room there were.
 pub(super) fn first_reason_anywhere(ledger: &Ledger<'_>, job: &Job) -> Option<Reason> {
     let delayed = delay(ledger.before, job).map(Delay::reason);
     let paused = is_paused(ledger, job).then_some(Reason::TenantPaused);
-    delayed.or(paused).or_else(|| first_limit(ledger, job))
+    delayed.or(paused).or_else(|| reached_limits(ledger, job).min())
 }
 
 /// Whether `worker` could take `job` once the placements have started: it fits, it serves, it has
@@ -152,28 +174,19 @@ pub(super) fn is_within_type_max(ledger: &Ledger<'_>, job: &Job, worker: &Worker
     limits::type_worker_jobs(ledger, job, worker).iter().all(Meter::allows_one_more)
 }
 
-/// Whether this policy holds jobs for this reason, and for so long.
+/// Whether this policy holds jobs for this reason.
 fn check_policy(ledger: &Ledger<'_>, hold: &Hold, job: &Job) -> Option<Violation> {
     let before = ledger.before;
     let policy = &before.policy;
     let is_known = match purpose(hold.reason)? {
-        Purpose::RareWork => policy.guard.is_some(),
+        Purpose::RareWork => policy.guard,
         // Room that victims make is kept for whom they make it, under every policy.
         Purpose::WiderJob => {
             policy.reserve || before.attempts.iter().any(|attempt| attempt.stopping_for.is_some())
         }
         Purpose::Veto | Purpose::Points => policy.order == Order::Rules,
     };
-    if !is_known {
-        return Some(Violation::NotThisPolicy { job: job.id.clone(), reason: hold.reason });
-    }
-    let hold_max = (hold.reason == Reason::Guarded).then(|| guard_max(ledger))?;
-    let waited = before.now.since(job.ready);
-    (waited >= hold_max).then(|| Violation::GuardedTooLong {
-        job: job.id.clone(),
-        waited,
-        hold_max,
-    })
+    (!is_known).then(|| Violation::NotThisPolicy { job: job.id.clone(), reason: hold.reason })
 }
 
 /// Whether a job that is held on purpose is kept off each worker that it could go to.

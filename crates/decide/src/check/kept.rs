@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::policy::{Guard, LENGTH_UNKNOWN, Order, RARE_SPAN, Shortest};
+use model::policy::{Order, RARE_SPAN, Turn};
 use model::{Attempt, Decision, Job, Millis, Name, Reason, Recent, Timestamp, Worker};
 
 use super::delay::delay;
-use super::fit::{could_ever_run, misfit};
+use super::fit::could_ever_run;
 use super::holds::{first_reason_anywhere, has_room, is_asked, is_open, is_within_type_max};
 use super::ledger::Ledger;
 use super::limits;
@@ -18,56 +18,90 @@ use super::placements::placed_on;
 /// Whether `worker`, which has room for `job`, is kept for rarer work that is expected.
 pub(super) fn is_guarded(ledger: &Ledger<'_>, job: &Job, worker: &Worker) -> bool {
     let before = ledger.before;
-    let Some(Guard { rare_one_in, price }) = before.policy.guard else { return false };
-    if before.now.since(job.ready) >= guard_max(ledger) {
+    if !before.policy.guard || is_overdue(ledger, job) {
         return false;
     }
     let serving = || before.workers.iter().filter(|worker| worker.is_serving());
-    let own = serving().filter(|worker| misfit(ledger, job, worker).is_none());
+    let own = serving().filter(|worker| could_ever_run(ledger, job, worker));
     let own: u64 = own.map(|worker| u64::from(worker.slots)).sum();
     let n_alike = ledger.before.jobs.iter().filter(|other| {
         !ledger.is_placed(&other.id) && is_in_line(ledger, other) && is_alike(ledger, job, other)
     });
     let n_alike = i128::try_from(n_alike.count()).unwrap_or(i128::MAX);
-    came_lately(ledger).into_iter().filter(|(kind, _)| Some(*kind) != job.kind.as_ref()).any(
-        |(kind, n_came)| {
-            let able = || serving().filter(|worker| runs(worker, kind));
-            let slots: u64 = able().map(|worker| u64::from(worker.slots)).sum();
-            let n_free: u64 = able().map(|worker| limits::slots_free(ledger, worker)).sum();
-            let n_left = n_free.saturating_sub(u64::from(job.slots));
-            let length = i128::from(job.estimate.unwrap_or(LENGTH_UNKNOWN).0);
-            // Those that come while it runs wait for half of it, on average; a quarter as often
-            // for each slot that stays free.
-            let delay = i128::from(n_came) * length * i128::from(price.in_thousandths());
-            let quarters = u32::try_from(n_left).unwrap_or(u32::MAX);
-            let likely = 4_i128.checked_pow(quarters).unwrap_or(i128::MAX);
-            let spared = 2_000 * i128::from(RARE_SPAN.0) * n_alike;
-            runs(worker, kind)
-                && slots * u64::from(rare_one_in) <= own
-                && delay * i128::from(own) / likely > spared
-        },
-    )
+    let (said, usual) = (length(ledger, job), before.usual.unwrap_or(Millis(1)).0);
+    let skill = i64::try_from(skill(ledger, job)).unwrap_or(0);
+    let length = i128::from(usual + (said - usual) * skill / 1_000);
+    let (span, usual) = (i128::from(RARE_SPAN.0), i128::from(usual));
+    // What the same workers could run counts together.
+    let mut rare: BTreeMap<Vec<usize>, i64> = BTreeMap::new();
+    for (kind, n_came) in came_lately(ledger) {
+        let workers = before.workers.iter().enumerate();
+        let able = workers.filter(|(_, worker)| runs(worker, kind)).map(|(at, _)| at);
+        *rare.entry(able.collect()).or_default() += n_came;
+    }
+    rare.into_iter().any(|(able, n_came)| {
+        let able = || able.iter().map(|at| &before.workers[*at]);
+        let of_serving = || able().filter(|worker| worker.is_serving());
+        let slots: u64 = of_serving().map(|worker| u64::from(worker.slots)).sum();
+        let n_free: u64 = of_serving().map(|worker| limits::slots_free(ledger, worker)).sum();
+        let n_left = i128::from(n_free.saturating_sub(u64::from(job.slots)));
+        // Those that come while it runs and find no slot wait for half of it, or until the next of
+        // their slots is free. Each that waits for the same work is spared the time until the next
+        // of its own slots is free.
+        let n_late = i128::from(n_came) * length - n_left * span;
+        let delay = (length / 2).min(usual / i128::from(slots.max(1)));
+        let spared = span * n_alike * usual;
+        able().any(|own| own.id == worker.id)
+            && slots < own
+            && n_late * delay * i128::from(own) > spared
+    })
 }
 
-/// How long slots are kept from a job at most: twice its patience.
-pub(super) fn guard_max(ledger: &Ledger<'_>) -> Millis {
-    let before = ledger.before;
-    if before.policy.order != Order::Shortest {
-        return Millis::ZERO;
+fn length(ledger: &Ledger<'_>, job: &Job) -> i64 {
+    let usual = ledger.before.usual.unwrap_or(Millis(1));
+    job.estimate.unwrap_or(usual).0
+}
+
+/// How well lengths of its tenant were known, in thousandths.
+fn skill(ledger: &Ledger<'_>, job: &Job) -> i128 {
+    let tenant = ledger.before.tenants.iter().find(|own| own.id == job.tenant);
+    let Some(account) = tenant.map(|own| &own.account) else { return 0 };
+    let n = account.trust.runs.in_thousandths();
+    let mean = |sum: i64| if n == 0 { 0 } else { i128::from(sum) * 1_000 / i128::from(n) };
+    let spread = (mean(account.trust.squares) - mean(account.trust.sum).pow(2)).max(0);
+    if spread == 0 {
+        0
+    } else {
+        let unexplained = mean(account.trust.errors) * 1_000 / spread;
+        (1_000 - unexplained - 1_000_000 / i128::from(n)).clamp(0, 1_000)
     }
-    let Shortest { patience_min, patience_drain, patience_crowd, .. } = before.policy.shortest;
-    let slots = before.workers.iter().filter(|worker| worker.is_serving());
-    let slots: i128 = slots.map(|worker| i128::from(worker.slots)).sum::<i128>().max(1);
-    let waiting = || before.jobs.iter().filter(|job| is_in_line(ledger, job));
-    let work: i128 = waiting()
-        .map(|job| i128::from(job.estimate.unwrap_or(LENGTH_UNKNOWN).0) * i128::from(job.slots))
-        .sum();
-    let crowd = i128::from(patience_crowd.in_thousandths().max(1)) * slots;
-    let n_waiting = i128::try_from(waiting().count()).unwrap_or(i128::MAX);
-    let crowd = (n_waiting * 1_000_000 / crowd).min(4_000);
-    let part = i128::from(patience_drain.in_thousandths()) + crowd;
-    let more = i64::try_from(work / slots * part / 1_000).unwrap_or(i64::MAX);
-    Millis(patience_min.0.saturating_add(more).saturating_mul(2))
+}
+
+/// Whether the job's tenant was served what the starvation bound says since the job came.
+fn is_overdue(ledger: &Ledger<'_>, job: &Job) -> bool {
+    let before = ledger.before;
+    let tenant = before.tenants.iter().find(|own| own.id == job.tenant);
+    let Some(account) = tenant.map(|own| &own.account) else { return false };
+    let own = before.attempts.iter().filter(|own| own.tenant == job.tenant);
+    let running = own.map(|own| i64::from(own.slots) * (before.now.0 - own.started.0));
+    let served = account.served + running.sum::<i64>();
+    let waiting = before.jobs.iter().filter(|own| own.tenant == job.tenant);
+    let waiting = waiting.filter(|own| is_in_line(ledger, own));
+    let work = waiting.map(|own| i64::from(own.slots) * length(ledger, own)).sum::<i64>().max(1);
+    // Queues are observed where slot time is shared.
+    let work = if before.policy.turn == Turn::FairQueue { work } else { 0 };
+    let peak = &account.queue;
+    let most = peak.now.max(work);
+    let is_over = work > 0 && !peak.marks.is_empty() && served - peak.since > most;
+    let most = if is_over { most } else { most.max(peak.before) };
+    let skill = skill(ledger, job);
+    let reach = (i128::from(most) * skill.max(125) / 1_000).max(1);
+    let past = |mark: i64| i128::from(served) - i128::from(mark) >= reach;
+    let counts = before.policy.turn == Turn::FairQueue || before.policy.order == Order::Shortest;
+    before.policy.fairness.is_bounded
+        && counts
+        && before.usual.is_some()
+        && peak.marks.iter().any(|(at, mark)| past(*mark) && job.ready <= *at)
 }
 
 /// Whether its moment had come before this decision.
@@ -77,9 +111,8 @@ fn is_in_line(ledger: &Ledger<'_>, job: &Job) -> bool {
 
 /// Whether the same workers could run both.
 fn is_alike(ledger: &Ledger<'_>, job: &Job, other: &Job) -> bool {
-    let own = |job: &Job| ledger.job_type(job).and_then(|kind| kind.pool.clone());
-    let pool = |job: &Job| job.pool.clone().or_else(|| own(job));
-    job.kind == other.kind && job.needs == other.needs && pool(job) == pool(other)
+    let could_run = |job: &Job, worker: &Worker| could_ever_run(ledger, job, worker);
+    ledger.before.workers.iter().all(|own| could_run(job, own) == could_run(other, own))
 }
 
 /// How many jobs of each type became ready lately.
@@ -124,27 +157,24 @@ fn is_awaited(ledger: &Ledger<'_>, other: &Job, job: &Job, worker: &Worker) -> b
     let before = ledger.before;
     let is_wide = other.slots > 1 || other.amounts.values().any(|amount| *amount > 0);
     let keeps = before.policy.reserve && before.policy.order != Order::Rules;
-    // Where one worker alone could run it, it may count on limits instead of predictions.
-    let delays = |limits_count| would_delay(ledger, other, job, worker, limits_count);
-    keeps && is_wide && may_wait_for(ledger, other, worker) && (delays(false) || delays(true))
+    // Beside a wide job that is overdue, limits count instead of predictions.
+    let lengths = [job.estimate, job.limit.or(job.estimate)];
+    let mut delays = lengths.into_iter().map(|own| would_delay(ledger, other, (job, own), worker));
+    keeps && is_wide && may_wait_for(ledger, other, worker) && delays.any(|delays| delays)
 }
 
-/// Whether `job` on `worker` would delay the start of `other` there.
+/// Whether `job` of this length on `worker` would delay the start of `other` there.
 fn would_delay(
     ledger: &Ledger<'_>,
     other: &Job,
-    job: &Job,
+    (job, length): (&Job, Option<Millis>),
     worker: &Worker,
-    limits_count: bool,
 ) -> bool {
     let before = ledger.before;
-    // Who has waited for far too long may wait for everybody; for less than this nobody has.
-    let patience_min = before.policy.shortest.patience_min.0.saturating_mul(2);
-    let waits = limits_count && before.now.since(other.ready).0 >= patience_min;
-    let wait_max = if waits { Millis(i64::MAX) } else { before.policy.reserve_wait_max };
+    let wait_max = before.policy.reserve_wait_max;
     let mut ends: Vec<(Timestamp, &Attempt)> = on(ledger, worker)
         .into_iter()
-        .filter_map(|run| Some((expected_end(before.now, run, (limits_count, wait_max))?, run)))
+        .filter_map(|run| Some((expected_end(before.now, run, wait_max)?, run)))
         .collect();
     ends.sort_by_key(|(end, _)| *end);
     if placed_on(ledger, &worker.id) > 0 {
@@ -164,15 +194,13 @@ fn would_delay(
         // Beside what is late, a job of unknown length counts half of what anybody is waited for.
         let is_late = |run: &Attempt| {
             let is_outrun = |estimate| run.started + estimate < before.now;
-            !(limits_count && run.limit.is_some()) && run.estimate.is_some_and(is_outrun)
+            run.limit.is_none() && run.estimate.is_some_and(is_outrun)
         };
         let lends = ends.iter().any(|(end, run)| *end == start && is_late(run));
         let unknown = lends.then_some(Millis(before.policy.reserve_wait_max.0 / 2));
-        let length = if limits_count { job.limit.or(job.estimate) } else { job.estimate };
         let end = length.or(unknown).map(|length| before.now + length);
         let is_done = before.now < start && end.is_some_and(|end| end <= start);
-        let is_beside = fits_beside(job, other, &room);
-        !is_done && !(is_beside && (!limits_count || fits_beside_widest(ledger, job, &room)))
+        !is_done && !fits_beside(job, other, &room)
     })
 }
 
@@ -196,20 +224,10 @@ fn may_wait_for(ledger: &Ledger<'_>, other: &Job, worker: &Worker) -> bool {
         && is_within_type_max(&earlier, other, worker)
 }
 
-/// Whether `job` fits beside the widest job that waits.
-fn fits_beside_widest(ledger: &Ledger<'_>, job: &Job, room: &Room<'_>) -> bool {
-    let widest = ledger.before.jobs.iter().map(|wide| wide.slots).max().unwrap_or(0);
-    room.slots >= i128::from(widest) + i128::from(job.slots)
-}
-
-/// When `run` is expected to end, at its limit if it has one and that counts.
-fn expected_end(
-    now: Timestamp,
-    run: &Attempt,
-    (limits_count, wait_max): (bool, Millis),
-) -> Option<Timestamp> {
+/// When `run` is expected to end, at its limit if it has one.
+fn expected_end(now: Timestamp, run: &Attempt, wait_max: Millis) -> Option<Timestamp> {
     let ran = now.since(run.started);
-    match run.limit.filter(|_| limits_count) {
+    match run.limit {
         Some(limit) => Some(run.started + limit.max(ran)),
         None => predicted_end(now, run, wait_max),
     }

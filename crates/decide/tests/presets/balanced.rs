@@ -1,45 +1,31 @@
-//! `balanced`: guarantee, quota, live share; shortest first with patience; specialists, then fit.
+//! `balanced`: whose turn it is, by quota and by slot time for each weight; specialists, then fit.
 
-use model::policy::{ASKED_SPAN, Rule, Shortest};
-use model::{Fixed, Metrics, Millis, Preset, Recent, Timestamp};
+use model::tenant::Trust;
+use model::{Fixed, Metrics, Millis, Name, Preset};
 
 use crate::specs::{JobSpec, WorkerSpec};
-use crate::world::{NOW, decided, jobs_placed, place_of, points};
+use crate::world::{World, decided, jobs_placed, place_of};
 
 const PRESET: Preset = Preset::Balanced;
 
-#[test]
-fn a_tenant_with_nothing_done_goes_first() {
-    let decision = decided(PRESET, |world| {
-        world.worker("w").slots(3);
-        world.tenant("a").completed(1).min("default", 9).weight(99);
-        world.tenant("b").used(500);
-        world.job("1").tenant("a").priority(9).age_s(600);
-        world.job("2").tenant("b").priority(-9);
-        world.job("3").tenant("b").priority(-9);
-    });
-    assert_eq!(jobs_placed(&decision), ["2", "1", "3"]);
+/// So many jobs of the tenant, each of its own id.
+fn jobs(world: &mut World, tenant: &str, count: usize) {
+    for at in 1..=count {
+        world.job(&format!("{tenant}{at}")).tenant(tenant);
+    }
+}
+
+/// How many of the jobs that were placed are of the tenant.
+fn count(placed: &[String], tenant: &str) -> usize {
+    placed.iter().filter(|job| job.starts_with(tenant)).count()
 }
 
 #[test]
-fn the_guarantee_counts_what_is_in_flight() {
-    let decision = decided(PRESET, |world| {
-        world.worker("w").slots(2);
-        world.tenant("a").completed(1);
-        world.tenant("b").used(500);
-        world.attempt("9", "w").tenant("b");
-        world.job("1").tenant("a");
-        world.job("2").tenant("b").priority(9);
-    });
-    assert_eq!(jobs_placed(&decision), ["1"]);
-}
-
-#[test]
-fn then_tenants_below_their_minimum() {
+fn tenants_below_their_minimum_go_first() {
     let decision = decided(PRESET, |world| {
         world.worker("w").slots(3);
-        world.tenant("a").completed(1).weight(99);
-        world.tenant("b").completed(1).used(500).min("default", 1);
+        world.tenant("a").ahead_s(-900).weight(99);
+        world.tenant("b").ahead_s(900).min("default", 1);
         world.job("1").tenant("a").priority(9);
         world.job("2").tenant("b");
         world.job("3").tenant("b");
@@ -48,72 +34,92 @@ fn then_tenants_below_their_minimum() {
 }
 
 #[test]
-fn then_the_tenant_that_has_had_least_for_its_weight() {
+fn empty_slots_go_by_weight() {
     let decision = decided(PRESET, |world| {
-        world.worker("w");
-        world.tenant("a").completed(1).lift(1_000).weight(3);
-        world.tenant("b").completed(1).lift(500).weight(1);
-        world.job("1").tenant("a");
-        world.job("2").tenant("b").priority(9).age_s(100).on_demand();
+        world.worker("w").slots(8);
+        world.tenant("a").weight(3);
+        world.tenant("b").weight(1);
+        jobs(world, "a", 9);
+        jobs(world, "b", 9);
     });
-    assert_eq!(jobs_placed(&decision), ["1"]);
+    let placed = jobs_placed(&decision);
+    assert_eq!((count(&placed, "a"), count(&placed, "b")), (6, 2));
 }
 
 #[test]
-fn what_runs_counts_for_as_long_as_it_has_run() {
-    let first = |ran_s: i64| {
-        let decision = decided(PRESET, |world| {
-            world.worker("w").slots(2);
-            world.tenant("a").completed(1);
-            world.tenant("b").completed(1).lift(100);
-            world.attempt("9", "w").tenant("a").started_s_ago(ran_s);
-            world.job("1").tenant("a");
-            world.job("2").tenant("b");
-        });
-        jobs_placed(&decision)
-    };
-    assert_eq!(first(90), ["1"]);
-    assert_eq!(first(140), ["2"]);
+fn slots_that_others_do_not_want_go_to_the_tenant_that_does() {
+    let decision = decided(PRESET, |world| {
+        world.worker("w").slots(8);
+        world.tenant("a").weight(3);
+        world.tenant("b").weight(1);
+        jobs(world, "a", 1);
+        jobs(world, "b", 9);
+    });
+    assert_eq!(count(&jobs_placed(&decision), "b"), 7);
 }
 
-/// Tenant `b` has had more than its share. Job 1 is its short one, job 2 is long and of `a`, which
-/// asks for so many slot-milliseconds in 20 minutes.
-fn rivals(asked_ms: i64) -> Vec<String> {
+#[test]
+fn the_tenant_that_is_furthest_behind_its_share_goes_first() {
     let decision = decided(PRESET, |world| {
         world.worker("w");
-        let since = Timestamp(NOW.0 - NOW.0 % ASKED_SPAN.0);
-        let asked = |amount| Some(Recent { since, amount, before: amount });
-        world.tenant("a").completed(1).asked(asked(asked_ms));
-        world.tenant("b").completed(1).lift(1_000).asked(asked(3_600_000));
-        world.snapshot.began = Some(NOW - Millis::from_secs(7_200));
-        world.job("1").tenant("b").estimate_s(1);
-        world.job("2").tenant("a").estimate_s(100);
+        world.tenant("a").ahead_s(100).weight(3);
+        world.tenant("b").ahead_s(-300).weight(1);
+        world.job("1").tenant("a").priority(99).age_s(900).on_demand();
+        world.job("2").tenant("b");
+    });
+    assert_eq!(jobs_placed(&decision), ["2"]);
+}
+
+/// The job that goes first of a short one of a tenant that is so far ahead and a long one of a
+/// tenant that is as far behind. Each is due half of two slots.
+fn short_or_long(seconds: i64, change: impl FnOnce(&mut World)) -> Vec<String> {
+    let decision = decided(PRESET, |world| {
+        world.worker("w").slots(2);
+        world.attempt("9", "w").tenant("other");
+        world.tenant("a").ahead_s(seconds).trusted();
+        world.tenant("b").ahead_s(-seconds).trusted();
+        world.job("short").tenant("a").estimate_s(1);
+        world.job("long").tenant("b").estimate_s(900);
+        change(world);
     });
     jobs_placed(&decision)
 }
 
 #[test]
-fn a_tenant_that_asks_for_less_than_its_share_stands_in_the_common_order() {
-    assert_eq!(rivals(0), ["1"]);
+fn a_shorter_job_goes_before_one_that_is_behind_by_less_than_the_slack() {
+    // Of 60 s of a share of one slot, a thousandth is doubted.
+    assert_eq!(short_or_long(29, |_| ()), ["short"]);
+    assert_eq!(short_or_long(31, |_| ()), ["long"]);
 }
 
 #[test]
-fn a_tenant_that_asks_for_more_than_its_share_has_its_turn() {
-    assert_eq!(rivals(2_400_000), ["2"]);
+fn the_slack_can_be_set() {
+    let slack = |seconds: i64| {
+        move |world: &mut World| world.policy().fairness.slack = Millis::from_secs(seconds)
+    };
+    assert_eq!(short_or_long(29, slack(0)), ["long"]);
+    assert_eq!(short_or_long(100, slack(300)), ["short"]);
 }
 
 #[test]
-fn each_grant_moves_the_deficit_within_a_round() {
-    let decision = decided(PRESET, |world| {
-        world.worker("w").slots(4);
-        for tenant in ["a", "b"] {
-            world.tenant(tenant).completed(1);
-            for ix in 1..=4 {
-                world.job(&format!("{tenant}{ix}")).tenant(tenant);
-            }
+fn a_tenant_falls_behind_by_no_more_than_its_own_next_job_takes() {
+    let beside = |length_s: i64| {
+        short_or_long(10, |world| {
+            world.snapshot.jobs[1].estimate = Some(Millis::from_secs(length_s));
+        })
+    };
+    assert_eq!(beside(21), ["short"]);
+    assert_eq!(beside(19), ["long"]);
+}
+
+#[test]
+fn where_lengths_are_not_known_to_be_right_there_is_no_slack() {
+    let forget = |world: &mut World| {
+        for tenant in &mut world.snapshot.tenants {
+            tenant.account.trust = Trust::default();
         }
-    });
-    assert_eq!(jobs_placed(&decision), ["a1", "b1", "a2", "b2"]);
+    };
+    assert_eq!(short_or_long(1, forget), ["long"]);
 }
 
 #[test]
@@ -121,117 +127,73 @@ fn the_maximum_of_a_tenant_holds() {
     let decision = decided(PRESET, |world| {
         world.worker("w").slots(9);
         world.tenant("a").max("default", 2);
-        for job in ["1", "2", "3"] {
-            world.job(job).tenant("a");
+        jobs(world, "a", 3);
+    });
+    assert_eq!(jobs_placed(&decision), ["a1", "a2"]);
+}
+
+/// How many of four slots `a` and `b` get beside a tenant that has jobs but is changed so.
+fn beside_idle(change: impl FnOnce(&mut World)) -> (usize, usize) {
+    let decision = decided(PRESET, |world| {
+        world.worker("w").slots(4);
+        world.tenant("idle").weight(98).ahead_s(-9_999);
+        for tenant in ["idle", "a", "b"] {
+            jobs(world, tenant, 9);
         }
+        change(world);
     });
-    assert_eq!(jobs_placed(&decision), ["1", "2"]);
-}
-
-/// Whether job 1 goes before job 2, which has the larger id.
-fn first_goes_first(one: impl FnOnce(JobSpec<'_>), two: impl FnOnce(JobSpec<'_>)) -> bool {
-    let decision = decided(PRESET, |world| {
-        world.worker("w");
-        one(world.job("1"));
-        two(world.job("2"));
-    });
-    jobs_placed(&decision) == ["1"]
+    let placed = jobs_placed(&decision);
+    (count(&placed, "a"), count(&placed, "b"))
 }
 
 #[test]
-fn sixteen_steps_of_priority_make_a_job_count_half_as_long() {
-    let against = |length_s| {
-        first_goes_first(
-            |job| job.priority(16).estimate_s(100).done(),
-            |job| job.estimate_s(length_s).done(),
-        )
+fn tenants_that_cannot_start_anything_take_no_part() {
+    assert_eq!(beside_idle(|_| ()), (0, 0), "it would have all of them");
+    assert_eq!(beside_idle(|world| world.snapshot.tenants[0].active = false), (2, 2));
+    assert_eq!(beside_idle(|world| world.snapshot.tenants[0].jobs_max = Some(0)), (2, 2));
+    let spent = |world: &mut World| world.snapshot.tenants[0].budget = Some(Fixed::ZERO);
+    assert_eq!(beside_idle(spent), (2, 2));
+    let never = |world: &mut World| {
+        for job in world.snapshot.jobs.iter_mut().filter(|job| job.id.to_string().len() > 2) {
+            job.needs.insert(Name::new("os"), vec![Name::new("plan9")]);
+        }
     };
-    assert!(against(51));
-    assert!(!against(49));
+    assert_eq!(beside_idle(never), (2, 2));
 }
 
 #[test]
-fn a_job_that_a_person_waits_for_counts_as_a_fifth_as_long() {
-    let against = |length_s| {
-        first_goes_first(
-            |job| job.on_demand().estimate_s(100).done(),
-            |job| job.estimate_s(length_s).done(),
-        )
+fn a_tenant_that_comes_back_is_at_most_the_slack_behind() {
+    // It was owed much when it went; each of two slots of slack counts for both tenants.
+    let first = |ahead_s: i64| {
+        let decision = decided(PRESET, |world| {
+            world.worker("w").slots(2);
+            world.attempt("9", "w").tenant("a").started_s_ago(0);
+            world.tenant("a").ahead_s(ahead_s);
+            world.tenant("b").ahead_s(-9_999);
+            world.snapshot.tenants[1].account.competes = false;
+            world.job("1").tenant("a").priority(1);
+            world.job("2").tenant("b");
+        });
+        jobs_placed(&decision)
     };
-    assert!(against(21));
-    assert!(!against(19));
+    assert_eq!(first(-59), ["2"]);
+    assert_eq!(first(-61), ["1"]);
 }
 
-fn said(rule: Rule, describe: impl FnOnce(JobSpec<'_>)) -> String {
+#[test]
+fn a_tenant_goes_first_on_the_slots_that_others_cannot_use() {
     let decision = decided(PRESET, |world| {
-        world.worker("w");
-        describe(world.job("1"));
+        world.worker("gpu").offers("gpu", &["h200"]).slots(2);
+        world.worker("any").slots(2);
+        world.tenant("a").ahead_s(500);
+        world.tenant("b").ahead_s(-500);
+        for id in ["a1", "a2", "a3"] {
+            world.job(id).tenant("a").needs("gpu", &["h200"]);
+        }
+        jobs(world, "b", 9);
     });
-    points(&decision, "1", rule)
-}
-
-#[test]
-fn points_say_what_age_and_length_are_worth() {
-    let length = PRESET.policy().shortest.length;
-    assert_eq!(said(Rule::Age, |job| job.age_ms(1_001).done()), "1.001");
-    assert_eq!(said(Rule::Length, |job| job.estimate_s(10).done()), (-10 * length).to_string());
-    assert_eq!(said(Rule::Length, |_| ()), (-60 * length).to_string());
-}
-
-#[test]
-fn points_say_what_a_person_and_a_priority_give_back() {
-    let length = PRESET.policy().shortest.length;
-    let person = said(Rule::OnDemand, |job| job.on_demand().estimate_s(20).done());
-    assert_eq!(person, (16 * length).to_string());
-    let urgent = said(Rule::Priority, |job| job.priority(16).estimate_s(10).done());
-    assert_eq!(urgent, (5 * length).to_string());
-    let humble = said(Rule::Priority, |job| job.priority(-99).estimate_s(10).done());
-    assert_eq!(humble, (-10 * length).to_string());
-}
-
-#[test]
-fn short_jobs_go_first_until_a_long_one_has_lost_its_patience() {
-    let after = |age_s| {
-        first_goes_first(
-            |job| job.estimate_s(1).done(),
-            |job| job.estimate_s(100).age_s(age_s).done(),
-        )
-    };
-    // The fleet of one slot needs 101 seconds for both, and two wait for it.
-    let shortest = PRESET.policy().shortest;
-    let crowd = 2_000_000 / shortest.patience_crowd.in_thousandths();
-    let drain_ms = 101 * (shortest.patience_drain.in_thousandths() + crowd);
-    let patience = (shortest.patience_min.0 + drain_ms) / 1_000;
-    assert!(after(0));
-    assert!(after(patience - 1));
-    assert!(!after(patience + 1));
-}
-
-/// Tenant `b` has had far more than its share. Jobs 2 and 3 have waited for so long.
-fn waiting_for(age_s: i64) -> Vec<String> {
-    let decision = decided(PRESET, |world| {
-        world.worker("w").slots(2);
-        world.tenant("a").completed(1).competes();
-        world.tenant("b").completed(1).competes().lift(100_000);
-        world.job("1").tenant("a").estimate_s(1);
-        world.job("2").tenant("a").estimate_s(900).age_s(age_s);
-        world.job("3").tenant("b").estimate_s(1).age_s(age_s + 1);
-    });
-    jobs_placed(&decision)
-}
-
-#[test]
-fn whoever_has_lost_patience_goes_first_but_not_at_the_cost_of_another_tenants_share() {
-    // The two slots need 451 seconds for all three.
-    let Shortest { patience_min, patience_drain, patience_crowd, .. } = PRESET.policy().shortest;
-    let crowd = 3_000_000 / (2 * patience_crowd.in_thousandths());
-    let patience_ms = patience_min.0 + 451 * (patience_drain.in_thousandths() + crowd);
-    assert_eq!(waiting_for(patience_ms / 1_000 + 2), ["2", "1"]);
-}
-
-#[test]
-fn whoever_has_waited_for_twice_its_patience_goes_first_whatever_the_shares() {
-    assert_eq!(waiting_for(100_000), ["3", "2"]);
+    let placed = jobs_placed(&decision);
+    assert_eq!((count(&placed, "a"), count(&placed, "b")), (0, 4), "`b` is behind on all slots");
 }
 
 /// Where a job goes, of workers `a` and `b`; equal ones would leave it to `a`.
@@ -325,32 +287,11 @@ fn a_vetoed_or_negative_sum_does_not_exist_here() {
 }
 
 #[test]
-fn a_lift_is_no_cost() {
+fn what_slot_time_says_is_no_cost() {
     let decision = decided(PRESET, |world| {
         world.worker("w");
-        world.tenant("b").completed(1).used(10).lift(1_000).budget(12);
+        world.tenant("b").used(10).ahead_s(1_000).budget(12);
         world.job("2").tenant("b");
     });
     assert_eq!(jobs_placed(&decision), ["2"]);
-}
-
-#[test]
-fn a_slot_that_could_serve_several_kinds_serves_the_one_where_most_wait_for_each_slot() {
-    let first = |n_scans: usize| {
-        let decision = decided(PRESET, |world| {
-            world.worker("any").types(&["pdf", "scan"]);
-            world.worker("full").types(&["pdf", "scan"]);
-            world.worker("pdf").types(&["pdf"]);
-            world.worker("mail").types(&["mail"]);
-            world.attempt("8", "full");
-            world.attempt("9", "pdf");
-            world.job("page").kind("pdf").estimate_s(10);
-            for scan in 0..n_scans {
-                world.job(&format!("scan-{scan}")).kind("scan").estimate_s(30);
-            }
-        });
-        jobs_placed(&decision)
-    };
-    assert_eq!(first(1), ["page"]);
-    assert_eq!(first(9), ["scan-0"]);
 }

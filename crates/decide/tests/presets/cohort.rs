@@ -65,7 +65,7 @@ fn quotas_count_slots_and_not_jobs() {
         world.job("2").tenant("b").slots(1);
     });
     assert_eq!(jobs_placed(&decision), ["2"]);
-    assert_eq!(reason(&decision, "1"), Some(Reason::WorkersFull));
+    assert_eq!(reason(&decision, "1"), Some(Reason::TenantAtMax));
 }
 
 #[test]

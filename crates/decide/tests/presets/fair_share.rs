@@ -260,11 +260,94 @@ fn a_tenant_at_its_maximum_leaves_the_worker_to_the_next() {
 }
 
 #[test]
-fn a_lift_counts_for_nothing() {
+fn what_slot_time_says_counts_for_nothing() {
     let decision = decided(PRESET, |world| {
         workers(world, 1);
         world.tenant("a").completed(1).used(100);
-        world.tenant("b").completed(1).used(10).lift(1_000);
+        world.tenant("b").completed(1).used(10).ahead_s(1_000);
+        jobs(world, "a", 1);
+        jobs(world, "b", 1);
+    });
+    assert_eq!(jobs_placed(&decision), ["b1"]);
+}
+
+#[test]
+fn a_paused_tenant_of_any_weight_changes_no_choice() {
+    let first = |has_paused: bool| {
+        let decision = decided(PRESET, |world| {
+            workers(world, 1);
+            world.tenant("a").weight(3).used(1_600).completed(1);
+            world.tenant("b").weight(1).used(500).completed(1);
+            jobs(world, "a", 1);
+            jobs(world, "b", 1);
+            if has_paused {
+                world.tenant("paused").weight(10).paused();
+                jobs(world, "paused", 1);
+            }
+        });
+        jobs_placed(&decision)
+    };
+    assert_eq!(first(false), ["b1"]);
+    assert_eq!(first(true), ["b1"]);
+}
+
+#[test]
+fn a_literal_round_gives_all_slots_to_the_tenant_furthest_behind() {
+    let round = |is_literal: bool| {
+        let decision = decided(PRESET, |world| {
+            world.policy().literal = is_literal;
+            workers(world, 3);
+            world.tenant("a").used(100).completed(1);
+            world.tenant("b").used(99).completed(1);
+            jobs(world, "a", 3);
+            jobs(world, "b", 3);
+        });
+        jobs_placed(&decision)
+    };
+    assert_eq!(round(true), ["b1", "b2", "b3"]);
+    assert_ne!(round(false), round(true));
+}
+
+#[test]
+fn a_literal_round_does_not_count_attempts() {
+    let first = |is_literal: bool| {
+        let decision = decided(PRESET, |world| {
+            world.policy().literal = is_literal;
+            world.worker("w").slots(2);
+            world.attempt("9", "w").tenant("b").cost(50);
+            world.tenant("a").used(20).completed(1);
+            world.tenant("b").used(10).completed(1);
+            jobs(world, "a", 1);
+            jobs(world, "b", 1);
+        });
+        jobs_placed(&decision)
+    };
+    assert_eq!(first(true), ["b1"]);
+    assert_eq!(first(false), ["a1"]);
+}
+
+#[test]
+fn a_literal_guarantee_counts_completions_alone() {
+    let decision = decided(PRESET, |world| {
+        world.policy().literal = true;
+        workers(world, 3);
+        world.tenant("a").completed(1);
+        world.tenant("b").used(100);
+        jobs(world, "a", 3);
+        jobs(world, "b", 2);
+    });
+    assert_eq!(jobs_placed(&decision), ["b1", "b2", "a1"]);
+}
+
+#[test]
+fn literal_sums_cover_the_cost_of_all_and_the_weights_of_those_in_line() {
+    // Of all cost, `a` had 9 of 1,000 and `b` 91: both are behind, `b` is furthest behind.
+    let decision = decided(PRESET, |world| {
+        world.policy().literal = true;
+        workers(world, 1);
+        world.tenant("a").weight(1).used(9).completed(1);
+        world.tenant("b").weight(9).used(91).completed(1);
+        world.tenant("gone").weight(10).used(900).completed(1);
         jobs(world, "a", 1);
         jobs(world, "b", 1);
     });

@@ -67,7 +67,7 @@ fn no_worker_now_tells_that_they_drain() {
 }
 
 #[test]
-fn workers_full_tells_how_many_could_run_it() {
+fn workers_full_names_the_workers_and_their_jobs() {
     let decision = decided(Preset::Aging, |world| {
         world.worker("w");
         world.worker("x");
@@ -75,7 +75,8 @@ fn workers_full_tells_how_many_could_run_it() {
         world.attempt("9", "x");
         world.job("1");
     });
-    waits(&decision, Reason::WorkersFull, &["2 workers"]);
+    let words = ["a slot", "2 of 2 in use on w by job 8 and on x by job 9"];
+    waits(&decision, Reason::WorkersFull, &words);
 }
 
 #[test]
@@ -187,10 +188,11 @@ fn resource_held_names_the_resource_and_its_holder() {
 fn resource_held_names_the_tenant_that_has_no_workspace_left() {
     let decision = decided(Preset::Aging, |world| {
         world.worker("w");
-        world.tenant("acme").workspaces(0);
+        world.tenant("acme").workspaces(1);
+        world.attempt("9", "w").tenant("acme").holding_any();
         world.job("1").tenant("acme").holding_any();
     });
-    waits(&decision, Reason::ResourceHeld, &["acme"]);
+    waits(&decision, Reason::ResourceHeld, &["acme", "1 of 1 in use"]);
 }
 
 #[test]

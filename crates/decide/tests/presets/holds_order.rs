@@ -7,26 +7,30 @@ use crate::world::{NOW, World, decided, reason};
 /// A reason, and how to put it in the way of job 1.
 type Obstacle = (Reason, fn(&mut World));
 
-/// What can stand in the way, each behind the one before.
-const OBSTACLES: [Obstacle; 13] = [
+/// What can stand in the way, each behind the one before: what lasts comes first.
+const OBSTACLES: [Obstacle; 14] = [
+    (Reason::NoWorkerEver, |world| world.snapshot.workers[0].types = vec![model::Name::new("xls")]),
+    (Reason::NoResourceEver, |world| {
+        world.snapshot.resources[0].tenant = Some(model::TenantId::new("b"));
+    }),
+    (Reason::TenantPaused, |world| world.snapshot.tenants[0].active = false),
+    (Reason::BudgetSpent, |world| world.snapshot.tenants[0].budget = Some(Fixed::ONE)),
+    (Reason::BudgetSpentGlobal, |world| world.budget(1, 1)),
     (Reason::NotReady, |world| world.snapshot.jobs[0].ready = Timestamp(NOW.0 + 5)),
     (Reason::NotBefore, |world| world.snapshot.jobs[0].not_before = Some(Timestamp(NOW.0 + 1))),
-    (Reason::NoWorkerEver, |world| world.snapshot.workers[0].types = vec![model::Name::new("xls")]),
     (Reason::NoWorkerNow, |world| world.snapshot.workers[0].draining = true),
-    (Reason::WorkersFull, |world| world.snapshot.workers[0].slots_free = Some(0)),
-    (Reason::TenantPaused, |world| world.snapshot.tenants[0].active = false),
     (Reason::TenantAtMax, |world| world.snapshot.tenants[0].quotas[0].max = Some(1)),
     (Reason::TenantAtJobsMax, |world| world.snapshot.tenants[0].jobs_max = Some(1)),
     (Reason::TypeAtMax, |world| world.job_type("pdf").jobs_max(1).done()),
-    (Reason::BudgetSpent, |world| world.snapshot.tenants[0].budget = Some(Fixed::ONE)),
-    (Reason::BudgetSpentGlobal, |world| world.budget(1, 1)),
     (Reason::ResourceHeld, |world| world.snapshot.resources[0].holder = Some(JobId::new("other"))),
+    (Reason::WorkersFull, |world| world.snapshot.workers[0].slots_free = Some(0)),
     (Reason::Vetoed, |world| world.snapshot.jobs[0].rescore_count = 0),
 ];
 
 fn scene(world: &mut World) {
     world.worker("w").slots(9);
     world.tenant("a").max("default", 9);
+    world.tenant("b");
     world.attempt("9", "w").tenant("a").kind("pdf");
     world.resource("repo");
     world.job("1").tenant("a").kind("pdf").holding("repo").rescored(4);
@@ -73,13 +77,13 @@ fn workers_that_are_full_come_before_workers_that_are_unhealthy() {
 }
 
 #[test]
-fn workers_that_are_unhealthy_come_before_a_paused_tenant() {
+fn a_paused_tenant_comes_before_workers_that_are_unhealthy() {
     let decision = decided(Preset::Aging, |world| {
         world.worker("ill").unhealthy();
         world.tenant("a").paused();
         world.job("1").tenant("a");
     });
-    assert_eq!(reason(&decision, "1"), Some(Reason::WorkerUnhealthy));
+    assert_eq!(reason(&decision, "1"), Some(Reason::TenantPaused));
 }
 
 #[test]
@@ -118,7 +122,7 @@ fn preempting_is_not_told_of_a_job_that_its_submitter_put_off() {
 }
 
 #[test]
-fn guarded_comes_before_a_spent_budget() {
+fn a_spent_budget_comes_before_guarded() {
     let decision = decided(Preset::Balanced, |world| {
         world.worker("full").slots(15).types(&["common"]);
         world.attempt("9", "full").kind("common").slots(15);
@@ -127,7 +131,7 @@ fn guarded_comes_before_a_spent_budget() {
         world.budget(1, 1);
         world.job("1").kind("common").estimate_s(120);
     });
-    assert_eq!(reason(&decision, "1"), Some(Reason::Guarded));
+    assert_eq!(reason(&decision, "1"), Some(Reason::BudgetSpentGlobal));
 }
 
 #[test]
@@ -144,7 +148,7 @@ fn a_maximum_comes_before_guarded() {
 }
 
 #[test]
-fn reserved_comes_before_a_spent_budget() {
+fn a_spent_budget_comes_before_reserved() {
     let decision = decided(Preset::Balanced, |world| {
         world.worker("w").slots(2);
         world.attempt("9", "w").started_s_ago(40).estimate_s(100);
@@ -152,7 +156,7 @@ fn reserved_comes_before_a_spent_budget() {
         world.tenant("a").completed(1).budget(0);
         world.job("1").tenant("a");
     });
-    assert_eq!(reason(&decision, "1"), Some(Reason::Reserved));
+    assert_eq!(reason(&decision, "1"), Some(Reason::BudgetSpent));
 }
 
 #[test]
@@ -170,5 +174,5 @@ fn limits_are_judged_as_the_round_left_them() {
         world.job("1").tenant("a");
         world.job("2").tenant("a").age_s(9);
     });
-    assert_eq!(reason(&decision, "1"), Some(Reason::WorkersFull));
+    assert_eq!(reason(&decision, "1"), Some(Reason::TenantAtJobsMax));
 }

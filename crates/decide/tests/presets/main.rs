@@ -24,13 +24,15 @@ mod wanted;
 mod aging;
 mod detected;
 mod balanced;
+mod shortest;
 mod guard;
 mod reserve;
-mod only_worker;
 
+mod pools;
 mod pull;
 mod backoff;
 mod holds;
 mod holds_order;
+mod checklist;
 mod room;
 mod order;

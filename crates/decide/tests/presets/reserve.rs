@@ -131,51 +131,6 @@ fn an_attempt_of_unknown_length_is_waited_for_until_it_has_run_for_an_hour() {
     assert_eq!(jobs_placed(&beside(None, 3_600, |_| ())), ["1"]);
 }
 
-/// Twice for so long as the wide job below is patient with what nobody predicted: 250 s, and 1.464
-/// times what two slots need for three slots of 1,000 s.
-const WAITED_S: i64 = 2 * (250 + 2_196);
-
-/// What happens to job 1 beside an attempt of unknown length that has run for so long, where the
-/// wide job has waited for so long and things usually run for 1,000 s.
-fn beside_unknown(ran_s: i64, waited_s: i64, change: impl FnOnce(&mut World)) -> Decision {
-    beside(None, ran_s, |world| {
-        world.snapshot.usual = Some(Millis::from_secs(1_000));
-        world.snapshot.jobs[0].ready = NOW - Millis::from_secs(waited_s);
-        change(world);
-    })
-}
-
-#[test]
-fn who_has_waited_for_far_too_long_waits_for_an_attempt_of_unknown_length_too() {
-    assert_eq!(jobs_placed(&beside_unknown(9_999, WAITED_S - 1, |_| ())), ["1"]);
-    let kept = beside_unknown(9_999, WAITED_S, |_| ());
-    assert_eq!(reason(&kept, "1"), Some(Reason::Reserved));
-    // It has a patience of its own, which is over long before: nobody who is late borrows slots.
-    let predicted = |world: &mut World| {
-        world.snapshot.attempts[0].estimate = Some(Millis::from_secs(99_999));
-        world.snapshot.attempts[0].limit = Some(Millis::from_secs(10_100));
-        world.job("2").estimate_s(50).done();
-        world.snapshot.jobs[1].limit = Some(Millis::from_secs(102));
-    };
-    assert!(jobs_placed(&beside_unknown(9_999, 3_000, predicted)).is_empty());
-}
-
-#[test]
-fn what_has_run_for_many_times_as_long_as_others_is_not_expected_to_end() {
-    let beside_service = |ran_s| beside_unknown(ran_s, 1_000_000, |_| ());
-    assert_eq!(reason(&beside_service(31_999), "1"), Some(Reason::Reserved));
-    assert_eq!(jobs_placed(&beside_service(32_000)), ["1"]);
-}
-
-#[test]
-fn where_two_workers_could_run_the_wide_job_neither_is_emptied_of_what_nobody_predicted() {
-    let another = |world: &mut World| {
-        world.worker("x").slots(2);
-        world.attempt("8", "x").slots(2).started_s_ago(9_999);
-    };
-    assert_eq!(jobs_placed(&beside_unknown(9_999, 1_000_000, another)), ["1"]);
-}
-
 #[test]
 fn an_attempt_that_outruns_its_prediction_is_expected_to_take_twice_as_long() {
     let beside_late = |ran_s: i64, length_s: i64| {

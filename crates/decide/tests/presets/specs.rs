@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use model::tenant::Trust;
 use model::{
     Ask, Attempt, Fixed, History, Inputs, Job, JobId, JobType, Metrics, Millis, Name, Quota,
-    Recent, Resource, Tenant, TenantId, Timestamp, Trait, Worker, WorkerId,
+    Resource, Tenant, TenantId, Timestamp, Trait, Worker, WorkerId,
 };
 
 use crate::world::NOW;
@@ -76,7 +77,6 @@ says! { JobSpec:
     not_before_ms(millis: i64) job => job.not_before = Some(Timestamp(NOW.0 + millis));
     backoff_ms(millis: i64) job => job.backoff_until = Some(Timestamp(NOW.0 + millis));
     estimate_s(seconds: i64) job => job.estimate = Some(Millis::from_secs(seconds));
-    limit_s(seconds: i64) job => job.limit = Some(Millis::from_secs(seconds));
     is(fact: Trait) job => job.traits = job.traits.with(fact);
     hint(hint: &str) job => job.hint = Some(Name::new(hint));
     holding(name: &str) job => job.resource = Some(Ask::Named(Name::new(name)));
@@ -95,9 +95,8 @@ says! { TenantSpec:
     weight(weight: i64) tenant => tenant.weight = Fixed::whole(weight);
     paused() tenant => tenant.active = false;
     used(used: i64) tenant => tenant.used = Fixed::whole(used);
-    lift(lift: i64) tenant => tenant.lift = Fixed::whole(lift);
-    competes() tenant => tenant.competes = true;
-    asked(asked: Option<Recent>) tenant => tenant.asked = asked;
+    ahead_s(seconds: i64) tenant => stand_ahead(tenant, seconds);
+    trusted() tenant => tenant.account.trust = well_known();
     completed(completed: u64) tenant => tenant.completed = completed;
     budget(budget: i64) tenant => tenant.budget = Some(Fixed::whole(budget));
     jobs_max(max: u32) tenant => tenant.jobs_max = Some(max);
@@ -116,9 +115,9 @@ says! { AttemptSpec:
     started_s_ago(seconds: i64) attempt => attempt.started = NOW - Millis::from_secs(seconds);
     cost(cost: i64) attempt => attempt.cost = Fixed::whole(cost);
     estimate_s(seconds: i64) attempt => attempt.estimate = Some(Millis::from_secs(seconds));
-    limit_s(seconds: i64) attempt => attempt.limit = Some(Millis::from_secs(seconds));
     holding(name: &str) attempt => attempt.holds = Some(Ask::Named(Name::new(name)));
     holding_any() attempt => attempt.holds = Some(Ask::Any);
+    on_demand() attempt => attempt.on_demand = true;
     stopping_for(job: &str) attempt => attempt.stopping_for = Some(JobId::new(job));
 }
 
@@ -132,6 +131,23 @@ says! { TypeSpec:
 says! { ResourceSpec:
     tenant(id: &str) resource => resource.tenant = Some(TenantId::new(id));
     held_by(job: &str) resource => resource.holder = Some(JobId::new(job));
+}
+
+/// It competes, and is so many slot-seconds ahead of its share for each unit of its weight.
+fn stand_ahead(tenant: &mut Tenant, seconds: i64) {
+    tenant.account.competes = true;
+    tenant.account.ahead = Fixed::whole(seconds * 1_000);
+}
+
+/// A thousand runs from one to 2^20 milliseconds, each predicted to the point.
+fn well_known() -> Trust {
+    let lengths = || (0..1_000_i64).map(|at| at % 21 * 1_000);
+    Trust {
+        runs: Fixed::whole(1_000),
+        sum: lengths().sum(),
+        squares: lengths().map(|length| length * length).sum(),
+        errors: 0,
+    }
 }
 
 fn set_age(job: &mut Job, millis: i64) {

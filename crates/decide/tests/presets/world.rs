@@ -44,6 +44,16 @@ fn decided_by(policy: Policy, seed: u64, describe: impl FnOnce(&mut World)) -> D
     decision
 }
 
+/// The same world, live, after a decision.
+pub(crate) fn decided_live(preset: Preset, describe: impl FnOnce(&mut World)) -> decide::World {
+    let mut world = World::empty(preset.policy(), 0);
+    describe(&mut world);
+    world.name_tenants();
+    let mut live = decide::World::from_snapshot(&world.snapshot);
+    live.decide(NOW);
+    live
+}
+
 fn reversed(snapshot: &Snapshot) -> Snapshot {
     let mut snapshot = snapshot.clone();
     snapshot.tenants.reverse();
@@ -141,10 +151,10 @@ impl World {
     fn empty(policy: Policy, seed: u64) -> Self {
         let snapshot = Snapshot {
             now: NOW,
-            began: None,
             usual: None,
             seed,
             policy,
+            pools: std::collections::BTreeMap::new(),
             budget: None,
             tenants: Vec::new(),
             resources: Vec::new(),

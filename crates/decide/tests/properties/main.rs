@@ -6,4 +6,5 @@ mod decisions;
 mod events;
 mod stories;
 mod shares;
-mod patience;
+mod deficits;
+mod starvation;

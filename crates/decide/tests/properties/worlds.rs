@@ -101,10 +101,10 @@ impl Drawn {
         let asking = rest.freed.filter(|_| !workers.is_empty());
         Snapshot {
             now: NOW,
-            began: None,
             usual: rest.usual,
             seed: rest.seed,
             policy: rest.policy,
+            pools: std::collections::BTreeMap::new(),
             budget: rest.budget,
             tenants: self.tenants(),
             jobs: self.jobs(&workers),

@@ -6,7 +6,9 @@ use serde_json::{Map, Value, json};
 
 use crate::v1;
 
-pub use site::{attempt, ending_name, job, load, state_name, why, worker, worker_state};
+pub use site::{
+    attempt, check, ending_name, job, load, near, state_name, why, worker, worker_state,
+};
 
 /// What holds for a type.
 pub fn kind(kind: &v1::TypeResponse) -> Value {
@@ -30,11 +32,17 @@ pub fn kind(kind: &v1::TypeResponse) -> Value {
         "next_due_ms": kind.next_due_ms,
         "last_success_ms": kind.last_success_ms,
         "running": kind.running.as_ref().map(running),
+        "prediction": kind.prediction.as_ref().map(prediction),
         "descriptor": serde_json::from_str::<Value>(&kind.descriptor_json).ok(),
         "now_ms": kind.now_ms,
         "schedulers": kind.schedulers,
         "schedulers_current": kind.schedulers_current,
     })
+}
+
+fn prediction(known: &v1::TypePrediction) -> Value {
+    let skill = f64::from(known.skill_thousandths) / 1_000.0;
+    json!({ "typical_ms": known.typical_ms, "skill": skill, "judged": known.judged })
 }
 
 fn config(values: &[v1::ConfigValue]) -> Value {

@@ -1,5 +1,7 @@
 //! A site in the words of JSON: jobs, workers, how much there is of what.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::v1;
@@ -114,8 +116,11 @@ pub fn worker_state(worker: &v1::WorkerStatus) -> &'static str {
 /// How much there is of what, and what waits longest.
 pub fn load(load: &v1::LoadResponse) -> Value {
     let waits = load.waits.unwrap_or_default();
-    let minute =
-        |one: &v1::Minute| json!({ "at_ms": one.at_ms, "ended": one.ended, "queued": one.queued });
+    let minute = |one: &v1::Minute| {
+        let reasons: BTreeMap<&String, &u64> = one.reasons.iter().collect();
+        let (at_ms, ended, queued) = (one.at_ms, one.ended, one.queued);
+        json!({ "at_ms": at_ms, "ended": ended, "queued": queued, "reasons": reasons })
+    };
     let pool = |one: &v1::PoolLoad| {
         json!({
             "pool": one.pool,
@@ -164,7 +169,30 @@ pub fn why(why: &v1::ExplainResponse) -> Value {
         "why_there": why.why_there,
         "starts_in_ms": why.starts_in_ms,
         "estimate_basis": why.estimate_basis,
+        "starts_in_min_ms": why.starts_in_min_ms,
+        "starts_in_max_ms": why.starts_in_max_ms,
+        "checks": why.checks.iter().map(check).collect::<Vec<Value>>(),
+        "nearest": why.nearest.iter().map(near).collect::<Vec<Value>>(),
     })
+}
+
+/// One of the reasons that apply to a waiting job.
+pub fn check(check: &v1::Check) -> Value {
+    let numbers: BTreeMap<&String, f64> =
+        check.numbers.iter().map(|(name, number)| (name, *number)).collect();
+    json!({
+        "code": check.code,
+        "detail": check.detail,
+        "numbers": numbers,
+        "jobs": check.jobs,
+        "workers": check.workers,
+        "tenants": check.tenants,
+    })
+}
+
+/// A worker, and what keeps a job from it.
+pub fn near(near: &v1::NearWorker) -> Value {
+    json!({ "worker": near.worker, "lacks": near.lacks })
 }
 
 /// The permanent name of a state.

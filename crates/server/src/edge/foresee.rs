@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use model::maxima::SUBMISSION_MAX;
-use model::{JobId, Spec};
+use model::{JobId, Reason, Spec};
 use proto::{Invalid, v1};
 use store::Submission;
 use tonic::Status;
 
+use super::told::told;
 use super::{Door, answer};
 use crate::explain::Explained;
 use crate::foresee::Foreseen;
@@ -69,16 +70,13 @@ impl Door {
 
 /// What no decision is needed for.
 fn early(n_blockers: usize, on_hold: bool) -> Option<Foreseen> {
-    let held = |reason: &str, detail: String| {
-        let reason = reason.to_owned();
-        Some(Foreseen::Held(Explained { reason, detail, ..Explained::nothing() }))
-    };
+    let held = |reason, detail| Some(Foreseen::Held(Explained::one(reason, detail)));
     if n_blockers > 0 {
         let jobs = if n_blockers == 1 { "1 job".to_owned() } else { format!("{n_blockers} jobs") };
-        return held("not-ready", format!("it would wait for {jobs} to finish first"));
+        return held(Reason::NotReady, format!("it would wait for {jobs} to finish first"));
     }
     if on_hold {
-        return held("on-hold", "it would wait until it is released".to_owned());
+        return held(Reason::OnHold, "it would wait until it is released".to_owned());
     }
     None
 }
@@ -88,14 +86,29 @@ fn on_the_wire(foreseen: Foreseen) -> v1::Foreseen {
         Foreseen::Placed { worker, why } => {
             v1::Foreseen { worker, why_there: why, ..v1::Foreseen::default() }
         }
-        Foreseen::Held(Explained { reason, detail, ahead, estimate }) => {
-            let starts_in_ms = estimate.as_ref().map(|one| one.starts_in.0.max(0).unsigned_abs());
+        Foreseen::Held(explained) => {
+            let v1::ExplainResponse {
+                reason,
+                detail,
+                ahead,
+                starts_in_ms,
+                estimate_basis,
+                checks,
+                nearest,
+                starts_in_min_ms,
+                starts_in_max_ms,
+                ..
+            } = told(explained);
             v1::Foreseen {
                 reason,
                 detail,
                 ahead,
                 starts_in_ms,
-                estimate_basis: estimate.map(|one| one.basis).unwrap_or_default(),
+                estimate_basis,
+                checks,
+                nearest,
+                starts_in_min_ms,
+                starts_in_max_ms,
                 ..v1::Foreseen::default()
             }
         }

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use model::maxima::{IDS_MAX, PAGE_MAX};
-use model::{Cause, JobId, Name, Record, State, TenantId, WorkerId};
+use model::{Cause, Ending, JobId, Name, Record, State, TenantId, WorkerId};
 use proto::v1::jobs_server::Jobs;
 use proto::{Invalid, v1};
 use store::{Filter, Past, Submission};
@@ -14,9 +14,10 @@ use tonic::{Request, Response, Status};
 
 use super::changes::Named;
 use super::guard::Caller;
+use super::told::told;
 use super::{Door, answer, stopping};
 use crate::early::{self, Outcome, Taking};
-use crate::explain::{Explained, from_record};
+use crate::explain::Explained;
 use crate::limits::exceeded;
 use crate::scheduler::Message;
 use crate::status::Question;
@@ -158,23 +159,18 @@ impl Jobs for Door {
     ) -> Result<Response<v1::ExplainResponse>, Status> {
         let (caller, id) = (Caller::of(&request)?, request.into_inner().id);
         let record = self.record(&caller, id).await?;
-        let mut explained = from_record(&record);
-        if explained.is_none() && record.state == State::Queued {
+        let mut explained = None;
+        if matches!(record.state, State::Blocked | State::Queued) {
             let asked = Box::new(record.clone());
             explained = self.ask(|answer| Question::Explain(asked, answer)).await?;
         }
-        let explained = explained.unwrap_or(Explained::nothing());
+        let explained = explained.unwrap_or_else(Explained::nothing);
         let explained = self.with_blockers(&record, explained).await?;
-        let estimate = explained.estimate;
         Ok(Response::new(v1::ExplainResponse {
             id,
             state: v1::State::from(record.state).into(),
-            reason: explained.reason,
-            detail: explained.detail,
-            ahead: explained.ahead,
             why_there: self.why_there(&record).await?,
-            starts_in_ms: estimate.as_ref().map(|one| one.starts_in.0.max(0).unsigned_abs()),
-            estimate_basis: estimate.map(|one| one.basis).unwrap_or_default(),
+            ..told(explained)
         }))
     }
 
@@ -296,8 +292,14 @@ impl Door {
             return Ok(format!("on `{}`: {}", current.worker, current.why));
         }
         let past = self.past(record.id.clone()).await?;
-        let last = past.last();
-        Ok(last.map(|past| format!("on `{}`: {}", past.worker, past.why)).unwrap_or_default())
+        let last = past.last().map(|past| {
+            // It may be placed on another worker soon: that one lost nothing.
+            let is_lost = past.ending == Ending::Lost;
+            let error = past.error.as_deref().unwrap_or("no word of it");
+            let lost = if is_lost { format!(" (lost: {error})") } else { String::new() };
+            format!("on `{}`{lost}: {}", past.worker, past.why)
+        });
+        Ok(last.unwrap_or_default())
     }
 
     /// The ended attempts of a job.

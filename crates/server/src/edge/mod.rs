@@ -15,6 +15,7 @@ mod tokens;
 pub(crate) mod worker;
 pub(crate) mod jobs;
 mod blockers;
+mod told;
 pub(crate) mod changes;
 mod follow;
 mod named;

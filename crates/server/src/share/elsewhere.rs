@@ -31,6 +31,8 @@ struct Said {
     workers: usize,
     /// Those of them that take work, by kind.
     kinds: Vec<(Kind, u32)>,
+    /// Those that take no work, by kind.
+    away: Vec<(Kind, u32)>,
     under_way: Vec<Group>,
     /// Types that a worker there could look for work of now.
     looks_for: BTreeSet<String>,
@@ -77,6 +79,9 @@ struct Group {
     /// What each of them holds; a resource is held by one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     holds: Option<String>,
+    /// The job that holds that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    holder: Option<String>,
     n: u32,
     slots: u32,
     cost: i64,
@@ -109,6 +114,8 @@ pub(super) struct Elsewhere {
     attempts: Vec<JobId>,
     /// Their workers.
     pub(super) workers: Vec<(Kind, u32)>,
+    /// Those of them that take no work.
+    pub(super) away: Vec<(Kind, u32)>,
     /// Types that workers of others could look for work of now.
     looks_for: BTreeSet<String>,
     /// The seals of the settings that all go by, this scheduler included.
@@ -125,6 +132,7 @@ impl Scheduler {
         let said = Said {
             workers: self.fleet.n_connected(),
             kinds: self.kinds_of_workers(),
+            away: self.kinds_away(),
             under_way: self.under_way(),
             looks_for: self.looks_for(),
             settings: self.sharing.iter().map(|sharing| sharing.settings.seal.as_str()).collect(),
@@ -135,11 +143,14 @@ impl Scheduler {
 
     fn under_way(&self) -> Vec<Group> {
         let mut sums: BTreeMap<Alike, (u32, u32, Fixed)> = BTreeMap::new();
-        for live in self.jobs.all_live() {
+        let mut holders: BTreeMap<String, String> = BTreeMap::new();
+        for job in self.jobs.live_jobs() {
+            let Some(live) = self.jobs.live(job) else { continue };
             let holds = match &live.holds {
                 Some(Ask::Named(name)) => Some(name.to_string()),
                 Some(Ask::Any) | None => None,
             };
+            holders.extend(holds.clone().map(|name| (name, job.to_string())));
             let key =
                 (live.tenant.to_string(), live.kind.to_string(), live.pool.to_string(), holds);
             let sum = sums.entry(key).or_default();
@@ -153,6 +164,7 @@ impl Scheduler {
                 tenant,
                 kind,
                 pool,
+                holder: holds.as_ref().and_then(|name| holders.get(name).cloned()),
                 holds,
                 n,
                 slots,
@@ -171,6 +183,7 @@ impl Scheduler {
         self.detection.is_dirty |= sharing.elsewhere.looks_for != looks_for;
         sharing.elsewhere.looks_for = looks_for;
         sharing.elsewhere.workers = said.iter().flat_map(|one| one.kinds.clone()).collect();
+        sharing.elsewhere.away = said.iter().flat_map(|one| one.away.clone()).collect();
         let seals = said.iter().map(|one| one.settings.clone());
         sharing.elsewhere.seals = seals.chain([sharing.settings.seal.clone()]).collect();
         // Somebody knows of a change that another did not hear of.
@@ -208,7 +221,9 @@ impl Scheduler {
             for place in 0..n {
                 let job = JobId::new(&format!("elsewhere-{}", started.len()));
                 let attempt = some.attempt(job.clone(), (place, n), now);
-                let mut absent = Worker { healthy: false, ..Worker::new(attempt.worker.clone()) };
+                // Without slots of its own, it could never run a job here.
+                let worker = Worker::new(attempt.worker.clone());
+                let mut absent = Worker { healthy: false, slots: 0, ..worker };
                 absent.pool = Name::new(&some.pool);
                 let worker = absent.id.clone();
                 self.world.apply(Event::Joined(Box::new(absent)));
@@ -227,6 +242,13 @@ impl Scheduler {
         for worker in workers {
             self.world.apply(Event::Left(worker));
         }
+    }
+
+    /// The job that holds an exclusive lock at another scheduler.
+    pub(crate) fn holder_elsewhere(&self, name: &str) -> Option<JobId> {
+        let mut known = self.sharing.iter().flat_map(|sharing| &sharing.elsewhere.known);
+        let group = known.find(|group| group.holds.as_deref() == Some(name))?;
+        group.holder.as_deref().map(JobId::new)
     }
 
     /// Whether another scheduler has a worker that could look for work of this type now.
@@ -277,6 +299,8 @@ impl Group {
             started: now,
             cost: Fixed::thousandths(cost),
             estimate: None,
+            on_demand: false,
+            is_contested: false,
             limit: None,
             evictions: 0,
             traits: model::Traits::default(),

@@ -52,14 +52,29 @@ impl Kind {
 impl Scheduler {
     /// Workers that are connected here and take work, by kind.
     pub(super) fn kinds_of_workers(&self) -> Vec<(Kind, u32)> {
+        self.kinds_of(Worker::is_serving)
+    }
+
+    /// Workers that are known here and take no work, by kind.
+    pub(super) fn kinds_away(&self) -> Vec<(Kind, u32)> {
+        self.kinds_of(|worker| !worker.is_serving())
+    }
+
+    fn kinds_of(&self, test: impl Fn(&Worker) -> bool) -> Vec<(Kind, u32)> {
         let mut kinds: BTreeMap<Kind, u32> = BTreeMap::new();
         for seat in self.fleet.seats.values().filter(|seat| seat.runs_jobs) {
             let worker = seat.worker(&self.closed);
-            if worker.is_serving() {
+            if test(&worker) {
                 *kinds.entry(Kind::of(&worker)).or_default() += 1;
             }
         }
         kinds.into_iter().take(KINDS_MAX).collect()
+    }
+
+    /// Workers of other schedulers that take no work.
+    pub(crate) fn away_elsewhere(&self) -> impl Iterator<Item = Worker> {
+        let kinds = self.sharing.iter().flat_map(|sharing| &sharing.elsewhere.away);
+        kinds.flat_map(|(kind, n)| (0..*n).map(|_| kind.worker()))
     }
 
     /// Slots of workers of other schedulers that could run such a job.

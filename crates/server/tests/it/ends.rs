@@ -146,7 +146,7 @@ async fn a_job_that_is_tried_again_says_after_what_and_when() {
     let why = site.why(job).await;
     assert_eq!(why.reason, "not-before");
     let detail = &why.detail;
-    assert!(detail.starts_with("attempt 1 did not succeed (exit code 3); it is"), "{detail}");
+    assert!(detail.starts_with("attempt 1 on w did not succeed (exit code 3); it is"), "{detail}");
 }
 
 /// A piece of what an attempt wrote.

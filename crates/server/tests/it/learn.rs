@@ -133,6 +133,40 @@ async fn what_runs_of_a_key_used_is_expected_of_the_next_and_decides_where_it_go
     assert_eq!(wide.offer().await.job, jobs[0]);
 }
 
+#[tokio::test]
+async fn skill_of_predictions_is_measured_by_type_and_claims_alone_make_no_job_shorter() {
+    let site = Site::with(patient()).await;
+    let mut worker = site.worker("w").await;
+    let of_key = |key: &str| v1::Spec { history_key: key.to_owned(), ..spec() };
+    for n in 0..60 {
+        let (key, length) = if n % 2 == 0 { ("short", 2) } else { ("long", 200) };
+        site.submit(of_key(key)).await;
+        let offer = worker.offer().await;
+        worker.accept(&offer).await;
+        site.pass(Millis::from_secs(length)).await;
+        worker.say(Ours::Complete(succeeded(&offer))).await;
+        worker.ack().await;
+        worker.beat(v1::Heartbeat::default()).await;
+    }
+    let metrics = site.metrics().await;
+    let of_type = |name: &str| metrics[&format!("{name}{{type=\"t\"}}")];
+    assert!((of_type("maitre_predictions_judged_total") - 52.0).abs() < 0.5, "{metrics:#?}");
+    assert!(of_type("maitre_prediction_skill") > 0.5, "{metrics:#?}");
+    let request = v1::TypeRequest { r#type: "t".to_owned() };
+    let told = site.detection.clone().r#type(request).await.expect("it ran").into_inner();
+    let known = told.prediction.expect("it was predicted");
+    assert!(known.skill_thousandths > 500 && known.judged == 52, "{known:?}");
+    assert!((2_000..200_000).contains(&known.typical_ms), "{known:?}");
+    // Nothing is placed while no worker is there.
+    worker.say(Ours::Goodbye(v1::Goodbye {})).await;
+    let lie = |key| v1::Spec { estimate_ms: Some(1), ..of_key(key) };
+    site.submit_all(vec![of_key("long"), lie("long"), of_key("short")]).await;
+    site.turn().await;
+    let jobs = site.world().await["jobs"].clone();
+    let [long, lie, short] = [0, 1, 2].map(|n| jobs[n]["estimate_s"].as_f64().expect("known"));
+    assert!((long - lie).abs() < 0.001 && long > 20.0 * short, "{long} {lie} {short}");
+}
+
 fn free_ram(ram_free_mb: u64) -> v1::Heartbeat {
     let metrics = v1::Metrics {
         ram_free_mb: Some(ram_free_mb),

@@ -40,7 +40,7 @@ async fn a_pool_that_is_paused_takes_no_work_until_it_is_opened() {
     site.set(v1::SettingKind::Pool, "default", r#"{"paused": true}"#).await;
     let job = site.submit(spec()).await;
     site.turn().await;
-    assert_eq!(site.why(job).await.reason, "no-worker-now");
+    assert_eq!(site.why(job).await.reason, "pool-paused");
     site.set(v1::SettingKind::Pool, "default", r#"{"paused": false}"#).await;
     assert_eq!(worker.offer().await.job, job);
 }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Recipe, picked};
+use super::picked;
 use crate::chance::Chance;
 
 /// How jobs arrive.
@@ -97,17 +97,22 @@ pub(super) struct Clock<'a> {
 }
 
 impl<'a> Clock<'a> {
-    pub(super) fn new(recipe: &Recipe, tenants: &'a [(f64, Option<Burst>)]) -> Self {
+    /// Arrivals at a mean rate in a second, from a seed.
+    pub(super) fn new(
+        arrivals: Arrivals,
+        (rate_per_s, seed): (f64, u64),
+        tenants: &'a [(f64, Option<Burst>)],
+    ) -> Self {
         let most = tenants.iter().map(|(share, burst)| share * burst.map_or(1.0, |own| own.factor));
         let shares: f64 = tenants.iter().map(|(share, _)| share).sum();
         let bursts = most.sum::<f64>() / shares;
-        let peak = recipe.arrivals.peak() * bursts;
+        let peak = arrivals.peak() * bursts;
         Self {
-            chance: Chance::new(recipe.seed, 0),
-            arrivals: recipe.arrivals,
+            chance: Chance::new(seed, 0),
+            arrivals,
             tenants,
             now_s: 0.0,
-            gap_s: 1.0 / (recipe.rate_per_s * peak),
+            gap_s: 1.0 / (rate_per_s * peak),
             bursts,
             turn_s: 0.0,
             is_on: false,

@@ -2,6 +2,10 @@
 
 mod arrivals;
 mod sizes;
+mod family;
+mod plan;
+mod law;
+mod backlogged;
 
 use model::job::Needs;
 use model::{JobId, Millis, Name, TenantId, Timestamp};
@@ -13,6 +17,8 @@ use crate::number::whole;
 use crate::workload::{Bad, Fit, Job, Sharer, Workload};
 
 pub use arrivals::{Arrivals, Burst};
+pub use backlogged::Backlogged;
+pub use family::{Family, Instance};
 pub use sizes::Size;
 
 use arrivals::Clock;
@@ -142,7 +148,7 @@ impl Recipe {
         let mut parts = Parts::new(self);
         let tenants: Vec<(f64, Option<Burst>)> =
             parts.submitters.iter().map(|own| (own.share, own.burst)).collect();
-        let mut clock = Clock::new(self, &tenants);
+        let mut clock = Clock::new(self.arrivals, (self.rate_per_s, self.seed), &tenants);
         let mut chance = Chance::new(self.seed, 1);
         let mut jobs = Vec::with_capacity(self.jobs);
         for rank in (0_u32..).take(self.jobs) {

@@ -3,6 +3,7 @@
 mod curves;
 mod plot;
 mod shares;
+mod frontier;
 mod gantt;
 mod page;
 
@@ -10,6 +11,7 @@ use crate::engine::Replay;
 use crate::fleet::Fleet;
 use crate::workload::Workload;
 
+pub use frontier::{Point, frontier};
 pub use page::{Table, page};
 
 /// What became of a workload under a policy.
@@ -42,7 +44,7 @@ pub fn pictures(workload: &Workload, fleet: &Fleet, runs: &[Run<'_>]) -> Vec<Pic
     let runs = &runs[..runs.len().min(RUNS_MAX)];
     let mut pictures = vec![curves::waits(workload, runs), curves::queue(workload, runs)];
     for (number, run) in (1..).zip(runs) {
-        pictures.extend(shares::shares(workload, *run, number));
+        pictures.extend(shares::shares(workload, fleet, *run, number));
     }
     for (number, run) in (1..).zip(runs) {
         pictures.extend(gantt::gantt(workload, fleet, *run, number));

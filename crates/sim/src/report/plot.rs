@@ -128,28 +128,48 @@ pub(super) fn legend<'a>(
     root: &Root<'a>,
     names: &[(&str, RGBColor, bool)],
 ) -> Result<Root<'a>, Failure> {
-    const ROW: i32 = 22;
-    const KEY: i32 = 26;
-    const LEFT: i32 = 82;
     let (width, _) = root.dim_in_pixel();
-    let right = i32::try_from(width).unwrap_or(i32::MAX) - 24;
-    let (mut x, mut y) = (LEFT, 14);
-    for (name, color, is_dashed) in names {
-        let name = shortened(name);
-        let length = KEY + 20 + 7 * i32::try_from(name.chars().count()).unwrap_or(0);
-        if x > LEFT && x + length > right {
-            (x, y) = (LEFT, y + ROW);
-        }
+    let places = legend_places(width, names.iter().map(|(name, ..)| *name));
+    for ((name, color, is_dashed), (x, y)) in names.iter().zip(&places) {
         let dashes: &[(i32, i32)] = if *is_dashed { &[(0, 7), (11, 18)] } else { &[(0, 20)] };
         for (from, to) in dashes {
-            let ends = vec![(x + from, y), (x + to, y)];
+            let ends = vec![(x + from, *y), (x + to, *y)];
             root.draw(&PathElement::new(ends, color.stroke_width(3)))?;
         }
         let style = (FONT, 13).into_font().color(&INK);
-        root.draw(&Text::new(name, (x + KEY, y - 6), style))?;
-        x += length;
+        root.draw(&Text::new(shortened(name), (x + LEGEND_KEY, y - 6), style))?;
     }
-    Ok(root.split_vertically(y + ROW / 2).1)
+    Ok(root.split_vertically(legend_height(&places)).1)
+}
+
+/// The height of a row of the legend, and the room for the line before a name.
+const LEGEND_ROW: i32 = 22;
+const LEGEND_KEY: i32 = 26;
+
+/// Where each name of a legend stands. A name that has no room is in the next row.
+pub(super) fn legend_places<'a>(
+    width: u32,
+    names: impl Iterator<Item = &'a str>,
+) -> Vec<(i32, i32)> {
+    const LEFT: i32 = 82;
+    let right = i32::try_from(width).unwrap_or(i32::MAX) - 24;
+    let (mut x, mut y) = (LEFT, 14);
+    let place = |name: &str| {
+        let n_letters = i32::try_from(shortened(name).chars().count()).unwrap_or(0);
+        let length = LEGEND_KEY + 20 + 7 * n_letters;
+        if x > LEFT && x + length > right {
+            (x, y) = (LEFT, y + LEGEND_ROW);
+        }
+        let place = (x, y);
+        x += length;
+        place
+    };
+    names.map(place).collect()
+}
+
+/// The height of a legend with names at these places.
+pub(super) fn legend_height(places: &[(i32, i32)]) -> i32 {
+    places.last().map_or(14, |(_, y)| *y) + LEGEND_ROW / 2
 }
 
 /// A long name, such as a policy that is written out, is cut.

@@ -1,57 +1,121 @@
-//! Who had which part of the fleet, and who should have had.
+//! The slots that each tenant has, and those that it is due, over time.
 
 use model::{Millis, Timestamp};
+use plotters::prelude::*;
 
 use super::curves;
-use super::plot::{self, Axis, Line};
+use super::plot::{self, Axis};
 use super::{Picture, Run};
-use crate::number::{count, float, ratio};
-use crate::share::{Busy, changes};
-use crate::workload::{Sharer, Workload};
+use crate::due::Kinds;
+use crate::fleet::Fleet;
+use crate::number::{count, float};
+use crate::workload::Workload;
 
 /// So many tenants are drawn: those with the most work.
-const TENANTS_MAX: usize = 5;
-/// Parts of the time for which a mean is drawn …
+const TENANTS_MAX: usize = 6;
+/// Windows of the time, for each of which a mean is drawn …
 const SPANS: usize = 120;
 /// … of so many looks each.
 const LOOKS: usize = 16;
+/// The height of a tenant's panel, and of the labels of time below the last one.
+const PANEL: u32 = 120;
+const LABELS: u32 = 44;
 
-/// The share of each tenant and its target; `None` with a single tenant.
-pub(super) fn shares(workload: &Workload, run: Run<'_>, number: usize) -> Option<Picture> {
+/// Slots in use and due, tenant by tenant; `None` with a single tenant.
+pub(super) fn shares(
+    workload: &Workload,
+    fleet: &Fleet,
+    run: Run<'_>,
+    number: usize,
+) -> Option<Picture> {
     if workload.tenants.len() < 2 {
         return None;
     }
     let span = curves::end(workload, &[run]);
-    let (unit, length) = plot::unit(span.0);
+    let kinds = Kinds::new(workload, fleet);
     let drawn = largest(workload);
-    let sums = Sums::new(workload, run, &drawn, span);
-    let mut lines = Vec::new();
-    for (at, tenant) in drawn.iter().enumerate() {
-        let name = format!("tenant {}", workload.tenants[*tenant].id);
-        let points = |own: &[f64]| {
-            let sums = own.iter().zip(&sums.all).enumerate();
-            let points = sums.filter(|(_, (_, all))| **all > 0.0).map(|(ix, (own, all))| {
-                let middle = (count(ix) + 0.5) / count(SPANS) * float(span.0.into());
-                (middle / length, own / all)
-            });
-            points.collect::<Vec<_>>()
-        };
-        let target = Line::new(at, &format!("{name}, target"), points(&sums.due[at]));
-        lines.push(Line::new(at, &name, points(&sums.had[at])));
-        lines.push(Line { is_dashed: true, ..target });
-    }
-    let x_axis = Axis { title: format!("time ({unit})"), label: &plot::short };
-    let percent = |part: &f64| format!("{:.0} %", part * 100.0);
-    let y_axis = Axis { title: "slots in use".to_owned(), label: &percent };
-    let ranges = (0.0..float(span.0.into()) / length, 0.0..1.0);
+    let sums = Sums::new(workload, &kinds, run, (&drawn, span));
+    let which = if kinds.are_apart { "can run on" } else { "may need; all slots count as alike" };
+    let others = workload.tenants.len() - drawn.len();
+    let others =
+        if others > 0 { format!(" {others} more tenants are not drawn.") } else { String::new() };
     Some(Picture {
         name: format!("shares-{number}"),
         title: format!("Shares under {}", run.name),
-        note: "The part of the slots in use that each tenant had. Dashed: its target. What a \
-               tenant with nothing waiting does not use of its due goes to the others, by weight."
-            .to_owned(),
-        svg: plot::lines(ranges, (&x_axis, &y_axis), &lines),
+        note: format!(
+            "Slots in use by each tenant, filled, and the slots that it is due, dashed: means over \
+             1/{SPANS} of the time. Where a tenant has less than its due, the gap is red. The due \
+             is the weighted max-min of the slots that tenants use or wait for, by the workers \
+             that their jobs {which}. It is fluid: jobs that run are not stopped, and jobs of \
+             several slots need not fit.{others}"
+        ),
+        svg: draw(workload, &sums, &drawn, span),
     })
+}
+
+fn draw(workload: &Workload, sums: &Sums, drawn: &[usize], span: Millis) -> String {
+    let (unit, length) = plot::unit(span.0);
+    let until = float(span.0.into()) / length;
+    let x_of = |ix: usize| (count(ix) + 0.5) / count(SPANS) * until;
+    let points = |own: &[f64]| own.iter().enumerate().map(|(ix, y)| (x_of(ix), *y)).collect();
+    let all = sums.had.iter().chain(&sums.due).flatten().copied();
+    let top = plot::up_to(all).end;
+    let names = drawn.iter().enumerate().map(|(at, tenant)| {
+        let own = &workload.tenants[*tenant];
+        (format!("tenant {}, weight {}", own.id, own.weight), plot::color(at), false)
+    });
+    let dues = [("due".to_owned(), plot::INK, true), ("less than due".to_owned(), SHORT, false)];
+    let names: Vec<(String, RGBColor, bool)> = names.chain(dues).collect();
+    let names: Vec<(&str, RGBColor, bool)> =
+        names.iter().map(|(name, color, dashed)| (name.as_str(), *color, *dashed)).collect();
+    let places = plot::legend_places(plot::SIZE.0, names.iter().map(|(name, ..)| *name));
+    let legend = u32::try_from(plot::legend_height(&places)).unwrap_or(0);
+    let n_panels = u32::try_from(drawn.len()).unwrap_or(0);
+    let height = legend + LABELS + PANEL * n_panels;
+    plot::draw((plot::SIZE.0, height), |root| {
+        let mut rest = plot::legend(root, &names)?;
+        for at in 0..drawn.len() {
+            let is_last = at + 1 == drawn.len();
+            let panel;
+            (panel, rest) = rest.split_vertically(if is_last { PANEL + LABELS } else { PANEL });
+            let x_title = if is_last { format!("time ({unit})") } else { String::new() };
+            let nothing = |_: &f64| String::new();
+            let x_label: &dyn Fn(&f64) -> String = if is_last { &plot::short } else { &nothing };
+            let x_axis = Axis { title: x_title, label: x_label };
+            let y_axis = Axis { title: "slots".to_owned(), label: &plot::short };
+            let mut chart = ChartBuilder::on(&panel)
+                .margin_right(24)
+                .margin_left(12)
+                .margin_top(8)
+                .x_label_area_size(if is_last { LABELS } else { 6 })
+                .y_label_area_size(70)
+                .build_cartesian_2d(0.0..until, 0.0..top)?;
+            plot::frame(&mut chart, &x_axis, &y_axis)?;
+            let had: Vec<(f64, f64)> = points(&sums.had[at]);
+            let due: Vec<(f64, f64)> = points(&sums.due[at]);
+            let color = plot::color(at);
+            chart.draw_series([Polygon::new(under(&had), color.mix(0.35))])?;
+            let gaps = had.windows(2).zip(due.windows(2)).filter_map(|(had, due)| {
+                let is_short = had.iter().zip(due).all(|(had, due)| had.1 < due.1);
+                let corners = vec![had[0], had[1], due[1], due[0]];
+                is_short.then(|| Polygon::new(corners, SHORT.mix(0.35)))
+            });
+            chart.draw_series(gaps)?;
+            chart.draw_series(LineSeries::new(had.iter().copied(), color.stroke_width(2)))?;
+            let style = plot::INK.stroke_width(1);
+            chart.draw_series(DashedLineSeries::new(due.iter().copied(), 5, 3, style))?;
+        }
+        Ok(())
+    })
+}
+
+/// Marks what a tenant lacks of its due.
+const SHORT: RGBColor = RGBColor(200, 30, 45);
+
+/// The area below a line.
+fn under(line: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let ends = line.last().into_iter().chain(line.first()).map(|(x, _)| (*x, 0.0));
+    line.iter().copied().chain(ends).collect()
 }
 
 /// The tenants with the most work, by place.
@@ -67,44 +131,71 @@ fn largest(workload: &Workload) -> Vec<usize> {
     order
 }
 
-/// Slots over time: what the drawn tenants had, what they were due, and what all had.
+/// Slots over time: what the drawn tenants had, and what they were due.
 struct Sums {
     had: Vec<Vec<f64>>,
     due: Vec<Vec<f64>>,
-    all: Vec<f64>,
+}
+
+/// A job begins or ceases to ask for slots, or to have them.
+struct Change {
+    at: Timestamp,
+    tenant: usize,
+    kind: usize,
+    asked: f64,
+    had: f64,
 }
 
 impl Sums {
     /// Looks at what goes on at moments that lie equally far apart.
-    fn new(workload: &Workload, run: Run<'_>, drawn: &[usize], span: Millis) -> Self {
+    fn new(
+        workload: &Workload,
+        kinds: &Kinds,
+        run: Run<'_>,
+        (drawn, span): (&[usize], Millis),
+    ) -> Self {
         let none = || vec![vec![0.0; SPANS]; drawn.len()];
-        let mut sums = Self { had: none(), due: none(), all: vec![0.0; SPANS] };
-        let mut busy = vec![Busy::default(); workload.tenants.len()];
-        let mut look = 0;
-        for (at, tenant, change) in changes(workload, run.replay) {
-            let from = look;
-            while look < SPANS * LOOKS && moment(look, span) < at {
-                look += 1;
+        let mut sums = Self { had: none(), due: none() };
+        let n_tenants = workload.tenants.len();
+        let weights: Vec<f64> =
+            workload.tenants.iter().map(|tenant| f64::from(tenant.weight)).collect();
+        let mut asks = vec![vec![0.0; kinds.count]; n_tenants];
+        let mut had = vec![0.0; n_tenants];
+        let mut changes = changes(workload, kinds, run).into_iter().peekable();
+        for look in 0..SPANS * LOOKS {
+            while let Some(change) = changes.next_if(|own| own.at <= moment(look, span)) {
+                asks[change.tenant][change.kind] += change.asked;
+                had[change.tenant] += change.had;
             }
-            if look > from {
-                sums.add(from..look, &busy, &due(&workload.tenants, &busy), drawn);
+            let due = kinds.due(&weights, &asks);
+            for (ix, tenant) in drawn.iter().enumerate() {
+                sums.had[ix][look / LOOKS] += had[*tenant] / count(LOOKS);
+                sums.due[ix][look / LOOKS] += due[*tenant] / count(LOOKS);
             }
-            busy[tenant].n_waiting += change.n_waiting;
-            busy[tenant].slots += change.slots;
         }
         sums
     }
+}
 
-    fn add(&mut self, looks: std::ops::Range<usize>, busy: &[Busy], due: &[f64], drawn: &[usize]) {
-        let all: i64 = busy.iter().map(|own| own.slots).sum();
-        for look in looks {
-            self.all[look / LOOKS] += float(all.into());
-            for (ix, tenant) in drawn.iter().enumerate() {
-                self.had[ix][look / LOOKS] += float(busy[*tenant].slots.into());
-                self.due[ix][look / LOOKS] += due[*tenant];
-            }
-        }
+/// By moment. A job asks for its slots from its arrival to its end, whatever becomes of attempts.
+fn changes(workload: &Workload, kinds: &Kinds, run: Run<'_>) -> Vec<Change> {
+    let mut changes = Vec::new();
+    let mut add = |job: usize, at: Timestamp, (asked, had): (f64, f64)| {
+        let own = &workload.jobs[job];
+        let slots = f64::from(own.slots);
+        let (tenant, kind) = (own.tenant, kinds.of_fit[own.fit]);
+        changes.push(Change { at, tenant, kind, asked: asked * slots, had: had * slots });
+    };
+    for (job, start) in run.replay.starts.iter().enumerate() {
+        add(job, workload.jobs[job].arrival, (1.0, 0.0));
+        add(job, start.end, (-1.0, 0.0));
     }
+    for (job, start) in run.replay.attempts() {
+        add(job, start.at, (0.0, 1.0));
+        add(job, start.end, (0.0, -1.0));
+    }
+    changes.sort_by_key(|change| change.at);
+    changes
 }
 
 /// The moment of a look.
@@ -112,52 +203,4 @@ fn moment(look: usize, span: Millis) -> Timestamp {
     let (look, looks) = (i128::try_from(look).unwrap_or(0), i128::try_from(SPANS * LOOKS));
     let at = i128::from(span.0) * (2 * look + 1) / (2 * looks.unwrap_or(1));
     Timestamp(i64::try_from(at).unwrap_or(i64::MAX))
-}
-
-/// The slots that each tenant is due of those in use: by weight, but who has nothing waiting is due
-/// no more than it has, and the others have the rest.
-fn due(tenants: &[Sharer], busy: &[Busy]) -> Vec<f64> {
-    let weight = |ix: usize| i128::from(tenants[ix].weight);
-    // First those who ask for least: whatever they leave is for those after them.
-    let mut order: Vec<usize> = (0..tenants.len()).filter(|ix| busy[*ix].wants()).collect();
-    let asks = |ix: usize| ratio(busy[ix].slots.into(), weight(ix));
-    order.sort_by(|one, two| {
-        let is_open = |ix: &usize| busy[*ix].n_waiting > 0;
-        is_open(one).cmp(&is_open(two)).then(asks(*one).total_cmp(&asks(*two))).then(one.cmp(two))
-    });
-    let mut weights: i128 = order.iter().map(|ix| weight(*ix)).sum();
-    let mut left = float(busy.iter().map(|own| i128::from(own.slots)).sum());
-    let mut due = vec![0.0; tenants.len()];
-    for ix in order {
-        let fair = left * ratio(weight(ix), weights);
-        let own = float(busy[ix].slots.into());
-        due[ix] = if busy[ix].n_waiting > 0 { fair } else { fair.min(own) };
-        left -= due[ix];
-        weights -= weight(ix);
-    }
-    due
-}
-
-impl Busy {
-    /// Whether it has something waiting or running.
-    const fn wants(&self) -> bool {
-        self.n_waiting > 0 || self.slots > 0
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use model::TenantId;
-
-    #[test]
-    fn what_one_leaves_the_others_are_due() {
-        let tenants: Vec<Sharer> =
-            [1, 1, 2].map(|weight| Sharer::new(TenantId::new("t"), weight)).to_vec();
-        let busy = |n_waiting, slots| Busy { n_waiting, slots };
-        // The third has nothing waiting and two slots: the other six are for the first two.
-        assert_eq!(due(&tenants, &[busy(1, 6), busy(1, 0), busy(0, 2)]), [3.0, 3.0, 2.0]);
-        // It has more than its due, and nothing waits: it is due its share.
-        assert_eq!(due(&tenants, &[busy(1, 0), busy(1, 0), busy(0, 8)]), [2.0, 2.0, 4.0]);
-    }
 }

@@ -8,7 +8,7 @@ use sim::{
     seating,
 };
 
-use crate::bench::{self, Bench};
+use crate::bench::Bench;
 use crate::small;
 
 const OPTIONS: Options = Options {
@@ -301,30 +301,12 @@ fn jobs_that_outlast_every_worker_are_given_up() {
 }
 
 #[test]
-fn nobody_waits_longer_than_was_promised() {
-    let benches = [Some(bench::het("het90")), Some(bench::het("hetovl")), bench::kth_m()];
-    for (bench, n_jobs) in benches.into_iter().flatten().zip([18_709, 17_866, 3_000]) {
-        let bench = bench.first(n_jobs);
-        for estimates in [Estimates::Perfect, Estimates::History, Estimates::None] {
-            let options = Options { estimates, ..OPTIONS };
-            let replay = replay(&bench, balanced(), options, Conditions::default());
-            let promise = Promise::stated(&bench.workload, &bench.fleet, &replay);
-            let promise = promise.expect("it is stated");
-            assert_eq!(promise.n_violations, 0, "{estimates:?}: {promise:?}");
-        }
-    }
-}
-
-#[test]
-fn a_wide_job_that_comes_among_others_starts_though_nobody_knows_how_long_they_run() {
+fn a_wide_job_that_comes_among_others_starts() {
     // Three of four slots are busy at any time, each for two hours; one job wants all four.
     let others = (1..400).map(|id| format!("{id} {} 7200000 a 1", id * 2_400_000));
     let rows: Vec<String> = others.collect();
     let bench = small::bench(&format!("0 20000000 1000 a 4\n{}", rows.join("\n")), "1x4");
-    let options = Options { estimates: Estimates::None, ..OPTIONS };
-    let replay = replay(&bench, balanced(), options, Conditions::default());
-    let promise = Promise::stated(&bench.workload, &bench.fleet, &replay).expect("it is stated");
-    assert_eq!(promise.n_violations, 0, "{promise:?}");
+    let replay = replay(&bench, balanced(), OPTIONS, Conditions::default());
     let wide = bench.workload.jobs.iter().position(|job| job.slots == 4).expect("it is there");
     let waited = replay.starts[wide].at.since(bench.workload.jobs[wide].arrival);
     assert!(waited < Millis::from_secs(2 * 24 * 3_600), "{waited:?}");
@@ -332,15 +314,14 @@ fn a_wide_job_that_comes_among_others_starts_though_nobody_knows_how_long_they_r
 
 #[test]
 fn a_broken_promise_is_told() {
-    // The first job starts at once; then it is made to seem as if it had waited for half a day.
     let rows: Vec<String> = (1..400).map(|id| format!("{id} {} 10000 a 1", id * 5)).collect();
     let bench = small::bench(&format!("0 0 10000 a 1\n{}", rows.join("\n")), "1");
     let mut replay = replay(&bench, balanced(), OPTIONS, Conditions::default());
-    let stated = |replay: &Replay| Promise::stated(&bench.workload, &bench.fleet, replay);
-    assert_eq!(stated(&replay).map(|promise| promise.n_violations), Some(0));
+    let bound = Millis::from_secs(4_000);
+    let kept = |replay: &Replay| Promise::new(&bench.workload, replay, bound).n_violations;
+    assert_eq!(kept(&replay), 0);
+    // The first job starts at once; then it is made to seem as if it had waited for half a day.
     let first = &mut replay.starts[0];
     (first.at.0, first.end.0) = (first.at.0 + 50_000_000, first.end.0 + 50_000_000);
-    assert_eq!(stated(&replay).map(|promise| promise.n_violations), Some(1));
-    replay.patience.clear();
-    assert_eq!(stated(&replay), None);
+    assert_eq!(kept(&replay), 1);
 }

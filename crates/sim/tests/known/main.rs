@@ -9,3 +9,4 @@ mod preset;
 mod quality;
 mod conditions;
 mod random;
+mod shares;

@@ -81,6 +81,7 @@ impl World {
             tick: self.tick.map(Millis),
             failures: self.fails.then_some(failures),
             transfer: self.fetches.then_some(transfer),
+            until: None,
         }
     }
 

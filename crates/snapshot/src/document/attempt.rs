@@ -39,6 +39,10 @@ record! {
         cost: Option<Number>,
         /// How long it is expected to run.
         estimate_s: Option<Seconds>,
+        /// Whether a person waits for it. False if left out.
+        on_demand: Option<bool>,
+        /// Whether another tenant competed for its slots when it was placed. False if left out.
+        contested: Option<bool>,
         /// It is stopped after so long.
         limit_s: Option<Seconds>,
         /// How often the job was preempted before. 0 if left out.
@@ -69,6 +73,8 @@ impl Attempt {
             started,
             cost: or(self.cost, Fixed::ONE),
             estimate: self.estimate_s.map(Millis::from),
+            on_demand: or(self.on_demand, false),
+            is_contested: or(self.contested, false),
             limit: self.limit_s.map(Millis::from),
             evictions: or(self.evictions, 0),
             traits: read_traits(self.traits)?,
@@ -91,6 +97,8 @@ impl Attempt {
             started_ms: unless(attempt.started, &now).map(Moment::from),
             cost: unless(attempt.cost, &Fixed::ONE).map(Number),
             estimate_s: attempt.estimate.map(Seconds::from),
+            on_demand: unless(attempt.on_demand, &false),
+            contested: unless(attempt.is_contested, &false),
             limit_s: attempt.limit.map(Seconds::from),
             evictions: unless(attempt.evictions, &0).map(Count),
             traits: write_traits(attempt.traits),

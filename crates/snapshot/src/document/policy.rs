@@ -49,27 +49,32 @@ record! {
         proactive_fetch_to_capacity: Option<bool>,
         /// Whether a worker that finished a job passes over jobs that never needed a backoff.
         proactive_fetch_literal: Option<bool>,
+        /// Whether a round counts only the cost of attempts that ended before it, so all slots of a
+        /// round can go to the tenant that is furthest behind (`fair-share`). False if left out.
+        literal: Option<bool>,
         /// Taking slots back for tenants below their minimum.
         preemption: Option<Object<Preemption>>,
         /// For so long an eviction lowers its tenant's maximum by one slot (`cohort`).
         eviction_cooldown_ms: Option<Span>,
         /// The magnitudes of an ageing score (`aging`).
         aging: Option<Object<Aging>>,
-        /// The magnitudes of shortest first (`balanced`).
-        shortest: Option<Object<Shortest>>,
-        /// Whether turns go by the shares of tenants that compete (`balanced`). True if left out.
+        /// How far a tenant may fall behind its share before its jobs go first, in time of its
+        /// share (`balanced`). 60000 if left out.
+        fair_slack_ms: Option<Span>,
+        /// The part of a tenant's slots that its interactive jobs may take before its other jobs,
+        /// from 0 to 1 (`balanced`). 0.5 if left out.
+        interactive_share: Option<Factor>,
+        /// Whether slot time is shared among tenants (`balanced`). True if left out.
         share: Option<bool>,
-        /// Whether anybody goes first for another reason than that the mean wait is shorter so: by
-        /// shares, patience, priority, being asked for by a person, or being rare (`balanced`).
-        /// True if left out; what else is said of these holds all the same.
+        /// Whether a job goes first for another reason than that the mean wait is shorter so: by
+        /// shares, age, priority, being interactive, or being rare (`balanced`). True if left out;
+        /// what else is said of these holds all the same.
         fair: Option<bool>,
         /// Weights of rules by name; 0 switches one off (`simple`, `resource-aware`, `aging`,
         /// `balanced`).
         rules: Option<Table<Label, Factor, { maxima::KEYS_MAX }>>,
-        /// Keeping slots for rare work (`balanced`). Here `null` means never.
-        #[serde(default, deserialize_with = "given")]
-        #[schemars(with = "Option<Object<Guard>>")]
-        guard: Option<Option<Object<Guard>>>,
+        /// Whether slots are kept for rare work that is expected (`balanced`). True if left out.
+        guard: Option<bool>,
         /// Whether slots are kept for a wide job until all of them are free (`balanced`).
         reserve: Option<bool>,
         /// No slot is kept beside an attempt that has run for so long and nobody predicted it
@@ -135,46 +140,6 @@ record! {
         /// A job ages as if it had become ready later by this much of its predicted length.
         length: Option<Factor>,
     }
-}
-
-record! {
-    /// The magnitudes of shortest first. The preset's own if left out.
-    Shortest {
-        /// A job ages as if it had become ready later by so many times its predicted length …
-        length: Option<Slope>,
-        /// … which counts in full up to this; beyond, four times as long counts as twice.
-        length_full_ms: Option<Span>,
-        /// It counts as so many times shorter if a person waits for the job.
-        on_demand: Option<AtLeastOne>,
-        /// Whether it counts as shorter the more jobs wait for each slot that could run the job.
-        relief: Option<bool>,
-        /// Nobody loses patience before this.
-        patience_min_ms: Option<Span>,
-        /// Patience lasts longer by this part of the time that the fleet needs for all who wait …
-        patience_drain: Option<Factor>,
-        /// … and by all of it for each so many jobs that wait for every slot.
-        patience_crowd: Option<Factor>,
-    }
-}
-
-record! {
-    /// Keeping slots that can run rare work. The preset's own numbers if left out.
-    Guard {
-        /// Work is rarer than other work if that could run on so many times the slots.
-        rare_one_in: Option<AtLeastOne>,
-        /// What a second of delay of rare work costs, in seconds of delay of those who wait for
-        /// other work.
-        price: Option<Factor>,
-    }
-}
-
-/// Tells `null` from left out.
-fn given<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de>,
-{
-    T::deserialize(deserializer).map(Some)
 }
 
 impl<'de> Deserialize<'de> for PolicyChoice {

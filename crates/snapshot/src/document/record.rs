@@ -2,7 +2,7 @@
 
 use super::list::Object;
 use super::name::{Id, Label};
-use super::number::AtLeastOne;
+use super::number::{AtLeastOne, Moment, Natural};
 
 /// An object of the document: knows its fields, refuses others, and does not write absent ones.
 macro_rules! record {
@@ -39,3 +39,5 @@ impl<T> Absent for Id<T> {}
 impl<T> Absent for Object<T> {}
 impl Absent for Label {}
 impl Absent for AtLeastOne {}
+impl Absent for Moment {}
+impl Absent for Natural {}

@@ -4,10 +4,10 @@ use model::tenant::TENANT_DEFAULT;
 use model::worker::POOL_DEFAULT;
 use model::{Fixed, Name, TenantId, maxima};
 
+use super::account::Account;
 use super::list::{List, Object};
 use super::name::{Id, Label};
-use super::number::{Count, Number, Quantity, SignedNumber};
-use super::recent::Recent;
+use super::number::{Count, Number, Quantity};
 use super::{or, unless};
 use crate::check::unique;
 use crate::error::{At as _, Problem};
@@ -25,14 +25,9 @@ record! {
         used: Option<Number>,
         /// Jobs completed within the window. 0 if left out.
         completed: Option<Quantity>,
-        /// Slot-seconds on its account where shares are live (`balanced`), those of attempts that
-        /// run apart. Only differences between tenants matter. 0 if left out.
-        lift: Option<SignedNumber>,
-        /// Slot-milliseconds that it asked for lately. Those of its jobs here, if left out.
-        asked: Option<Object<Recent>>,
-        /// Whether its share is counted, because it asked for more than its due. False if left
+        /// What its share is measured by (`balanced`). As of a tenant that never had a job if left
         /// out.
-        competes: Option<bool>,
+        account: Option<Object<Account>>,
         /// The most cost within the window. No limit if left out.
         budget: Option<Number>,
         /// The most jobs at once. No limit if left out.
@@ -89,9 +84,7 @@ impl Tenant {
             active: or(self.active, default.active),
             used: or(self.used, default.used),
             completed: or(self.completed, default.completed),
-            lift: or(self.lift, default.lift),
-            asked: self.asked.map(|Object(asked)| asked.read()),
-            competes: or(self.competes, default.competes),
+            account: self.account.map_or_else(Default::default, |Object(own)| own.read()),
             budget: self.budget.map(Fixed::from),
             jobs_max: self.jobs_max.map(u32::from),
             workspaces: self.workspaces.map(u32::from),
@@ -109,9 +102,8 @@ impl Tenant {
             active: unless(tenant.active, &default.active),
             used: unless(tenant.used, &default.used).map(Number),
             completed: unless(tenant.completed, &default.completed).map(Quantity),
-            lift: unless(tenant.lift, &default.lift).map(SignedNumber),
-            asked: tenant.asked.map(|asked| Object(Recent::write(asked))),
-            competes: unless(tenant.competes, &default.competes),
+            account: unless(tenant.account.clone(), &default.account)
+                .map(|account| Object(Account::write(&account))),
             budget: tenant.budget.map(Number),
             jobs_max: tenant.jobs_max.map(Count),
             workspaces: tenant.workspaces.map(Count),

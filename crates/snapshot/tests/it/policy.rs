@@ -1,6 +1,6 @@
 //! Policies by name and with changes.
 
-use model::policy::{Guard, Preemption, Rule, Sampling, Seat, Turn};
+use model::policy::{Preemption, Rule, Sampling, Seat, Turn};
 use model::{Fixed, Millis, Policy, Preset};
 
 use super::{parsed, said};
@@ -49,13 +49,14 @@ fn the_documented_changes_are_made() {
 
 #[test]
 fn what_a_change_leaves_out_stays_as_the_preset_has_it() {
-    let text = r#"{ "preset": "balanced", "shortest": { "length": 8 },
-                    "guard": { "rare_one_in": 4 }, "share": false,
+    let text = r#"{ "preset": "balanced", "fair_slack_ms": 8,
+                    "interactive_share": 0.25, "guard": false, "share": false,
                     "reserve": false, "reserve_wait_max_ms": 7 }"#;
     let mut expected = Preset::Balanced.policy();
-    expected.shortest.length = 8;
+    expected.fairness.slack = Millis(8);
+    expected.fairness.interactive = Fixed::thousandths(250);
     expected.turn = Turn::FirstCome;
-    expected.guard = expected.guard.map(|own| Guard { rare_one_in: 4, ..own });
+    expected.guard = false;
     expected.reserve = false;
     expected.reserve_wait_max = Millis(7);
     assert_eq!(policy(text), expected);
@@ -77,9 +78,11 @@ fn settings_of_all_presets_are_taken_by_all_presets() {
 }
 
 #[test]
-fn a_guard_of_null_is_no_guard() {
-    assert_eq!(policy(r#"{ "preset": "balanced", "guard": null }"#).guard, None);
-    assert!(policy(r#"{ "preset": "balanced" }"#).guard.is_some());
+fn a_guard_is_there_or_not() {
+    assert!(!policy(r#"{ "preset": "balanced", "guard": false }"#).guard);
+    assert!(policy(r#"{ "preset": "balanced", "guard": true }"#).guard);
+    assert!(policy(r#"{ "preset": "balanced", "guard": null }"#).guard, "null is as if left out");
+    assert!(policy(r#"{ "preset": "balanced" }"#).guard);
 }
 
 #[test]
@@ -93,15 +96,25 @@ fn rules_are_weighed_switched_off_and_switched_on() {
 }
 
 #[test]
-fn without_fairness_only_lengths_and_relief_count() {
+fn without_fairness_only_lengths_count() {
     let unfair = policy(r#"{ "fair": false }"#);
     assert_eq!(unfair, Preset::Balanced.policy().unfair());
-    let spelt_out = r#"{ "share": false, "guard": null, "rules": { "priority": 0 },
-        "shortest": { "on_demand": 1, "patience_min_ms": 1000000000000 } }"#;
-    assert_eq!(policy(spelt_out), unfair);
+    let spelt_out = r#"{ "share": false, "guard": false, "interactive_share": 0 }"#;
+    let mut bounded = unfair.clone();
+    bounded.fairness.is_bounded = true;
+    assert_eq!(policy(spelt_out), bounded);
     assert_eq!(policy(r#"{ "fair": true }"#), Preset::Balanced.policy());
     let with_shares = policy(r#"{ "fair": false, "share": true }"#);
     assert_eq!(with_shares.turn, Preset::Balanced.policy().turn);
     let refused = said(&snapshot::policy(r#"{ "preset": "aging", "fair": false }"#).unwrap_err());
     assert!(refused.contains("fair") && refused.contains("only by `balanced`"), "{refused}");
+}
+
+#[test]
+fn literal_turns_are_for_fair_share_alone() {
+    assert!(policy(r#"{ "preset": "fair-share", "literal": true }"#).literal);
+    for preset in Preset::ALL.into_iter().filter(|preset| *preset != Preset::FairShare) {
+        let text = format!(r#"{{ "preset": "{}", "literal": true }}"#, preset.name());
+        assert!(snapshot::policy(&text).is_err(), "{}", preset.name());
+    }
 }

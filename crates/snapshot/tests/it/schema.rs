@@ -35,6 +35,7 @@ fn only_ids_and_names_are_required() {
         ("Freed", json!(["worker"])),
         ("Job", json!(["id"])),
         ("JobType", json!(["name"])),
+        ("Mark", json!(["at_ms", "served"])),
         ("Resource", json!(["name"])),
         ("Sampling", json!(["sample_size"])),
         ("Tenant", json!(["id"])),

@@ -221,6 +221,7 @@ fn attempt_fields() -> Vec<Field> {
         field("started_ms", moment()),
         field("cost", number()),
         field("estimate_s", seconds()),
+        field("on_demand", flag()),
         field("evictions", count()),
         field("traits", traits()),
         field("resource", Just(json!("*")).boxed()),
@@ -266,12 +267,36 @@ fn tenant_fields() -> Vec<Field> {
         field("active", flag()),
         field("used", number()),
         field("completed", quantity()),
-        field("lift", (-999_999_999_999_i64..=999_999_999_999).prop_map(Value::from).boxed()),
+        field("account", account()),
         field("budget", number()),
         field("jobs_max", count()),
         field("workspaces", count()),
         field("quotas", vec(quota, 0..2).prop_map(without_doubles).boxed()),
     ]
+}
+
+/// What a tenant has had.
+fn account() -> BoxedStrategy<Value> {
+    let mark =
+        (moment(), whole()).prop_map(|(at, served)| json!({ "at_ms": at, "served": served }));
+    object(vec![
+        field("ahead", (-999_999_999_999_i64..=999_999_999_999).prop_map(Value::from).boxed()),
+        field("competes", flag()),
+        field("served", whole()),
+        field("queue_max", whole()),
+        field("queue_max_before", whole()),
+        field("queue_since", whole()),
+        field("marks", vec(mark, 0..4).prop_map(Value::Array).boxed()),
+        field("judged", number()),
+        field("judged_sum", whole()),
+        field("judged_squares", whole()),
+        field("judged_errors", whole()),
+    ])
+}
+
+/// Slot-milliseconds, up to what the world can count.
+fn whole() -> BoxedStrategy<Value> {
+    prop_oneof![0..100_i64, 0..=i64::MAX].prop_map(Value::from).boxed()
 }
 
 /// Two quotas may have drawn one pool.
@@ -340,20 +365,12 @@ fn policy() -> BoxedStrategy<Value> {
         field("failure_backoff_ms", quantity()),
     ]);
     let cohort = object(vec![field("eviction_cooldown_ms", quantity())]);
-    let shortest = object(vec![
-        field("length", (0..=400_u32).prop_map(Value::from).boxed()),
-        field("length_full_ms", quantity()),
-        field("on_demand", slots()),
-        field("relief", flag()),
-        field("patience_min_ms", quantity()),
-        field("patience_drain", weight()),
-        field("patience_crowd", weight()),
-    ]);
-    let guard = object(vec![field("rare_one_in", slots()), field("price", weight())]);
     let balanced = object(vec![
-        field("shortest", shortest),
+        field("fair_slack_ms", quantity()),
+        field("interactive_share", rate()),
+        field("fair", flag()),
         field("share", flag()),
-        field("guard", guard),
+        field("guard", flag()),
         field("reserve", flag()),
         field("reserve_wait_max_ms", quantity()),
         field("rules", object(vec![field("load", weight()), field("headroom", weight())])),

@@ -74,6 +74,8 @@ pub(super) async fn places_in_a_submission_are_dependencies(site: Site) {
     for record in &records {
         assert_eq!(site.get(record).await, *record);
     }
+    let named = ids(&[records[0].clone(), records[1].clone()]);
+    assert_eq!(records[2].spec.after, named, "it is known later which jobs it waited for");
     let ended = site.go(&records[0], Ending::Succeeded).await;
     assert_eq!(ids(&ended.released), ids(&[records[1].clone(), records[5].clone()]));
     assert_eq!(ids(&ended.changed), ids(&records[2..3]));

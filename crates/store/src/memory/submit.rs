@@ -100,6 +100,10 @@ impl World {
         let named = spec.after.iter().filter_map(number::of);
         let placed = job.after_indexes.iter().map(|place| numbers[*place]);
         let waits: BTreeSet<i64> = named.chain(placed).collect();
+        if !job.after_indexes.is_empty() {
+            // Known for as long as the job is.
+            spec.after = waits.iter().map(|id| number::id(*id)).collect();
+        }
         let in_state = |wanted: fn(State) -> bool| {
             let found = waits.iter().filter(|id| self.state(**id).is_some_and(wanted));
             found.copied().collect::<Vec<i64>>()

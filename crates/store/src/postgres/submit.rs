@@ -183,6 +183,7 @@ fn write(
             Place::New { id, .. } | Place::Over { id } => {
                 let mut job = job.clone();
                 job.spec.tenant = submission.tenant.clone();
+                plan::name_blockers(&mut job, places);
                 draft.insert(*id, begin(job, place, sheet.now));
             }
         }

@@ -116,7 +116,8 @@ fn write(desk: &mut Desk, jobs: Vec<NewJob>, places: &[Place]) -> Result<Submitt
     let now = desk.now();
     let mut draft = Draft { records: BTreeMap::new(), fences: BTreeMap::new() };
     let mut insert_spec = desk.connection.prepare_cached(row::INSERT_SPEC)?;
-    for (job, place) in jobs.into_iter().zip(places) {
+    for (mut job, place) in jobs.into_iter().zip(places) {
+        plan::name_blockers(&mut job, places);
         match place {
             Place::Same { id } => {
                 let record = draft.get(&desk.connection, *id)?;

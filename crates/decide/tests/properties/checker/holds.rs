@@ -1,7 +1,8 @@
 //! Every reason is true, and the first that applies.
 
 use model::{
-    Ask, Budget, Fixed, Freed, JobId, JobType, Millis, Name, Quota, Reason, Snapshot, WorkerId,
+    Ask, Attempt, Budget, Fixed, Freed, JobId, JobType, Millis, Name, Quota, Reason, Snapshot,
+    WorkerId,
 };
 
 use super::stage::{
@@ -52,6 +53,17 @@ fn the_first_reason_that_applies_counts() {
     before.jobs[0].not_before = Some(NOW + Millis(1));
     before.jobs[0].ready = NOW + Millis(1);
 
+    held_as(&before, Reason::NoWorkerEver);
+    before.workers[0].types.clear();
+    held_as(&before, Reason::NoResourceEver);
+    before.tenants[0].workspaces = Some(1);
+    before.attempts.push(Attempt { holds: Some(Ask::Any), ..attempt(8, "a", "w") });
+    held_as(&before, Reason::TenantPaused);
+    before.tenants[0].active = true;
+    held_as(&before, Reason::BudgetSpent);
+    before.tenants[0].budget = None;
+    held_as(&before, Reason::BudgetSpentGlobal);
+    before.budget = None;
     held_as(&before, Reason::NotReady);
     before.jobs[0].ready = NOW;
     held_as(&before, Reason::NotBefore);
@@ -59,14 +71,8 @@ fn the_first_reason_that_applies_counts() {
     before.jobs[0].backoff_until = Some(NOW + Millis(1));
     held_as(&before, Reason::NotBefore);
     before.jobs[0].backoff_until = None;
-    held_as(&before, Reason::NoWorkerEver);
-    before.workers[0].types.clear();
     held_as(&before, Reason::NoWorkerNow);
     before.workers[0].draining = false;
-    held_as(&before, Reason::WorkersFull);
-    before.attempts.clear();
-    held_as(&before, Reason::TenantPaused);
-    before.tenants[0].active = true;
     held_as(&before, Reason::TenantAtMax);
     before.tenants[0].quotas.clear();
     held_as(&before, Reason::TenantAtJobsMax);
@@ -75,12 +81,10 @@ fn the_first_reason_that_applies_counts() {
     before.types = vec![JobType { jobs_max: Some(0), ..JobType::new(Name::new("doc")) }];
     held_as(&before, Reason::TypeAtMax);
     before.types.clear();
-    held_as(&before, Reason::BudgetSpent);
-    before.tenants[0].budget = None;
-    held_as(&before, Reason::BudgetSpentGlobal);
-    before.budget = None;
     held_as(&before, Reason::ResourceHeld);
-    before.tenants[0].workspaces = Some(1);
+    before.attempts.pop();
+    held_as(&before, Reason::WorkersFull);
+    before.attempts.clear();
     assert_sound(&found(&before, &[place(1, "w")], &[]));
 }
 
@@ -120,7 +124,8 @@ fn a_job_whose_victim_stops_is_preempting() {
     before.workers.push(worker("v", 1));
     held_as(&before, Reason::Preempting);
     before.tenants[0].active = false;
-    held_as(&before, Reason::Preempting);
+    held_as(&before, Reason::TenantPaused);
+    before.tenants[0].active = true;
     before.jobs[0].not_before = Some(NOW + Millis(1));
     held_as(&before, Reason::NotBefore);
 }
@@ -136,7 +141,7 @@ fn reasons_are_judged_after_all_placements() {
     before.tenants[0].jobs_max = Some(1);
     assert_sound(&found(&before, &[place(1, "w")], &[hold(2, Reason::TenantAtJobsMax)]));
     before.workers[0].slots = 1;
-    assert_sound(&found(&before, &[place(1, "w")], &[hold(2, Reason::WorkersFull)]));
+    assert_sound(&found(&before, &[place(1, "w")], &[hold(2, Reason::TenantAtJobsMax)]));
 }
 
 #[test]

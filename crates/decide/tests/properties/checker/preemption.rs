@@ -71,16 +71,16 @@ fn a_preemptor_could_start_if_there_were_room() {
 
     let mut before = stage();
     before.tenants[0].active = false;
-    told(&before, "which could not start with room either: tenant-paused");
+    told_among_others(&before, "which could not start with room either: tenant-paused");
 
     let mut before = stage();
     before.tenants[0].budget = Some(Fixed::ZERO);
-    told(&before, "which could not start with room either: budget-spent");
+    told_among_others(&before, "which could not start with room either: budget-spent");
 
     let mut before = stage();
     before.resources = vec![resource("db", "b")];
     before.jobs[0].resource = Some(Ask::Named(Name::new("db")));
-    told(&before, "which could not start with room either: resource-held");
+    told_among_others(&before, "which could not start with room either: no-resource-ever");
 
     let mut before = stage();
     before.jobs[0].backoff_until = Some(NOW + Millis(1));

@@ -1,6 +1,7 @@
 //! Who is kept off a slot on purpose is kept off it for somebody, and not for too long.
 
 use model::policy::RARE_SPAN;
+use model::tenant::{Peak, Trust};
 use model::{
     Fixed, Freed, Inputs, Job, JobId, JobType, Millis, Name, Preset, Reason, Recent, Snapshot,
     Timestamp, Worker, WorkerId,
@@ -27,8 +28,12 @@ fn rare_work() -> Snapshot {
     let since = Timestamp(NOW.0 - NOW.0 % RARE_SPAN.0);
     let recent = Some(Recent { since, amount: 10, before: 0 });
     before.types = vec![JobType { recent, ..JobType::new(Name::new("rare")) }];
+    before.usual = Some(Millis::from_secs(60));
     let ready = NOW - Millis::from_secs(5);
     before.jobs = vec![Job { kind: Some(Name::new("common")), ready, ..job(1, "a") }];
+    // Its lengths were known, so what is said of them counts.
+    let (runs, sum) = (Fixed::whole(1_000), 10_000_000);
+    before.tenants[0].account.trust = Trust { runs, sum, squares: 104_000_000_000, errors: 0 };
     before
 }
 
@@ -56,22 +61,26 @@ fn a_slot_is_not_guarded_if_rare_work_does_not_come() {
 #[test]
 fn a_slot_is_not_guarded_for_work_that_is_not_rare() {
     let mut before = rare_work();
-    before.workers[0].slots = 1;
-    before.attempts[0].slots = 1;
-    before.workers.push(typed("also", 1, &["common", "rare"]));
-    before.jobs[0].estimate = Some(Millis::from_secs(600));
+    before.workers[0] = typed("full", 15, &["common", "rare"]);
     not_guarded(&before, "special");
 }
 
 #[test]
 fn a_slot_is_guarded_less_while_another_can_run_rare_work() {
     let mut before = rare_work();
-    before.jobs[0].estimate = Some(Millis::from_secs(10));
-    assert_sound(&found(&before, &[], &[hold(1, Reason::Guarded)]));
     before.workers.push(typed("also", 1, &["common", "rare"]));
     not_guarded(&before, "special");
-    before.jobs[0].estimate = Some(Millis::from_secs(60));
+    before.jobs[0].estimate = Some(Millis::from_secs(600));
     assert_sound(&found(&before, &[], &[hold(1, Reason::Guarded)]));
+}
+
+#[test]
+fn a_slot_is_not_guarded_from_a_short_job() {
+    let mut before = rare_work();
+    before.jobs[0].estimate = Some(Millis::from_secs(31));
+    assert_sound(&found(&before, &[], &[hold(1, Reason::Guarded)]));
+    before.jobs[0].estimate = Some(Millis::from_secs(29));
+    not_guarded(&before, "special");
 }
 
 #[test]
@@ -93,17 +102,14 @@ fn a_job_is_not_guarded_while_a_plain_slot_is_free() {
 }
 
 #[test]
-fn a_job_is_guarded_for_so_long_only() {
+fn a_job_is_guarded_until_it_is_overdue() {
     let mut before = rare_work();
-    // A minute of work waits for sixteen slots.
-    before.policy.shortest.patience_min = Millis::from_secs(5);
-    before.policy.shortest.patience_drain = Fixed::ONE;
-    before.policy.shortest.patience_crowd = Fixed::whole(1_000);
-    before.jobs[0].ready = NOW - Millis(2 * 8_750 - 1);
+    before.attempts[0].started = NOW;
+    let account = &mut before.tenants[0].account;
+    let marks = vec![(NOW - Millis::from_secs(5), 0)];
+    (account.served, account.queue) = (59_939, Peak { now: 60_000, before: 0, since: 0, marks });
     assert_sound(&found(&before, &[], &[hold(1, Reason::Guarded)]));
-    before.jobs[0].ready = NOW - Millis(2 * 8_750);
-    let said = found(&before, &[], &[hold(1, Reason::Guarded)]);
-    assert_says(&said, "job 1 is still guarded after 17500 ms, at most 17500 ms");
+    before.tenants[0].account.served = 59_940;
     not_guarded(&before, "special");
 }
 
@@ -289,7 +295,8 @@ fn a_policy_that_keeps_no_slots_holds_nobody_for_that() {
 fn what_a_policy_does_on_purpose_comes_in_its_turn() {
     let mut before = rare_work();
     before.tenants[0].jobs_max = Some(0);
-    assert_sound(&found(&before, &[], &[hold(1, Reason::Guarded)]));
+    let said = found(&before, &[], &[hold(1, Reason::Guarded)]);
+    assert_only(&said, "job 1 is held as guarded, but the first reason is tenant-at-jobs-max");
     before.tenants[0].active = false;
     let said = found(&before, &[], &[hold(1, Reason::Guarded)]);
     assert_only(&said, "job 1 is held as guarded, but the first reason is tenant-paused");

@@ -11,11 +11,11 @@ use crate::worlds::NOW;
 /// A full round of `preset` in a world with tenants `a` and `b` and nothing else.
 pub(super) fn world(preset: Preset) -> Snapshot {
     Snapshot {
-        began: None,
         usual: None,
         now: NOW,
         seed: 0,
         policy: preset.policy(),
+        pools: std::collections::BTreeMap::new(),
         budget: None,
         tenants: vec![Tenant::new(TenantId::new("a")), Tenant::new(TenantId::new("b"))],
         resources: Vec::new(),

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use model::job::{Amounts, Needs};
+use model::tenant::{Account, Peak, Trust};
 use model::{
     Attempt, Budget, Fixed, History, Inputs, Job, JobId, JobType, Metrics, Millis, Name, Quota,
     Recent, Tenant, TenantId, Timestamp, Trait, Traits, Worker, WorkerId,
 };
 use proptest::bool::weighted as chance;
-use proptest::collection::btree_map;
+use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -106,10 +107,7 @@ pub(super) fn budget() -> impl Strategy<Value = Budget> {
 pub(super) fn tenant() -> impl Strategy<Value = Tenant> {
     let quota = (select(vec![0_u32, 0, 1, 2, 4]), option::weighted(0.6, 0..=3_u32));
     let weight = select(vec![0_i64, 1_000, 1_000, 2_000, 3_500]);
-    let lift = select(vec![0_i64, 0, 0, -1_000, 1, 2_500]).prop_map(Fixed::thousandths);
-    let competes = chance(0.3);
-    let usage =
-        (weight, cost(3), 0..=3_u64, lift, (option::weighted(0.3, recent(100_000)), competes));
+    let usage = (weight, cost(3), 0..=3_u64, account());
     let limits = (
         option::weighted(0.4, cost(12)),
         option::weighted(0.4, 0..=5_u32),
@@ -117,7 +115,7 @@ pub(super) fn tenant() -> impl Strategy<Value = Tenant> {
         btree_map(0..3_usize, quota, 0..=3),
     );
     (chance(0.9), usage, limits).prop_map(|(active, usage, limits)| {
-        let (weight, used, completed, lift, (asked, competes)) = usage;
+        let (weight, used, completed, account) = usage;
         let (budget, jobs_max, workspaces, quotas) = limits;
         let quotas = quotas.into_iter().map(|(index, (min, above))| Quota {
             pool: pool(index),
@@ -130,15 +128,60 @@ pub(super) fn tenant() -> impl Strategy<Value = Tenant> {
             active,
             used,
             completed,
-            lift,
-            asked,
-            competes,
+            account,
             budget,
             jobs_max,
             workspaces,
             quotas: quotas.collect(),
         }
     })
+}
+
+/// What a tenant has had: some are ahead, behind, overdue, or predict their jobs well.
+fn account() -> impl Strategy<Value = Account> {
+    let ahead = select(vec![0_i64, 0, 0, -1_000, 1, 2_500, -90_000_000, 90_000_000]);
+    let served = select(vec![0_i64, 0, 1, 60_000, 10_000_000]);
+    let most = || select(vec![0_i64, 1, 60_000, 5_000_000]);
+    let marks = vec((select(vec![-3_600_000_i64, -60_000, -1, 0]), 0..=16_i64), 0..=3);
+    let runs = vec(age_of(&[1, 1_000, 60_000, 3_600_000]), 0..=9);
+    let all = (ahead, chance(0.3), served, (most(), most(), 0..=16_i64), marks, runs, chance(0.5));
+    all.prop_map(|(ahead, competes, served, (now, before, since), marks, runs, is_right)| {
+        let part = |sixteenths: i64| served / 16 * sixteenths;
+        let mut marks: Vec<(Timestamp, i64)> =
+            marks.into_iter().map(|(ago, at)| (NOW + Millis(ago), part(at))).collect();
+        // Both rise.
+        let mut at: Vec<i64> = marks.iter().map(|(_, at)| *at).collect();
+        marks.sort_unstable();
+        at.sort_unstable();
+        for (mark, at) in marks.iter_mut().zip(at) {
+            mark.1 = at;
+        }
+        let queue = if marks.is_empty() {
+            Peak::default()
+        } else {
+            Peak { now, before, since: part(since), marks }
+        };
+        Account {
+            ahead: Fixed::thousandths(ahead),
+            competes,
+            served,
+            queue,
+            trust: trust(&runs, is_right),
+        }
+    })
+}
+
+/// Runs that were predicted to the point, or all of them at a millisecond.
+fn trust(runs: &[Millis], is_right: bool) -> Trust {
+    let mut trust = Trust::default();
+    for run in runs {
+        let log2 = i64::from(run.0.ilog2()) * 1_000;
+        trust.runs += Fixed::ONE;
+        trust.sum += log2;
+        trust.squares += log2 * log2;
+        trust.errors += if is_right { 0 } else { log2 * log2 };
+    }
+    trust
 }
 
 /// What came in the span of time that it is now, or in the one before it.
@@ -361,7 +404,7 @@ pub(super) fn attempt() -> impl Strategy<Value = AttemptPart> {
     );
     let rest = (
         select(vec![-1_000, -1, 0, 0, 0, 0, 1, 16]),
-        select(vec![0_u32, 0, 0, 1, 3]),
+        (select(vec![0_u32, 0, 0, 1, 3]), chance(0.2)),
         traits(),
         wish(),
         option::weighted(0.15, 0..14_usize),
@@ -370,7 +413,7 @@ pub(super) fn attempt() -> impl Strategy<Value = AttemptPart> {
         let (tenant, worker, kind, has_needs) = whose;
         let (slots, amounts, cost) = size;
         let (ready, waited, estimate, limit) = when;
-        let (priority, evictions, traits, holds, stopping_for) = rest;
+        let (priority, (evictions, on_demand), traits, holds, stopping_for) = rest;
         let attempt = Attempt {
             job: JobId::number(0),
             tenant: TenantId::number(0),
@@ -384,6 +427,8 @@ pub(super) fn attempt() -> impl Strategy<Value = AttemptPart> {
             started: NOW.min(ready + waited),
             cost,
             estimate,
+            on_demand,
+            is_contested: evictions % 2 == 1,
             limit,
             evictions,
             traits,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::policy::{Guard, Order, Preemption, Rule, Sampling, Seat};
+use model::policy::{Fairness, Order, Preemption, Rule, Sampling, Seat};
 use model::{Averages, Cluster, Fixed, Millis, Policy, Preset};
 use proptest::bool::weighted as chance;
 use proptest::collection::vec;
@@ -23,10 +23,14 @@ pub(super) fn policy(preset: Preset) -> impl Strategy<Value = Policy> {
     );
     let evictions_max = select(vec![0_u32, 1, 3, 3]);
     let preemption = (any::<bool>(), age_of(&[0, 20_000]), age_of(&[0, 0, 60_000]), evictions_max);
-    let guard = option::weighted(0.7, (1..=4_u32, select(vec![0_i64, 1, 2_400, 100_000])));
-    let guard = (guard, any::<bool>(), age_of(&[0, 60_000, 3_600_000, 3_600_001]));
+    let guard = (chance(0.7), any::<bool>(), age_of(&[0, 60_000, 3_600_000, 3_600_001]));
+    let fairness = (
+        age_of(&[0, 1, 60_000, 60_000, 3_600_000]),
+        select(vec![0_i64, 500, 500, 1_000]),
+        chance(0.8),
+    );
     let rest = (any::<bool>(), guard, age_of(&[0, 600_000]), rule_weights(preset));
-    (choice, preemption, rest).prop_map(move |(choice, preemption, rest)| {
+    (choice, preemption, rest, fairness).prop_map(move |(choice, preemption, rest, fairness)| {
         let (priority_percentage, sampling, backoff, to_capacity, literal) = choice;
         let (enabled, delay, min_run, evictions_max) = preemption;
         let (keeps_guard, (guard, reserve, wait_max), eviction_cooldown, rules) = rest;
@@ -42,11 +46,11 @@ pub(super) fn policy(preset: Preset) -> impl Strategy<Value = Policy> {
         policy.preemption = Preemption { enabled, delay, min_run, evictions_max };
         policy.eviction_cooldown = eviction_cooldown;
         policy.rules.extend(rules);
+        let (slack, interactive, is_bounded) = fairness;
+        let interactive = Fixed::thousandths(interactive);
+        policy.fairness = Fairness { slack, interactive, is_bounded };
         if !keeps_guard {
-            policy.guard = guard.map(|(rare_one_in, price)| {
-                let price = Fixed::thousandths(price);
-                Guard { rare_one_in, price }
-            });
+            policy.guard = guard;
             policy.reserve = reserve;
             policy.reserve_wait_max = wait_max;
         }

@@ -56,6 +56,11 @@ fn described(kind: &str, now: &KindNow) -> v1::TypeResponse {
         worker: config(&descriptor.worker, &known.now.worker, &known.words.worker),
         detectors: now.detectors.clone(),
         elsewhere: now.is_elsewhere,
+        prediction: now.skill.map(|skill| v1::TypePrediction {
+            typical_ms: skill.typical.0.unsigned_abs(),
+            skill_thousandths: u32::try_from(skill.skill).unwrap_or(0),
+            judged: skill.n_judged,
+        }),
         descriptor_json: known.descriptor.as_ref().map(Descriptor::to_text).unwrap_or_default(),
         display_name: descriptor.display_name,
         description: descriptor.description,

@@ -1,6 +1,6 @@
 //! `/metrics`: what was measured, as Prometheus reads it. Names are permanent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -54,8 +54,10 @@ impl Collector for Page {
         let mut sheet = Sheet(encoder);
         all.stages(&mut sheet)?;
         all.lengths(&mut sheet)?;
+        all.predictions(&mut sheet)?;
         all.fleet(&mut sheet)?;
         all.demand(&mut sheet)?;
+        all.reasons(&mut sheet)?;
         all.store(&mut sheet)
     }
 }
@@ -97,6 +99,19 @@ impl All {
         let runs = rows.iter().map(|(pair, lengths)| (pair, &lengths.run));
         let help = "From claimed to ended, of attempts that ended";
         sheet.histograms(("maitre_job_run_seconds", help), runs)
+    }
+
+    fn predictions(&self, sheet: &mut Sheet<'_>) -> fmt::Result {
+        let known = self.measures.skills.iter().take(self.series_max);
+        let rows: Vec<(String, decide::Skill)> =
+            known.map(|(kind, skill)| (kind.to_string(), *skill)).collect();
+        let help = "Part of the squared error of one guess for all lengths that is gone, by type";
+        let skills = rows.iter().map(|(kind, skill)| (kind.as_str(), skill.skill));
+        sheet.parts(("maitre_prediction_skill", help, "type"), skills)?;
+        let help = "Runs whose length was predicted before they ended, by type";
+        let judged: Vec<(&str, u64)> =
+            rows.iter().map(|(kind, skill)| (kind.as_str(), skill.n_judged)).collect();
+        sheet.counters(("maitre_predictions_judged", help, "type"), &judged)
     }
 
     fn fleet(&self, sheet: &mut Sheet<'_>) -> fmt::Result {
@@ -149,6 +164,26 @@ impl All {
         sheet.gauges("maitre_slots_wanted", help, &slots)?;
         let help = "Jobs that no worker that is there can run, by need";
         sheet.gauges("maitre_jobs_unplaceable", help, &unplaceable)
+    }
+
+    /// At most as many pairs of tenant and type as anywhere here, each with the reasons that there
+    /// are; all other pairs are one.
+    fn reasons(&self, sheet: &mut Sheet<'_>) -> fmt::Result {
+        let (mut pairs, mut counts) = (BTreeSet::new(), BTreeMap::new());
+        for waiters in &self.measures.waiters {
+            let kind = waiters.kind.as_ref().map(ToString::to_string).unwrap_or_default();
+            let mut pair = (waiters.tenant.to_string(), kind);
+            if !pairs.contains(&pair) && pairs.len() >= self.series_max {
+                pair = (OTHER.to_owned(), OTHER.to_owned());
+            } else {
+                pairs.insert(pair.clone());
+            }
+            let reason = waiters.reason.name().to_owned();
+            let labels = vec![("reason", reason), ("tenant", pair.0), ("type", pair.1)];
+            *counts.entry(labels).or_insert(0) += waiters.n_jobs;
+        }
+        let help = "Jobs that wait, by the reason that `why` tells of the first of their like";
+        sheet.gauges("maitre_jobs_waiting_by_reason", help, &counts)
     }
 
     fn store(&self, sheet: &mut Sheet<'_>) -> fmt::Result {
@@ -229,6 +264,20 @@ impl Sheet<'_> {
             } else {
                 metric.encode_family(labels)?.encode_gauge(&n)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Parts of one, given in thousandths.
+    fn parts<'r>(
+        &mut self,
+        (name, help, label): (&str, &str, &str),
+        rows: impl Iterator<Item = (&'r str, i64)>,
+    ) -> fmt::Result {
+        let mut metric = self.begin(name, help, MetricType::Gauge)?;
+        for (value, thousandths) in rows {
+            let part = model::Fixed::thousandths(thousandths).to_f64();
+            metric.encode_family(&[(label, value)])?.encode_gauge(&part)?;
         }
         Ok(())
     }

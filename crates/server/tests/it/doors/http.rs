@@ -63,7 +63,7 @@ impl Site {
         send(&self.authority(), line, rest).await
     }
 
-    async fn metrics(&self) -> BTreeMap<String, f64> {
+    pub(crate) async fn metrics(&self) -> BTreeMap<String, f64> {
         let (status, body) = self.get("/metrics", None).await;
         assert_eq!(status, 200, "{body}");
         let lines = body.lines().filter(|line| !line.starts_with('#'));

@@ -1,0 +1,177 @@
+//! What is measured of a tenant: how long its queue was, and how well its jobs' lengths were known.
+//!
+//! The starvation bound goes by both. Shorter jobs may go before an older one of their tenant until
+//! the tenant was served the most work that waited at once since the older one came, times the
+//! skill with which lengths were known. Then the older one goes first, after jobs that are older
+//! still, which are at most that much work again. So a job waits for at most twice the longest
+//! queue of its tenant, where the order of arrival makes it wait for at most once that; and with no
+//! skill, for an eighth more than once.
+//!
+//! All of this is counted in slot time that the tenant was served, so no other tenant moves it.
+
+use model::tenant::{Account, Peak, Trust};
+use model::{Fixed, Millis, Timestamp};
+
+/// A full skill, in thousandths.
+pub(crate) const SKILL_FULL: i64 = 1_000;
+
+/// Where lengths are not known, so much of the longest queue may still go before an older job: jobs
+/// of a higher class of priority, and interactive ones. A wait is then to be at most a quarter
+/// longer than in the order of arrival; this is half of that, and leaves the rest to jobs that run
+/// longest.
+const LEAST: i64 = SKILL_FULL / 8;
+
+/// The bound is kept to within this part of the most work that waited.
+const MARKS: i64 = 16;
+
+/// What was judged is forgotten over about so many runs.
+const MEMORY: i64 = 64;
+
+/// Takes in how much work waits, after a tenant was served so much.
+pub(crate) fn observe(queue: &mut Peak, work: i64, served: i64, now: Timestamp) {
+    if work == 0 {
+        *queue = Peak::default();
+        return;
+    }
+    if queue.marks.is_empty() {
+        queue.since = served;
+    }
+    queue.now = queue.now.max(work);
+    if served.saturating_sub(queue.since) > queue.now {
+        (queue.before, queue.now, queue.since) = (queue.now, work, served);
+    }
+    let step = most(queue) / MARKS;
+    if queue.marks.last().is_none_or(|(_, last)| served.saturating_sub(*last) > step) {
+        queue.marks.push((now, served));
+    }
+    // Of those out of reach, the latest tells who is overdue.
+    let reach = served.saturating_sub(most(queue).saturating_mul(2));
+    let n_past = queue.marks.iter().take_while(|(_, mark)| *mark <= reach).count();
+    queue.marks.drain(..n_past.saturating_sub(1));
+}
+
+fn most(queue: &Peak) -> i64 {
+    queue.now.max(queue.before)
+}
+
+/// Jobs that became ready by this moment are overdue: since then their tenant, which has been
+/// served so much by now, was served what the starvation bound says.
+pub(crate) fn overdue_until(account: &Account, served: i64) -> Option<Timestamp> {
+    let most = i128::from(most(&account.queue));
+    let skill = skill(&account.trust, None).max(LEAST);
+    let reach = (most * i128::from(skill) / i128::from(SKILL_FULL)).max(1);
+    let past = i128::from(served) - reach;
+    let marks = account.queue.marks.iter().rev();
+    let mut marks = marks.filter(|(_, mark)| i128::from(*mark) <= past);
+    marks.next().map(|(at, _)| *at)
+}
+
+/// A job ran for so long after so long was expected.
+pub(crate) fn judge(trust: &mut Trust, said: Millis, ran: Millis) {
+    let (said, ran) = (log2(said), log2(ran));
+    let faded = |sum: i64| sum - sum / MEMORY;
+    trust.runs = Fixed::thousandths(faded(trust.runs.in_thousandths())) + Fixed::ONE;
+    trust.sum = faded(trust.sum) + ran;
+    trust.squares = faded(trust.squares) + ran * ran;
+    trust.errors = faded(trust.errors) + (said - ran) * (said - ran);
+}
+
+/// How well lengths were known, in thousandths: the part of the spread of lengths that what was
+/// said explains, less one run's worth of doubt. The spread is that of `all`, if given.
+pub(crate) fn skill(trust: &Trust, all: Option<&Trust>) -> i64 {
+    let Some((error, _)) = means(trust) else { return 0 };
+    let Some((_, spread)) = means(all.unwrap_or(trust)) else { return 0 };
+    if spread == 0 {
+        return 0;
+    }
+    let doubt = SKILL_FULL * 1_000 / trust.runs.in_thousandths().max(1);
+    let explained = SKILL_FULL - i64::try_from(error * 1_000 / spread).unwrap_or(i64::MAX / 2);
+    (explained - doubt).clamp(0, SKILL_FULL)
+}
+
+/// The mean square of the errors, and the spread of the lengths.
+fn means(trust: &Trust) -> Option<(i128, i128)> {
+    let runs = i128::from(trust.runs.in_thousandths());
+    let mean = |sum: i64| (i128::from(sum) * 1_000).checked_div(runs);
+    let centre = mean(trust.sum)?;
+    Some((mean(trust.errors)?, (mean(trust.squares)? - centre * centre).max(0)))
+}
+
+/// Adds up what was judged of several tenants.
+pub(crate) fn add(all: &mut Trust, own: &Trust) {
+    all.runs += own.runs;
+    all.sum += own.sum;
+    all.squares += own.squares;
+    all.errors += own.errors;
+}
+
+/// The logarithm of a length in milliseconds to the base of 2, in thousandths; exact to two.
+pub(crate) fn log2(Millis(length): Millis) -> i64 {
+    let length = length.max(1).unsigned_abs();
+    let whole = i64::from(length.ilog2());
+    // The length as a number from one to two, in parts of 2^32; squared, its logarithm doubles.
+    let mut part = (u128::from(length) << 32) >> length.ilog2();
+    let mut thousandths = 0;
+    let mut worth = 512;
+    for _ in 0..10 {
+        part = (part * part) >> 32;
+        if part >= 2 << 32 {
+            part >>= 1;
+            thousandths += worth;
+        }
+        worth /= 2;
+    }
+    whole * 1_000 + thousandths * 1_000 / 1_024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logarithms_are_right_to_two_thousandths() {
+        for length in [1_i64, 2, 3, 10, 1_000, 12_345, 1 << 40, (1 << 40) + 12_345_678_901] {
+            #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "a test")]
+            let truth = (length as f64).log2() * 1_000.0;
+            #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "a test")]
+            let error = (log2(Millis(length)) as f64 - truth).abs();
+            assert!(error < 2.0, "log2 of {length} is off by {error}");
+        }
+    }
+
+    /// A tenant whose jobs run for so many seconds after so much was said of them.
+    fn trust(runs: impl IntoIterator<Item = (i64, i64)>) -> Trust {
+        let mut trust = Trust::default();
+        for (said, ran) in runs {
+            judge(&mut trust, Millis::from_secs(said), Millis::from_secs(ran));
+        }
+        trust
+    }
+
+    #[test]
+    fn what_was_said_right_has_skill_and_a_lie_has_none() {
+        let lengths = || (0..100_i64).map(|at| 1 + at * 37 % 64);
+        assert!(skill(&trust(lengths().map(|ran| (ran, ran))), None) > 950);
+        assert_eq!(skill(&trust(lengths().map(|ran| (1, ran))), None), 0);
+        assert_eq!(skill(&trust([]), None), 0);
+        assert_eq!(skill(&trust([(5, 5)]), None), 0, "one run proves nothing");
+    }
+
+    #[test]
+    fn a_job_is_overdue_once_its_tenant_was_served_its_longest_queue() {
+        let mut account = Account::default();
+        // 100 slot-seconds wait at first, and are served one by one.
+        for at in 0..=100_i64 {
+            let work = (100 - at).max(1) * 1_000;
+            observe(&mut account.queue, work, at * 1_000, Timestamp(at * 1_000));
+        }
+        let until = overdue_until(&account, 100_000).expect("jobs are overdue");
+        assert!((Timestamp(75_000)..=Timestamp(88_000)).contains(&until), "{until:?}");
+        let lengths = (0..100_i64).map(|at| 1 + at * 37 % 64);
+        account.trust = trust(lengths.map(|ran| (ran, ran)));
+        let until = overdue_until(&account, 100_000).expect("the first jobs are overdue");
+        assert!(until <= Timestamp(7_000), "{until:?}");
+        observe(&mut account.queue, 0, 300_000, Timestamp(300_000));
+        assert_eq!(overdue_until(&account, 300_000), None);
+    }
+}
