@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-use crate::{docs, layers, python, shell, tidy};
+use crate::{docs, fair, layers, python, shell, tidy};
 
 /// Checks by programs that not everybody has.
 const TOOLS: &[&[&str]] = &[
@@ -29,6 +29,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     step("browser", || browser(root))?;
     command(root, CLIPPY)?;
     tests(root)?;
+    step("fair --quick", || fair(root, &[], &["--quick"]))?;
     step("docs --check", || docs::check(root))
 }
 

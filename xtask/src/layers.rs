@@ -13,7 +13,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("decide", &["model"]),
     ("snapshot", &["model"]),
-    ("sim", &["model", "decide"]),
+    // `snapshot` is for its examples, which read policies.
+    ("sim", &["model", "decide", "snapshot"]),
     ("store", &["model", "cluster"]),
     ("proto", &["model"]),
     ("detect", &["model"]),
@@ -21,6 +22,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("worker", &["model", "proto", "detect"]),
     ("faults", &["proto"]),
     ("chaos", &["proto", "worker", "cluster", "faults"]),
+    ("fair", &["cluster", "faults"]),
     ("seeds", &["model", "store", "proto", "server", "faults"]),
     (
         "cli",

@@ -31,7 +31,9 @@ usage: cargo xtask <command>
   seeds [--seeds N] [--from S] [--seed S] [--break WHAT]
                   schedulers on a store in memory, in orders that seeds draw
   chaos [--release] [--minutes M] [--faults N] [--jobs N] [--seed S]
-                  schedulers, workers and clients on one Postgres, hurt in every way";
+                  schedulers, workers and clients on one Postgres, hurt in every way
+  fair [--release] [--quick] [--only NAME] [--maitre PATH] [--policy POLICY] [--list]
+                  shares of real jobs on real workers, scenario by scenario";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -46,8 +48,10 @@ fn main() -> ExitCode {
         ["docs", "--check"] => docs::check(&root),
         ["quality"] => quality(&root),
         ["seeds", rest @ ..] => seeds(&root, rest),
-        ["chaos", "--release", rest @ ..] => chaos(&root, &["--release"], rest),
-        ["chaos", rest @ ..] => chaos(&root, &[], rest),
+        ["chaos", "--release", rest @ ..] => beside(&root, "chaos", &["--release"], rest),
+        ["chaos", rest @ ..] => beside(&root, "chaos", &[], rest),
+        ["fair", "--release", rest @ ..] => fair(&root, &["--release"], rest),
+        ["fair", rest @ ..] => fair(&root, &[], rest),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -70,11 +74,23 @@ fn quality(root: &Path) -> Result<()> {
     shell::run_with(root, &[&line[..], &one_by_one].concat(), &write)
 }
 
-/// Builds what is hurt and what hurts it, and lets it.
-fn chaos(root: &Path, profile: &[&str], rest: &[&str]) -> Result<()> {
-    let build = ["cargo", "build", "--quiet", "--package", "cli", "--package", "chaos"];
+/// Plays scenarios of fair shares. With `--maitre PATH`, no `maitre` is built.
+fn fair(root: &Path, profile: &[&str], rest: &[&str]) -> Result<()> {
+    if rest.iter().any(|word| word.starts_with("--maitre")) {
+        return run_package(root, "fair", profile, rest);
+    }
+    beside(root, "fair", profile, rest)
+}
+
+/// Builds `maitre` and the package that starts it, and runs the package.
+fn beside(root: &Path, package: &str, profile: &[&str], rest: &[&str]) -> Result<()> {
+    let build = ["cargo", "build", "--quiet", "--package", "cli", "--package", package];
     shell::run(root, &[&build, profile].concat())?;
-    let line = ["cargo", "run", "--quiet", "--package", "chaos"];
+    run_package(root, package, profile, rest)
+}
+
+fn run_package(root: &Path, package: &str, profile: &[&str], rest: &[&str]) -> Result<()> {
+    let line = ["cargo", "run", "--quiet", "--package", package];
     shell::run(root, &[&line, profile, &["--"], rest].concat())
 }
 
