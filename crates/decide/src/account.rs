@@ -9,7 +9,7 @@
 //!
 //! All of this is counted in slot time that the tenant was served, so no other tenant moves it.
 
-use model::tenant::{Account, Peak, Trust};
+use model::tenant::{Peak, Trust};
 use model::{Fixed, Millis, Timestamp};
 
 /// A full skill, in thousandths.
@@ -55,15 +55,12 @@ fn most(queue: &Peak) -> i64 {
 }
 
 /// Jobs that became ready by this moment are overdue: since then their tenant, which has been
-/// served so much by now, was served what the starvation bound says.
-pub(crate) fn overdue_until(account: &Account, served: i64) -> Option<Timestamp> {
-    let most = i128::from(most(&account.queue));
-    let skill = skill(&account.trust, None).max(LEAST);
-    let reach = (most * i128::from(skill) / i128::from(SKILL_FULL)).max(1);
-    let past = i128::from(served) - reach;
-    let marks = account.queue.marks.iter().rev();
-    let mut marks = marks.filter(|(_, mark)| i128::from(*mark) <= past);
-    marks.next().map(|(at, _)| *at)
+/// served so much by now and whose lengths have this skill, was served what the bound says.
+pub(crate) fn overdue_until(queue: &Peak, skill: i64, served: i64) -> Option<Timestamp> {
+    let reach = i128::from(most(queue)) * i128::from(skill.max(LEAST)) / i128::from(SKILL_FULL);
+    let past = i128::from(served) - reach.max(1);
+    let mut marks = queue.marks.iter().rev();
+    marks.find(|(_, mark)| i128::from(*mark) <= past).map(|(at, _)| *at)
 }
 
 /// A job ran for so long after so long was expected.
@@ -76,25 +73,32 @@ pub(crate) fn judge(trust: &mut Trust, said: Millis, ran: Millis) {
     trust.errors = faded(trust.errors) + (said - ran) * (said - ran);
 }
 
-/// How well lengths were known, in thousandths: the part of the spread of lengths that what was
-/// said explains, less one run's worth of doubt. The spread is that of `all`, if given.
-pub(crate) fn skill(trust: &Trust, all: Option<&Trust>) -> i64 {
-    let Some((error, _)) = means(trust) else { return 0 };
-    let Some((_, spread)) = means(all.unwrap_or(trust)) else { return 0 };
+/// The skill of a tenant's lengths, in thousandths: the part of the spread of lengths that expected
+/// lengths explained, less one run's worth of doubt. The spread is the tenant's own, or a wider one.
+pub(crate) fn skill(trust: &Trust, wider: Option<i64>) -> i64 {
+    let spread = wider.unwrap_or_else(|| spread(trust));
+    let Some(error) = mean(trust.errors, trust.runs) else { return 0 };
     if spread == 0 {
         return 0;
     }
     let doubt = SKILL_FULL * 1_000 / trust.runs.in_thousandths().max(1);
-    let explained = SKILL_FULL - i64::try_from(error * 1_000 / spread).unwrap_or(i64::MAX / 2);
+    let explained = SKILL_FULL - error.saturating_mul(1_000) / spread;
     (explained - doubt).clamp(0, SKILL_FULL)
 }
 
-/// The mean square of the errors, and the spread of the lengths.
-fn means(trust: &Trust) -> Option<(i128, i128)> {
-    let runs = i128::from(trust.runs.in_thousandths());
-    let mean = |sum: i64| (i128::from(sum) * 1_000).checked_div(runs);
-    let centre = mean(trust.sum)?;
-    Some((mean(trust.errors)?, (mean(trust.squares)? - centre * centre).max(0)))
+/// The spread of lengths: their variance; zero if nothing ran.
+pub(crate) fn spread(trust: &Trust) -> i64 {
+    let Some(centre) = mean(trust.sum, trust.runs) else { return 0 };
+    let squares = mean(trust.squares, trust.runs).unwrap_or(0);
+    (squares - centre * centre).max(0)
+}
+
+fn mean(sum: i64, runs: Fixed) -> Option<i64> {
+    match sum.checked_mul(1_000) {
+        Some(sum) => sum.checked_div(runs.in_thousandths()),
+        // More runs than any fleet has, and far more tenants: the quotient is what counts.
+        None => sum.checked_div(runs.in_thousandths() / 1_000),
+    }
 }
 
 /// Adds up what was judged of several tenants.
@@ -159,19 +163,17 @@ mod tests {
 
     #[test]
     fn a_job_is_overdue_once_its_tenant_was_served_its_longest_queue() {
-        let mut account = Account::default();
+        let mut queue = Peak::default();
         // 100 slot-seconds wait at first, and are served one by one.
         for at in 0..=100_i64 {
             let work = (100 - at).max(1) * 1_000;
-            observe(&mut account.queue, work, at * 1_000, Timestamp(at * 1_000));
+            observe(&mut queue, work, at * 1_000, Timestamp(at * 1_000));
         }
-        let until = overdue_until(&account, 100_000).expect("jobs are overdue");
+        let until = overdue_until(&queue, 0, 100_000).expect("jobs are overdue");
         assert!((Timestamp(75_000)..=Timestamp(88_000)).contains(&until), "{until:?}");
-        let lengths = (0..100_i64).map(|at| 1 + at * 37 % 64);
-        account.trust = trust(lengths.map(|ran| (ran, ran)));
-        let until = overdue_until(&account, 100_000).expect("the first jobs are overdue");
+        let until = overdue_until(&queue, SKILL_FULL, 100_000).expect("the first jobs are overdue");
         assert!(until <= Timestamp(7_000), "{until:?}");
-        observe(&mut account.queue, 0, 300_000, Timestamp(300_000));
-        assert_eq!(overdue_until(&account, 300_000), None);
+        observe(&mut queue, 0, 300_000, Timestamp(300_000));
+        assert_eq!(overdue_until(&queue, 0, 300_000), None);
     }
 }

@@ -5,15 +5,17 @@
 //! the jobs of an audience that take about as much room: slots and amounts up to the same power of
 //! two. A decision looks at berths, so its cost does not depend on how many kinds of jobs wait.
 //!
-//! The limit of this: needs with alternatives, or with several keys, can name as many sets of
-//! workers as there are. Then each set is an audience, and the cost of a decision grows with them.
+//! Requirements with alternatives, or with several keys, can name a set of workers for each kind of
+//! job. At most [`SETS_MAX`] sets are audiences. Jobs of further sets share the *mixed* audience of
+//! all workers. A decision reads the set of such a job itself, for a few jobs of each tenant at a
+//! time ([`crate::turn`]).
 
 use std::collections::BTreeMap;
 
 use model::Recent;
 
 use crate::bits::Bits;
-use crate::table::{AudienceIx, BerthIx, LaneIx, NameIx, Table};
+use crate::table::{AudienceIx, BerthIx, Ix, LaneIx, NameIx, Table};
 
 /// The workers that could ever run some jobs.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +33,10 @@ pub(crate) struct Audience {
     /// here because there can be many types and every decision asks.
     pub(crate) recent: Recent,
 }
+
+/// At most so many sets of workers are audiences. A decision looks at the berths of each, so this
+/// bounds its cost; fleets have as many kinds of workers as that, seldom more.
+const SETS_MAX: usize = 128;
 
 /// What tells berths apart.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,30 +62,87 @@ pub(crate) struct Berth {
 }
 
 /// All audiences and berths.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Audiences {
     pub(crate) table: Table<AudienceIx, Audience>,
     by_members: BTreeMap<Bits, AudienceIx>,
+    /// The audience without workers.
+    nobody: AudienceIx,
+    /// The audience of jobs whose sets of workers are not told apart: all workers.
+    mixed: AudienceIx,
     pub(crate) berths: Table<BerthIx, Berth>,
     by_key: BTreeMap<BerthKey, BerthIx>,
 }
 
+impl Default for Audiences {
+    fn default() -> Self {
+        let mut table = Table::default();
+        let nobody = table.insert(Audience::default());
+        let mixed = table.insert(Audience::default());
+        let by_members = BTreeMap::from([(Bits::default(), nobody)]);
+        Self { table, by_members, nobody, mixed, berths: Table::default(), by_key: BTreeMap::new() }
+    }
+}
+
 impl Audiences {
+    /// The audience without workers.
+    pub(crate) const fn nobody(&self) -> AudienceIx {
+        self.nobody
+    }
+
+    /// Whether jobs of different sets of workers share this audience.
+    pub(crate) fn is_mixed(&self, ix: AudienceIx) -> bool {
+        ix == self.mixed
+    }
+
     /// The audience of these workers, and whether it is new.
     pub(crate) fn intern(&mut self, members: &Bits) -> (AudienceIx, bool) {
         let members = members.trimmed();
         if let Some(ix) = self.by_members.get(&members) {
             return (*ix, false);
         }
+        if self.table.len() >= SETS_MAX {
+            return (self.mixed, false);
+        }
+        (self.insert(members), true)
+    }
+
+    fn insert(&mut self, members: Bits) -> AudienceIx {
         let ix = self.table.insert(Audience { members: members.clone(), ..Audience::default() });
         self.by_members.insert(members, ix);
-        (ix, true)
+        ix
+    }
+
+    /// The audience of these workers, where audiences are given out anew: `used` has those that are.
+    pub(crate) fn give_out(&mut self, members: &Bits, used: &mut Used) -> AudienceIx {
+        let members = members.trimmed();
+        let known = self.by_members.get(&members).copied();
+        if let Some(ix) = known.filter(|ix| used.has(*ix)) {
+            return ix;
+        }
+        if used.count >= SETS_MAX {
+            return self.mixed;
+        }
+        let ix = known.unwrap_or_else(|| self.insert(members));
+        used.add(ix);
+        ix
+    }
+
+    /// The audiences that are always there. The mixed one has these workers from now on.
+    pub(crate) fn keep(&mut self, workers: Bits) -> Used {
+        self.table[self.mixed].members = workers;
+        let mut used = Used::default();
+        used.add(self.nobody);
+        used.add(self.mixed);
+        used
     }
 
     /// The berth of this key. Jobs that nobody could ever hold share one.
     pub(crate) fn berth(&mut self, key: BerthKey) -> BerthIx {
-        let key = if self.table[key.audience].members.is_empty() {
+        let key = if key.audience == self.nobody {
             BerthKey { fitting: key.audience, pool: None, kind: None, room: (0, 0), ..key }
+        } else if key.audience == self.mixed {
+            BerthKey { fitting: key.audience, ..key }
         } else {
             key
         };
@@ -107,6 +170,28 @@ impl Audiences {
                 self.by_members.remove(&audience.members);
             }
         }
+    }
+}
+
+/// Audiences that are in use.
+#[derive(Debug, Default)]
+pub(crate) struct Used {
+    bits: Bits,
+    count: usize,
+}
+
+impl Used {
+    pub(crate) fn has(&self, ix: AudienceIx) -> bool {
+        self.bits.has(ix.at())
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = AudienceIx> {
+        self.bits.iter().map(AudienceIx::new)
+    }
+
+    fn add(&mut self, ix: AudienceIx) {
+        self.bits.set(ix.at(), true);
+        self.count += 1;
     }
 }
 

@@ -26,11 +26,6 @@ impl Bits {
         }
     }
 
-    /// Whether there is nothing in the set.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.words.iter().all(|word| *word == 0)
-    }
-
     /// The same set without words that say nothing, so that equal sets are equal.
     pub(crate) fn trimmed(&self) -> Self {
         let n_words = self.words.iter().rposition(|word| *word != 0).map_or(0, |at| at + 1);

@@ -148,7 +148,7 @@ impl Catalogue {
                 _ => needs.any.push(bits),
             }
         }
-        let (audience, _) = self.audiences.intern(&Bits::default());
+        let audience = self.audiences.nobody();
         let (members, classes) = (Bits::default(), Vec::new());
         let key_own = key.clone();
         let fit = Fit { key: key_own, needs, members, audience, classes, is_kind: false };
@@ -163,7 +163,7 @@ impl Catalogue {
         if let Some(ix) = self.by_class_key.get(&key) {
             return (ix, false);
         }
-        let (audience, _) = self.audiences.intern(&Bits::default());
+        let audience = self.audiences.nobody();
         let berth = self.berth_of(&key, audience);
         let (members, lines) = (Bits::default(), Vec::new());
         let class = Class { key: key.clone(), n_jobs: 0, members, berth, lines };
@@ -242,6 +242,11 @@ impl Catalogue {
     /// The workers that match the fit of a class.
     pub(crate) fn fitting(&self, class: ClassIx) -> &Audience {
         &self.audiences.table[self.fit_of(class).audience]
+    }
+
+    /// Whether the audience of a class has more workers than could hold a job of it.
+    pub(crate) fn is_mixed(&self, class: &Class) -> bool {
+        self.audiences.is_mixed(self.audiences.berths[class.berth].key.audience)
     }
 
     /// The workers that could hold a job of a class.

@@ -16,13 +16,14 @@
 use std::collections::BTreeMap;
 
 use model::policy::Turn;
+use model::tenant::Trust;
 use model::{Fixed, Millis, TenantId, Timestamp};
 
 use crate::account;
 use crate::bits::Bits;
 use crate::max_min::{Group, Party, levels};
 use crate::table::{AudienceIx, NameIx, TenantIx, WorkerIx};
-use crate::tenants::{Sharer, Tenants, WHOLE};
+use crate::tenants::{Sharer, Standing, Tenants, WHOLE};
 use crate::world::World;
 
 /// Reaches are told apart by so many kinds of slots; what is beyond counts as one kind.
@@ -65,20 +66,21 @@ pub struct ShareStatus {
 impl World {
     /// Takes in what tenants were served since the last decision, and who competes from now on.
     pub(crate) fn settle_shares(&mut self) {
-        if !self.policies.share() {
-            return;
+        if self.policies.share() {
+            self.tenants.settle_accounts(self.now);
+            self.observe_queues();
+            self.find_reaches();
+            self.review_competition();
+            self.set_dues();
         }
-        self.tenants.settle_accounts(self.now);
-        self.observe_queues();
-        self.find_reaches();
-        self.review_competition();
-        self.set_dues();
+        if self.policies.measure() {
+            self.find_standings();
+        }
     }
 
     /// Takes in how much work waits.
     fn observe_queues(&mut self) {
         let (now, usual) = (self.now, self.usual_length());
-        let mut all = model::tenant::Trust::default();
         let crowd = &self.queue.crowd;
         self.tenants.change_live(|ix, sharer| {
             let work = crowd.work_of(ix).total(usual);
@@ -87,10 +89,30 @@ impl World {
             }
             let served = i64::try_from(sharer.served(now)).unwrap_or(i64::MAX);
             account::observe(&mut sharer.tenant.account.queue, work, served, now);
-            account::add(&mut all, &sharer.tenant.account.trust);
         });
-        self.trust = all;
         self.tenants.forget_settled();
+    }
+
+    /// Takes in how well lengths were known, and which jobs are overdue.
+    fn find_standings(&mut self) {
+        let mut all = Trust::default();
+        self.tenants.live().for_each(|ix| {
+            account::add(&mut all, &self.tenants[ix].tenant.account.trust);
+        });
+        let spread = account::spread(&all);
+        // While nothing has ended, nothing is known of how much work waits.
+        let (now, is_any_known) = (self.now, self.usual.is_some());
+        self.tenants.change_live(|_, sharer| {
+            let account = &sharer.tenant.account;
+            let skill = account::skill(&account.trust, None);
+            let served = i64::try_from(sharer.served(now)).unwrap_or(i64::MAX);
+            let overdue = account::overdue_until(&account.queue, skill, served);
+            sharer.standing = Standing {
+                skill,
+                skill_among_all: account::skill(&account.trust, Some(spread)),
+                overdue_until: overdue.filter(|_| is_any_known),
+            };
+        });
     }
 
     /// Takes in whose jobs could run where, for tenants where that may have changed.

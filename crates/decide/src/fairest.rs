@@ -11,9 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use model::Millis;
-
-use crate::account::{SKILL_FULL, skill};
+use crate::account::SKILL_FULL;
 use crate::rank::Rank;
 use crate::table::TenantIx;
 use crate::tenants::WHOLE;
@@ -23,6 +21,15 @@ use crate::world::World;
 /// The best job of each tenant that could use a slot that is free.
 type Best<'a> = BTreeMap<TenantIx, (Rank<'a>, Pick)>;
 
+/// A tenant that could use the slot, with the numbers that decide.
+struct Rival<'a> {
+    tenant: TenantIx,
+    rank: &'a Rank<'a>,
+    pick: Pick,
+    /// How far the tenant is ahead of its share: [`crate::tenants::Sharer::level`].
+    level: i128,
+}
+
 impl World {
     /// The job that goes first.
     pub(crate) fn fairest(&self, best: &Best<'_>) -> Option<Pick> {
@@ -30,47 +37,44 @@ impl World {
             return best.values().next().map(|(_, pick)| *pick);
         }
         let turn = best.values().map(|(rank, _)| rank.turn).min()?;
-        let level = |tenant: TenantIx| self.tenants[tenant].level();
-        let rivals = || best.iter().filter(|(_, (rank, _))| rank.turn == turn);
-        let (behind, (_, next)) = rivals().min_by(|one, two| {
-            let key = |tenant: TenantIx, rank: &Rank<'_>| (level(tenant), rank.ready);
-            let (first, second) = (&one.1.0, &two.1.0);
-            key(*one.0, first).cmp(&key(*two.0, second)).then_with(|| first.id.cmp(second.id))
-        })?;
-        let mark = level(*behind) + self.slack(*behind, *next);
-        let open = rivals().filter(|(tenant, _)| level(**tenant) <= mark);
-        let first = open.min_by(|one, two| {
-            let key = |tenant: TenantIx, (rank, pick): &(Rank<'_>, Pick)| {
-                (rank.is_batch, self.believed(tenant, *pick), level(tenant), rank.ready)
-            };
-            let keys = key(*one.0, one.1).cmp(&key(*two.0, two.1));
-            keys.then_with(|| one.1.0.id.cmp(two.1.0.id))
+        let in_turn = best.iter().filter(|(_, (rank, _))| rank.turn == turn);
+        let rivals: Vec<Rival<'_>> = in_turn
+            .map(|(tenant, (rank, pick))| {
+                let level = self.tenants[*tenant].level();
+                Rival { tenant: *tenant, rank, pick: *pick, level }
+            })
+            .collect();
+        let behind = rivals.iter().min_by_key(|own| (own.level, own.rank.ready, own.rank.id))?;
+        let mark = behind.level + self.slack(behind);
+        let open = rivals.iter().filter(|own| own.level <= mark);
+        let first = open.min_by_key(|own| {
+            let Rank { is_batch, ready, id, .. } = own.rank;
+            (*is_batch, self.believed(own), own.level, *ready, *id)
         });
-        first.map(|(_, (_, pick))| *pick)
+        first.map(|own| own.pick)
     }
 
-    /// How far others may be ahead of a tenant, in the unit of [`crate::tenants::Sharer::level`].
-    fn slack(&self, behind: TenantIx, next: Pick) -> i128 {
-        let sharer = &self.tenants[behind];
-        let length = self.queue.jobs[next.job].standing.length(self.usual_length());
-        let trusted =
-            length.0.min(self.policy.fairness.slack.0) * self.skill_of(behind) / SKILL_FULL;
+    /// How far other tenants may be ahead of this one, in the unit of [`Rival::level`].
+    fn slack(&self, behind: &Rival<'_>) -> i128 {
+        let sharer = &self.tenants[behind.tenant];
+        let length = self.queue.jobs[behind.pick.job].standing.length(self.usual_length());
+        let counted = length.0.min(self.policy.fairness.slack.0);
+        let trusted = counted * self.skill_of(behind.tenant) / SKILL_FULL;
         let due = i128::from(self.fleet.slots) * i128::from(sharer.due) / i128::from(WHOLE);
         i128::from(trusted) * due * 1_000_000 / sharer.share()
     }
 
     /// How long a job is expected to run, as far as its tenant's lengths were known before.
-    fn believed(&self, tenant: TenantIx, pick: Pick) -> i64 {
-        let usual = self.usual_length();
-        let Millis(said) = self.queue.jobs[pick.job].standing.length(usual);
-        let skill = i128::from(self.skill_of(tenant));
-        let full = i128::from(SKILL_FULL);
-        let believed = i128::from(said) * skill + i128::from(usual.0) * (full - skill);
-        i64::try_from(believed / full).unwrap_or(i64::MAX)
+    fn believed(&self, own: &Rival<'_>) -> i64 {
+        let usual = self.usual_length().0;
+        let said = self.queue.jobs[own.pick.job].standing.length(self.usual_length()).0;
+        let skill = self.skill_of(own.tenant);
+        let towards = said.saturating_sub(usual).saturating_mul(skill) / SKILL_FULL;
+        usual.saturating_add(towards)
     }
 
     /// How well lengths of the tenant's jobs were known, among the lengths of all that wait.
     fn skill_of(&self, tenant: TenantIx) -> i64 {
-        skill(&self.tenants[tenant].tenant.account.trust, Some(&self.trust))
+        self.tenants[tenant].standing.skill_among_all
     }
 }

@@ -6,13 +6,13 @@
 
 mod settle;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::policy::{Entry, Policy, RARE_SPAN, Seat};
 use model::{Heartbeat, Name, Recent, Worker, WorkerId};
 
-use crate::audience::Audience;
 use crate::bits::{Bits, count_common, pick_common};
 use crate::catalogue::{Catalogue, Class, ClassKey, FitKey};
 use crate::index::{Lookup, Names};
@@ -201,19 +201,26 @@ impl Fleet {
         seats
             .and(&self.open)
             .map(|position| self.seating[position])
-            .filter(|ix| self.workers[*ix].has_room(&class.key))
+            .filter(|ix| self.workers[*ix].has_room(&class.key) && self.could_hold(*ix, class))
     }
 
     /// Workers that could run the fit, whatever their state, in seating order.
     pub(crate) fn matching(&self, fit: FitIx) -> impl Iterator<Item = WorkerIx> {
-        let seats = &self.audience(fit).seats;
-        seats.iter().map(|position| self.seating[position])
+        let members = &self.catalogue.fits[fit].members;
+        let all = self.members(self.catalogue.fits[fit].audience);
+        all.filter(|ix| members.has(ix.at()))
+    }
+
+    /// Whether this worker of the audience of a class could hold a job of it: of a mixed audience,
+    /// not all could.
+    pub(crate) fn could_hold(&self, worker: WorkerIx, class: &Class) -> bool {
+        !self.catalogue.is_mixed(class) || class.members.has(worker.at())
     }
 
     /// Workers that could hold a job of the class, whatever their state, in seating order.
     pub(crate) fn holding(&self, class: &Class) -> impl Iterator<Item = WorkerIx> {
         let berth = &self.catalogue.audiences.berths[class.berth];
-        self.members(berth.key.audience)
+        self.members(berth.key.audience).filter(|ix| self.could_hold(*ix, class))
     }
 
     /// Workers of an audience, whatever their state, in seating order.
@@ -224,13 +231,8 @@ impl Fleet {
 
     /// Whether some worker that matches the fit could hold a job of the class.
     pub(crate) fn is_shared(&self, fit: FitIx, class: ClassIx) -> bool {
-        let holding = self.catalogue.holding(&self.catalogue.classes[class]);
-        self.audience(fit).seats.and(&holding.seats).next().is_some()
-    }
-
-    /// The workers that match a fit.
-    pub(crate) fn audience(&self, fit: FitIx) -> &Audience {
-        &self.catalogue.audiences.table[self.catalogue.fits[fit].audience]
+        let matching = &self.catalogue.fits[fit].members;
+        matching.and(&self.catalogue.classes[class].members).next().is_some()
     }
 
     /// Whether the worker matches the fit, whatever room it has.
@@ -240,7 +242,8 @@ impl Fleet {
 
     /// How many serving workers match the fit, in `pool` if given, whatever room they have.
     pub(crate) fn n_serving(&self, fit: FitIx, pool: Option<NameIx>) -> usize {
-        count_common(&self.serving_sets(fit, pool))
+        let seats = self.seats(fit);
+        count_common(&self.serving_sets(&seats, pool))
     }
 
     /// Those of them at these places in seating order, which are sorted.
@@ -250,13 +253,25 @@ impl Fleet {
         pool: Option<NameIx>,
         places: &[usize],
     ) -> impl Iterator<Item = WorkerIx> {
-        let positions = pick_common(&self.serving_sets(fit, pool), places);
+        let seats = self.seats(fit);
+        let positions = pick_common(&self.serving_sets(&seats, pool), places);
         positions.into_iter().map(|position| self.seating[position])
     }
 
-    /// What serving workers that match the fit, in `pool` if given, have in common.
-    fn serving_sets(&self, fit: FitIx, pool: Option<NameIx>) -> Vec<&Bits> {
-        let mut sets = vec![&self.audience(fit).seats, &self.serving];
+    /// The positions of the workers that match the fit.
+    fn seats(&self, fit: FitIx) -> Cow<'_, Bits> {
+        let audience = self.catalogue.fits[fit].audience;
+        if !self.catalogue.audiences.is_mixed(audience) {
+            return Cow::Borrowed(&self.catalogue.audiences.table[audience].seats);
+        }
+        let mut seats = Bits::below(self.seating.len());
+        self.matching(fit).for_each(|ix| seats.set(self.workers[ix].position, true));
+        Cow::Owned(seats)
+    }
+
+    /// The sets whose common positions are those of serving workers, in `pool` if given.
+    fn serving_sets<'a>(&'a self, seats: &'a Bits, pool: Option<NameIx>) -> Vec<&'a Bits> {
+        let mut sets = vec![seats, &self.serving];
         sets.extend(pool.and_then(|pool| self.members.get(&pool)));
         sets
     }

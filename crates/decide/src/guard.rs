@@ -16,7 +16,7 @@
 use model::policy::RARE_SPAN;
 use model::{Millis, Timestamp};
 
-use crate::account::{SKILL_FULL, skill};
+use crate::account::SKILL_FULL;
 use crate::audience::Audience;
 use crate::catalogue::{Class, ClassKey};
 use crate::table::{TenantIx, WorkerIx};
@@ -45,7 +45,7 @@ impl World {
             return false;
         }
         // What is said of its length counts as far as such words were right.
-        let skill = skill(&self.tenants[tenant].tenant.account.trust, None);
+        let skill = self.tenants[tenant].standing.skill;
         let usual = self.usual_length();
         let length = Millis(usual.0 + (length.0 - usual.0) * skill / SKILL_FULL);
         let table = &self.fleet.catalogue.audiences.table;
@@ -84,12 +84,9 @@ impl World {
 
     /// Jobs of the tenant that became ready by this moment go before shorter ones.
     pub(crate) fn overdue_until(&self, tenant: TenantIx) -> Option<Timestamp> {
-        // While nothing has ended, nothing is known of how much work waits.
-        if !self.policy.fairness.is_bounded || !self.policies.share() || self.usual.is_none() {
+        if !self.policy.fairness.is_bounded || !self.policies.share() {
             return None;
         }
-        let sharer = &self.tenants[tenant];
-        let served = i64::try_from(sharer.served(self.now)).unwrap_or(i64::MAX);
-        crate::account::overdue_until(&sharer.tenant.account, served)
+        self.tenants[tenant].standing.overdue_until
     }
 }

@@ -6,6 +6,7 @@
 //! that jobs ask for by name, one for each width up to the same power of two.
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
 
 use model::Timestamp;
 use model::policy::{Order, Policy, Turn};
@@ -39,14 +40,19 @@ impl LaneKey {
     }
 }
 
+/// A line, after the key of its first job.
+pub(crate) type LineInOrder = (OrderKey, LineIx);
+
 /// **Invariant:** the lines of a lane, by the keys of their first jobs, are in the order of their
 /// ranks at every instant.
 #[derive(Clone, Debug)]
 pub(crate) struct Lane {
     key: LaneKey,
     /// The line with the smallest key: most decisions look no further.
-    first: (OrderKey, LineIx),
-    others: BTreeSet<(OrderKey, LineIx)>,
+    first: LineInOrder,
+    others: BTreeSet<LineInOrder>,
+    /// A look at many of the others stopped here. The next one goes on after it.
+    stopped_at: Option<LineInOrder>,
     /// All of them by their oldest jobs, where some choices go by age.
     by_age: BTreeSet<(Timestamp, LineIx)>,
     /// Its place among the lanes of its berth.
@@ -64,7 +70,7 @@ impl Lane {
     }
 
     /// The line with the smallest key, and that key.
-    pub(crate) const fn first(&self) -> &(OrderKey, LineIx) {
+    pub(crate) const fn first(&self) -> &LineInOrder {
         &self.first
     }
 
@@ -74,8 +80,14 @@ impl Lane {
     }
 
     /// The others, the smallest key first.
-    pub(crate) fn others(&self) -> impl Iterator<Item = &(OrderKey, LineIx)> {
+    pub(crate) fn others(&self) -> impl Iterator<Item = &LineInOrder> {
         self.others.iter()
+    }
+
+    /// The others after `line`, or after the one at which the last look stopped if that is later.
+    pub(crate) fn others_from(&self, line: &LineInOrder) -> impl Iterator<Item = &LineInOrder> {
+        let from = self.stopped_at.iter().fold(line, Ord::max);
+        self.others.range((Bound::Excluded(from), Bound::Unbounded))
     }
 
     fn insert(&mut self, key: OrderKey, line: LineIx) {
@@ -105,6 +117,11 @@ impl Lanes {
         &self.table[ix]
     }
 
+    /// The next look at many lines of the lane goes on after this one.
+    pub(crate) fn resume_after(&mut self, ix: LaneIx, line: Option<LineInOrder>) {
+        self.table[ix].stopped_at = line;
+    }
+
     /// Puts a line where its first job's key says.
     pub(crate) fn join(
         &mut self,
@@ -123,8 +140,8 @@ impl Lanes {
             self.active.push(lane.berth);
         }
         let (first, others, place) = ((key, line), BTreeSet::new(), berth.lanes.len());
-        let ix =
-            self.table.insert(Lane { key: lane, first, others, by_age: BTreeSet::new(), place });
+        let (stopped_at, by_age) = (None, BTreeSet::new());
+        let ix = self.table.insert(Lane { key: lane, first, others, stopped_at, by_age, place });
         berth.lanes.push(ix);
         self.by_key.insert(lane, ix);
         ix

@@ -57,23 +57,27 @@ impl Policies {
 
     /// Whether some part goes by types in turn.
     pub(crate) fn go_by_types(&self) -> bool {
-        let all = self.pools.values().map(|(_, policy)| policy);
-        all.chain([&self.site]).any(|policy| policy.turn == Turn::TypeGroups)
+        self.any(|policy| policy.turn == Turn::TypeGroups)
     }
 
     /// Whether slots are taken back in some part.
     pub(crate) fn any_preempts(&self) -> bool {
-        let all = self.pools.values().map(|(_, policy)| policy);
-        all.chain([&self.site]).any(|policy| policy.preemption.enabled)
+        self.any(|policy| policy.preemption.enabled)
     }
 
     /// Whether accounts of tenants count in some part: slot time is shared, or shorter jobs go
     /// first.
     pub(crate) fn share(&self) -> bool {
-        let all = self.pools.values().map(|(_, policy)| policy);
-        let counts =
-            |policy: &Policy| policy.turn == Turn::FairQueue || policy.order == Order::Shortest;
-        all.chain([&self.site]).any(counts)
+        self.any(|policy| policy.turn == Turn::FairQueue || policy.order == Order::Shortest)
+    }
+
+    /// Whether some part goes by what was measured of the lengths of tenants' jobs.
+    pub(crate) fn measure(&self) -> bool {
+        self.share() || self.any(|policy| policy.guard)
+    }
+
+    fn any(&self, is_so: impl Fn(&Policy) -> bool) -> bool {
+        is_so(&self.site) || self.pools.values().any(|(_, policy)| is_so(policy))
     }
 }
 

@@ -11,13 +11,12 @@ use std::collections::BTreeMap;
 use model::policy::{Order, Policy};
 use model::{Fixed, JobId, Millis, Timestamp};
 
-use crate::audience::Berth;
 use crate::bounds::{Census, Sketch};
 use crate::catalogue::{Catalogue, Class};
 use crate::crowd::Crowd;
 use crate::index::QuickLookup;
 use crate::inputs::InputFacts;
-use crate::lanes::{Lane, LaneKey, Lanes};
+use crate::lanes::{Lane, LaneKey, Lanes, LineInOrder};
 use crate::order::{Mode, OrderKey};
 use crate::policies::Policies;
 use crate::resources::{Asked, OpenTo};
@@ -225,8 +224,13 @@ impl Queue {
         self.lanes.active()
     }
 
-    pub(crate) fn lanes_of(&self, berth: &Berth) -> impl Iterator<Item = &Lane> {
-        berth.lanes.iter().map(|lane| self.lanes.get(*lane))
+    pub(crate) fn lane(&self, ix: LaneIx) -> &Lane {
+        self.lanes.get(ix)
+    }
+
+    /// The next look at many lines of the lane goes on after this one.
+    pub(crate) fn resume_after(&mut self, lane: LaneIx, line: Option<LineInOrder>) {
+        self.lanes.resume_after(lane, line);
     }
 
     /// The lines of a class that may have their turn.

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use model::{JobId, Millis, Name, Timestamp};
 
+use crate::lanes::LineInOrder;
 use crate::order::{CLASS_BITS, ESTIMATE_SCORED_MAX, LENGTH_ONE, OrderKey};
-use crate::table::{LineIx, TenantIx};
+use crate::table::{LaneIx, LineIx, TenantIx};
 use crate::turn::Pick;
 use crate::world::World;
 
@@ -80,10 +81,27 @@ pub(crate) struct Look<'a> {
     best: Option<(Rank<'a>, Pick)>,
     /// The best of each tenant whose share counts.
     by_tenant: BTreeMap<TenantIx, (Rank<'a>, Pick)>,
+    pub(crate) seen: Seen,
+}
+
+/// What was seen beside the best.
+#[derive(Default)]
+pub(crate) struct Seen {
     /// Lines that a limit closes.
     pub(crate) closed: Vec<LineIx>,
     /// Lines of which no job is cheap enough.
     pub(crate) walked: Vec<LineIx>,
+    /// Lanes of which many lines were looked at, and where that stopped.
+    pub(crate) stops: Vec<(LaneIx, Stop)>,
+}
+
+/// Where a look at the lines of a lane stopped.
+#[derive(Default)]
+pub(crate) struct Stop {
+    /// The last line that was looked at; `None` if no line is left.
+    pub(crate) line: Option<LineInOrder>,
+    /// Whether it stopped because it had looked at so many.
+    pub(crate) is_full: bool,
 }
 
 impl<'a> Look<'a> {
@@ -116,11 +134,11 @@ impl<'a> Look<'a> {
     }
 
     /// The best of all; of tenants that share, the best of each, for [`World::fairest`] to choose.
-    pub(crate) fn found(self, world: &World) -> (Option<Pick>, [Vec<LineIx>; 2]) {
+    pub(crate) fn found(self, world: &World) -> (Option<Pick>, Seen) {
         let pick = match self.best {
             Some((_, pick)) => Some(pick),
             None => world.fairest(&self.by_tenant),
         };
-        (pick, [self.closed, self.walked])
+        (pick, self.seen)
     }
 }

@@ -60,6 +60,7 @@ impl World {
         self.reservations.clear();
         self.reserve_promised();
         self.has_kept = false;
+        self.has_unread = false;
         self.settle_shares();
         if self.policy.literal {
             self.tenants.begin_round(self.queue.crowd.tenants().map(|(ix, _)| ix));

@@ -30,6 +30,10 @@ pub struct TenantStatus {
     pub in_flight: Fixed,
 }
 
+/// Lines that a decision left unread are read by another one so much later: seldom enough that
+/// they take a hundredth of a core at most.
+const READ_ON_AFTER: Millis = Millis(10);
+
 impl World {
     /// The policy, as it was given.
     pub const fn given_policy(&self) -> &Policy {
@@ -37,11 +41,13 @@ impl World {
     }
 
     /// The next moment at which a decision may differ although nothing happened: a job's time
-    /// comes, or a slot that was kept from one may be its own. `None` means never.
+    /// comes, a slot that was kept from one may be its own, or lines are unread. `None` means
+    /// never.
     pub fn wake_at(&self) -> Option<Timestamp> {
         let kept_for = if self.reservations.is_empty() { GUARDED_FOR } else { RESERVED_FOR };
         let look_again = self.has_kept.then(|| self.now + kept_for);
-        look_again.into_iter().chain(self.queue.next_timer()).min()
+        let read_on = self.has_unread.then(|| self.now + READ_ON_AFTER);
+        look_again.into_iter().chain(read_on).chain(self.queue.next_timer()).min()
     }
 
     /// How many names this world has heard: of tenants, types, pools, needs, hints, resources.

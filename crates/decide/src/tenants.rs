@@ -37,6 +37,20 @@ pub(crate) struct Sharer {
     pub(crate) slots_interactive: i64,
     /// Slot time that it took while others competed for it.
     pub(crate) contested: Contested,
+    /// What follows from its account in this decision.
+    pub(crate) standing: Standing,
+}
+
+/// What follows from the account of a tenant. It is the same for all of a decision, because no slot
+/// time passes in it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Standing {
+    /// How well its lengths were known, in thousandths: among its own jobs …
+    pub(crate) skill: i64,
+    /// … and among the jobs of all tenants that have jobs or are not even.
+    pub(crate) skill_among_all: i64,
+    /// Its jobs that became ready by then are overdue; `None` means that none is.
+    pub(crate) overdue_until: Option<Timestamp>,
 }
 
 /// Slot time of attempts that were placed while another tenant competed for their slots.
@@ -287,6 +301,7 @@ impl Tenants {
             due: 0,
             slots_interactive: 0,
             contested: Contested::default(),
+            standing: Standing::default(),
         });
         self.by_id.insert(id, ix);
         ix

@@ -6,10 +6,10 @@ use model::policy::{Order, Turn};
 
 use crate::audience::BerthKey;
 use crate::catalogue::Class;
-use crate::lanes::{Lane, LaneKey};
-use crate::order::{Mode, OrderKey};
+use crate::lanes::{Lane, LaneKey, LineInOrder};
+use crate::order::Mode;
 use crate::queue::Line;
-use crate::rank::{Look, Rank, Shared, Yardstick};
+use crate::rank::{Look, Rank, Seen, Shared, Stop, Yardstick};
 use crate::table::{AudienceIx, JobIx, LineIx, NameIx, WorkerIx};
 use crate::waiting::{Stage, Waiting};
 use crate::world::World;
@@ -34,8 +34,10 @@ pub(crate) struct Pick {
     pub(crate) job: JobIx,
 }
 
-/// Of a lane whose first line is not to be had now, so many others are looked at: those of one
-/// tenant that differ in width or amounts, or that limits of their own hold back.
+/// Of a lane whose first line cannot start, a decision looks at so many lines: those of one tenant
+/// that differ in width, amounts or set of workers, or that limits of their own hold back. Half of
+/// them are the first in order. The other half go on where the last decision stopped, so that no
+/// line is passed over for ever.
 const LOOKED_AT_MAX: usize = 64;
 
 impl Scope {
@@ -64,18 +66,23 @@ impl World {
             if !self.may_have_room(&berth.key, scope) {
                 continue;
             }
-            for lane in self.queue.lanes_of(berth) {
+            for ix in &berth.lanes {
+                let lane = self.queue.lane(*ix);
                 if self.is_closed(lane.key()) {
                     continue;
                 }
                 if scope.by_age {
                     self.look_by_age(lane, scope, &mut look);
-                } else {
-                    self.look_along(lane, scope, &mut look);
+                } else if let Some(stop) = self.look_along(lane, scope, &mut look) {
+                    look.seen.stops.push((*ix, stop));
                 }
             }
         }
-        let (pick, [closed, walked]) = look.found(self);
+        let (pick, Seen { closed, walked, stops }) = look.found(self);
+        for (lane, stop) in stops {
+            self.has_unread |= stop.is_full;
+            self.queue.resume_after(lane, stop.line);
+        }
         for line in &walked {
             // Nobody was cheap enough: it is not walked again until a cheaper job comes.
             self.queue.tighten(*line);
@@ -87,23 +94,44 @@ impl World {
     }
 
     /// Looks for a better job in a lane. The first line settles it, unless a limit is in its way.
-    fn look_along<'a>(&'a self, lane: &'a Lane, scope: Scope, look: &mut Look<'a>) {
+    /// Says where it stopped if half of [`LOOKED_AT_MAX`] lines were not enough.
+    fn look_along<'a>(
+        &'a self,
+        lane: &'a Lane,
+        scope: Scope,
+        look: &mut Look<'a>,
+    ) -> Option<Stop> {
         let shared = self.shared(lane.key(), scope);
         self.look_for_overdue(lane, shared, scope, look);
-        if look.is_past(shared.sharer, shared.turn) {
-            return;
+        if look.is_past(shared.sharer, shared.turn)
+            || self.is_settled_by(lane.first(), shared, scope, look)
+        {
+            return None;
         }
-        if self.is_settled_by(lane.first(), shared, scope, look) {
-            return;
-        }
-        let mut n_looked = 0;
-        for line in lane.others() {
-            let is_new = self.queue.lines[line.1].blocked_in != self.pass;
-            n_looked += usize::from(is_new);
-            if n_looked > LOOKED_AT_MAX || self.is_settled_by(line, shared, scope, look) {
-                return;
+        let stop = self.look_at(lane.others(), shared, scope, look);
+        let last = stop.line.filter(|_| stop.is_full)?;
+        Some(self.look_at(lane.others_from(&last), shared, scope, look))
+    }
+
+    /// Looks at half of [`LOOKED_AT_MAX`] lines that were not looked at in this pass.
+    fn look_at<'a>(
+        &'a self,
+        lines: impl Iterator<Item = &'a LineInOrder>,
+        shared: Shared<'a>,
+        scope: Scope,
+        look: &mut Look<'a>,
+    ) -> Stop {
+        let mut n_left = LOOKED_AT_MAX / 2;
+        for line in lines {
+            if self.is_settled_by(line, shared, scope, look) {
+                return Stop { line: Some(line.clone()), is_full: false };
+            }
+            n_left -= usize::from(self.queue.lines[line.1].blocked_in != self.pass);
+            if n_left == 0 {
+                return Stop { line: Some(line.clone()), is_full: true };
             }
         }
+        Stop::default()
     }
 
     /// What all jobs of a lane have in common.
@@ -149,7 +177,7 @@ impl World {
     /// better than the best: those behind it are worse. Most lines lose before they are read.
     fn is_settled_by<'a>(
         &'a self,
-        (key, ix): &'a (OrderKey, LineIx),
+        (key, ix): &'a LineInOrder,
         shared: Shared<'a>,
         scope: Scope,
         look: &mut Look<'a>,
@@ -163,11 +191,11 @@ impl World {
             return false;
         }
         if !self.may_fit(line, scope) || !self.may_start_any(line, scope) {
-            look.closed.push(*ix);
+            look.seen.closed.push(*ix);
             return false;
         }
         match self.first_of(line, scope) {
-            None => look.walked.push(*ix),
+            None => look.seen.walked.push(*ix),
             Some(job) if job == line.head.job => {
                 look.compare(shared.sharer, rank, Pick { line: *ix, job });
                 return true;
@@ -213,7 +241,7 @@ impl World {
                 return;
             }
             if !self.may_fit(line, scope) || !self.may_start_any(line, scope) {
-                look.closed.push(*ix);
+                look.seen.closed.push(*ix);
                 continue;
             }
             let Some(job) = self.oldest(line, scope) else { continue };
@@ -236,11 +264,11 @@ impl World {
                 continue;
             }
             if !self.may_fit(line, scope) || !self.may_start_any(line, scope) {
-                look.closed.push(ix);
+                look.seen.closed.push(ix);
                 continue;
             }
             let Some(job) = self.oldest(line, scope) else {
-                look.walked.push(ix);
+                look.seen.walked.push(ix);
                 continue;
             };
             let Waiting { standing, id, .. } = &self.queue.jobs[job];
@@ -307,9 +335,12 @@ impl World {
         let class = &self.fleet.catalogue.classes[line.key.class];
         match scope.worker {
             Some(worker) => self.may_seat(worker, class),
+            // The berth says that a worker has a free slot. For most jobs that is all.
+            None if !class.is_wide() && !self.fleet.catalogue.is_mixed(class) => true,
             None => {
-                !class.is_wide()
-                    || self.policy.reserve && !self.has_only_kept(self.audience_of(class))
+                class.is_wide()
+                    && self.policy.reserve
+                    && !self.has_only_kept(self.audience_of(class))
                     || self.fleet.with_room(class).next().is_some()
             }
         }
@@ -319,7 +350,7 @@ impl World {
     fn may_seat(&self, ix: WorkerIx, class: &Class) -> bool {
         let seated = &self.fleet.workers[ix];
         let may_wait = self.policy.reserve && class.is_wide() && seated.could_hold(&class.key);
-        seated.has_room(&class.key) || may_wait
+        self.fleet.could_hold(ix, class) && (seated.has_room(&class.key) || may_wait)
     }
 
     /// Whether limits let any job of the line start, as far as the line can tell.

@@ -82,8 +82,8 @@ impl World {
 
     /// A job of one slot fits wherever it matches; others need a worker that is large enough.
     fn fitting(&self, class: &Class) -> Fitting {
-        if !class.is_wide() {
-            let fitting = self.fleet.audience(class.key.fit);
+        if !class.is_wide() && !self.fleet.catalogue.is_mixed(class) {
+            let fitting = self.fleet.catalogue.holding(class);
             return Fitting { slots: fitting.slots, slots_free: fitting.slots_free };
         }
         let mut fitting = Fitting::default();

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use model::job::Needs;
 use model::policy::Policy;
-use model::tenant::Trust;
 use model::{
     Budget, Cluster, Eviction, Fixed, JobId, JobType, Millis, Name, Resource, Timestamp, Traits,
 };
@@ -54,8 +53,6 @@ pub struct World {
     pub(crate) usual: Option<Millis>,
     /// What dues were last made from.
     pub(crate) dues: Dues,
-    /// How well the lengths of all tenants with jobs in line were known.
-    pub(crate) trust: Trust,
     pub(crate) cluster: Cluster,
     pub(crate) kinds: ByName<Kind>,
     pub(crate) resources: BTreeMap<NameIx, Resource>,
@@ -75,6 +72,8 @@ pub struct World {
     pub(crate) is_unkept: bool,
     /// Whether slots were kept from some job in the last round.
     pub(crate) has_kept: bool,
+    /// Whether the last round left lines of a lane unread that could perhaps start.
+    pub(crate) has_unread: bool,
 }
 
 /// A job type and how many of its jobs run.
@@ -140,7 +139,6 @@ impl World {
             in_flight: Fixed::ZERO,
             usual: None,
             dues: Dues::default(),
-            trust: Trust::default(),
             cluster: Cluster::default(),
             kinds: ByName::default(),
             resources: BTreeMap::new(),
@@ -152,6 +150,7 @@ impl World {
             reservations: Vec::new(),
             is_unkept: false,
             has_kept: false,
+            has_unread: false,
         }
     }
 

@@ -130,30 +130,28 @@ impl Fleet {
     /// Finds the audience of each fit and class anew.
     fn find_audiences(&mut self) -> Vec<(ClassIx, AudienceIx)> {
         let catalogue = &mut self.catalogue;
-        let mut used = Bits::default();
+        let mut workers = Bits::default();
+        self.workers.indices().iter().for_each(|ix| workers.set(ix.at(), true));
+        let mut used = catalogue.audiences.keep(workers);
         for ix in catalogue.fits.indices() {
-            let (audience, _) = catalogue.audiences.intern(&catalogue.fits[ix].members);
-            catalogue.fits[ix].audience = audience;
-            used.set(audience.at(), true);
+            let members = &catalogue.fits[ix].members;
+            catalogue.fits[ix].audience = catalogue.audiences.give_out(members, &mut used);
         }
         // Of a worker that left nothing is known any more: audiences with it are only left.
         let mut left = BTreeSet::new();
         let mut moved = Vec::new();
         for ix in catalogue.classes.indices() {
-            let (audience, _) = catalogue.audiences.intern(&catalogue.classes[ix].members);
-            used.set(audience.at(), true);
-            let class = &catalogue.classes[ix];
-            let key = &catalogue.audiences.berths[class.berth].key;
-            left.extend([key.audience, key.fitting]);
-            if key.audience != audience || key.fitting != catalogue.fits[class.key.fit].audience {
+            let members = &catalogue.classes[ix].members;
+            let audience = catalogue.audiences.give_out(members, &mut used);
+            let (key, before) = (catalogue.classes[ix].key.clone(), catalogue.classes[ix].berth);
+            let left_by = &catalogue.audiences.berths[before].key;
+            left.extend([left_by.audience, left_by.fitting]);
+            if catalogue.berth_of(&key, audience) != before {
                 moved.push((ix, audience));
             }
         }
-        catalogue.audiences.retain(|ix| used.has(ix.at()) || left.contains(&ix));
-        for at in used.iter() {
-            let ix = AudienceIx::new(at);
-            self.seat(ix);
-        }
+        catalogue.audiences.retain(|ix| used.has(ix) || left.contains(&ix));
+        used.iter().for_each(|ix| self.seat(ix));
         moved
     }
 }
