@@ -20,6 +20,7 @@ use crate::world::World;
 impl World {
     /// Takes in one event. An event about something unknown changes nothing.
     pub fn apply(&mut self, event: Event) {
+        self.n_events += 1;
         match event {
             Event::Policy(policy) => self.set_policy(*policy),
             Event::PoolPolicy { pool, policy } => {

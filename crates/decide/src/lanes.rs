@@ -5,7 +5,7 @@
 //! however many there are: one for each tenant where tenants do not matter, one for each resource
 //! that jobs ask for by name, one for each width up to the same power of two.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use model::Timestamp;
@@ -15,7 +15,7 @@ use crate::audience::Berth;
 use crate::index::QuickLookup;
 use crate::order::{Mode, OrderKey};
 use crate::queue::LineKey;
-use crate::table::{BerthIx, LaneIx, LineIx, Table, TenantIx};
+use crate::table::{BerthIx, LaneIx, LineIx, Table, TenantIx, WorkerIx};
 
 type Berths = Table<BerthIx, Berth>;
 
@@ -43,6 +43,18 @@ impl LaneKey {
 /// A line, after the key of its first job.
 pub(crate) type LineInOrder = (OrderKey, LineIx);
 
+/// How far decisions have read the lines of a lane of which none that was read could start.
+#[derive(Clone, Debug, Default)]
+struct Reading {
+    /// The last line that was read; `None` at the beginning of a lap.
+    stopped_at: Option<LineInOrder>,
+    /// How many events there were when this lap began.
+    began_at: u64,
+    /// How many events there had been when the last whole lap began: until the next event, none of
+    /// the lines can start.
+    done_at: Option<u64>,
+}
+
 /// **Invariant:** the lines of a lane, by the keys of their first jobs, are in the order of their
 /// ranks at every instant.
 #[derive(Clone, Debug)]
@@ -51,8 +63,9 @@ pub(crate) struct Lane {
     /// The line with the smallest key: most decisions look no further.
     first: LineInOrder,
     others: BTreeSet<LineInOrder>,
-    /// A look at many of the others stopped here. The next one goes on after it.
-    stopped_at: Option<LineInOrder>,
+    /// How far decisions have read the others where there are many: for all workers together, or
+    /// for the one that asks.
+    readings: BTreeMap<Option<WorkerIx>, Reading>,
     /// All of them by their oldest jobs, where some choices go by age.
     by_age: BTreeSet<(Timestamp, LineIx)>,
     /// Its place among the lanes of its berth.
@@ -84,10 +97,18 @@ impl Lane {
         self.others.iter()
     }
 
-    /// The others after `line`, or after the one at which the last look stopped if that is later.
-    pub(crate) fn others_from(&self, line: &LineInOrder) -> impl Iterator<Item = &LineInOrder> {
-        let from = self.stopped_at.iter().fold(line, Ord::max);
-        self.others.range((Bound::Excluded(from), Bound::Unbounded))
+    /// The others after `line`, or after the last one that was read for this worker if that is
+    /// later; `None` if all were read since the last of so many events.
+    pub(crate) fn unread(
+        &self,
+        line: &LineInOrder,
+        worker: Option<WorkerIx>,
+        n_events: u64,
+    ) -> Option<impl Iterator<Item = &LineInOrder>> {
+        let reading = self.readings.get(&worker);
+        let is_done = reading.is_some_and(|own| own.done_at == Some(n_events));
+        let from = reading.and_then(|own| own.stopped_at.as_ref()).map_or(line, |at| at.max(line));
+        (!is_done).then(|| self.others.range((Bound::Excluded(from), Bound::Unbounded)))
     }
 
     fn insert(&mut self, key: OrderKey, line: LineIx) {
@@ -117,9 +138,23 @@ impl Lanes {
         &self.table[ix]
     }
 
-    /// The next look at many lines of the lane goes on after this one.
-    pub(crate) fn resume_after(&mut self, ix: LaneIx, line: Option<LineInOrder>) {
-        self.table[ix].stopped_at = line;
+    /// The lane was read for a worker up to this line, or to its end, after so many events. Says
+    /// whether there is more to read.
+    pub(crate) fn read_to(
+        &mut self,
+        (ix, worker): (LaneIx, Option<WorkerIx>),
+        line: Option<LineInOrder>,
+        n_events: u64,
+    ) -> bool {
+        let reading = self.table[ix].readings.entry(worker).or_default();
+        if reading.stopped_at.is_none() {
+            reading.began_at = n_events;
+        }
+        if line.is_none() {
+            reading.done_at = Some(reading.began_at);
+        }
+        reading.stopped_at = line;
+        reading.done_at != Some(n_events)
     }
 
     /// Puts a line where its first job's key says.
@@ -140,8 +175,8 @@ impl Lanes {
             self.active.push(lane.berth);
         }
         let (first, others, place) = ((key, line), BTreeSet::new(), berth.lanes.len());
-        let (stopped_at, by_age) = (None, BTreeSet::new());
-        let ix = self.table.insert(Lane { key: lane, first, others, stopped_at, by_age, place });
+        let (readings, by_age) = (BTreeMap::new(), BTreeSet::new());
+        let ix = self.table.insert(Lane { key: lane, first, others, readings, by_age, place });
         berth.lanes.push(ix);
         self.by_key.insert(lane, ix);
         ix

@@ -21,7 +21,7 @@ use crate::order::{Mode, OrderKey};
 use crate::policies::Policies;
 use crate::resources::{Asked, OpenTo};
 use crate::table::{
-    AudienceIx, BerthIx, ClassIx, Ix, JobIx, LaneIx, LineIx, NameIx, Table, TenantIx,
+    AudienceIx, BerthIx, ClassIx, Ix, JobIx, LaneIx, LineIx, NameIx, Table, TenantIx, WorkerIx,
 };
 use crate::timers::Timers;
 use crate::waiting::{AskIx, Stage, Waiting};
@@ -228,9 +228,15 @@ impl Queue {
         self.lanes.get(ix)
     }
 
-    /// The next look at many lines of the lane goes on after this one.
-    pub(crate) fn resume_after(&mut self, lane: LaneIx, line: Option<LineInOrder>) {
-        self.lanes.resume_after(lane, line);
+    /// The lane was read for a worker up to this line, or to its end, after so many events. Says
+    /// whether there is more to read.
+    pub(crate) fn read_to(
+        &mut self,
+        lane: (LaneIx, Option<WorkerIx>),
+        line: Option<LineInOrder>,
+        n_events: u64,
+    ) -> bool {
+        self.lanes.read_to(lane, line, n_events)
     }
 
     /// The lines of a class that may have their turn.

@@ -136,6 +136,7 @@ impl World {
         worker: WorkerIx,
         seat_points: Vec<Points>,
     ) -> Action {
+        self.n_events += 1;
         let points = self.placement_points(job, worker, seat_points);
         self.use_left(worker, job);
         self.unkeep(job);

@@ -80,8 +80,7 @@ impl World {
         }
         let (pick, Seen { closed, walked, stops }) = look.found(self);
         for (lane, stop) in stops {
-            self.has_unread |= stop.is_full;
-            self.queue.resume_after(lane, stop.line);
+            self.has_unread |= self.queue.read_to((lane, scope.worker), stop.line, self.n_events);
         }
         for line in &walked {
             // Nobody was cheap enough: it is not walked again until a cheaper job comes.
@@ -95,12 +94,7 @@ impl World {
 
     /// Looks for a better job in a lane. The first line settles it, unless a limit is in its way.
     /// Says where it stopped if half of [`LOOKED_AT_MAX`] lines were not enough.
-    fn look_along<'a>(
-        &'a self,
-        lane: &'a Lane,
-        scope: Scope,
-        look: &mut Look<'a>,
-    ) -> Option<Stop> {
+    fn look_along<'a>(&'a self, lane: &'a Lane, scope: Scope, look: &mut Look<'a>) -> Option<Stop> {
         let shared = self.shared(lane.key(), scope);
         self.look_for_overdue(lane, shared, scope, look);
         if look.is_past(shared.sharer, shared.turn)
@@ -110,7 +104,8 @@ impl World {
         }
         let stop = self.look_at(lane.others(), shared, scope, look);
         let last = stop.line.filter(|_| stop.is_full)?;
-        Some(self.look_at(lane.others_from(&last), shared, scope, look))
+        let unread = lane.unread(&last, scope.worker, self.n_events)?;
+        Some(self.look_at(unread, shared, scope, look))
     }
 
     /// Looks at half of [`LOOKED_AT_MAX`] lines that were not looked at in this pass.

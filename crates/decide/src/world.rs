@@ -72,6 +72,8 @@ pub struct World {
     pub(crate) is_unkept: bool,
     /// Whether slots were kept from some job in the last round.
     pub(crate) has_kept: bool,
+    /// Counts events and placements.
+    pub(crate) n_events: u64,
     /// Whether the last round left lines of a lane unread that could perhaps start.
     pub(crate) has_unread: bool,
 }
@@ -150,6 +152,7 @@ impl World {
             reservations: Vec::new(),
             is_unkept: false,
             has_kept: false,
+            n_events: 0,
             has_unread: false,
         }
     }

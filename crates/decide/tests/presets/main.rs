@@ -35,4 +35,5 @@ mod holds;
 mod holds_order;
 mod checklist;
 mod room;
+mod sets;
 mod order;
