@@ -274,7 +274,7 @@ impl Lengths {
 /// it outruns that; then twice as long, and twice that once it outruns that too (Tsafrir, Etsion
 /// and Feitelson, 2007, correct predictions in steps as well). Lengths have heavy tails: the longer
 /// a job has run, the longer it still will, so to expect its end at any moment is wrong each time.
-pub const fn outrun(elapsed: Millis, predicted: Millis) -> Millis {
+pub(crate) const fn outrun(elapsed: Millis, predicted: Millis) -> Millis {
     let mut length = predicted.0;
     while length < elapsed.0 {
         let longer = if length > LATE_MIN.0 { length } else { LATE_MIN.0 };

@@ -70,7 +70,7 @@ pub mod check;
 
 pub use dues::ShareStatus;
 pub use explain::{Explanation, Nearest, Waiters, decide};
-pub use lengths::{Lengths, Like, Prediction, Said, Skill, outrun};
+pub use lengths::{Lengths, Like, Prediction, Said, Skill};
 pub use longest::LongWait;
 pub use rivals::Ahead;
 pub use rule::Sheet;

@@ -15,6 +15,7 @@
 use model::{JobId, Millis, Timestamp};
 
 use crate::catalogue::ClassKey;
+use crate::lengths::outrun;
 use crate::queue::Line;
 use crate::table::{AudienceIx, JobIx, NameIx, WorkerIx};
 use crate::waiting::Waiting;
@@ -41,8 +42,6 @@ pub(crate) struct Reservation {
 const LOOKED_AT_MAX: usize = 256;
 /// At most so many wide jobs have a worker kept for them in one round.
 const RESERVATIONS_MAX: usize = 64;
-/// A prediction that is outrun is doubled from here on.
-const LATE_MIN: Millis = Millis::from_secs(1);
 
 impl Reservation {
     /// Whether a job can run beside it without delaying the wide job.
@@ -216,11 +215,7 @@ impl World {
             let is_awaited = elapsed < self.policy.reserve_wait_max;
             return is_awaited.then(|| self.now + elapsed);
         };
-        let mut length = estimate;
-        while length < elapsed.0 {
-            length = length.max(LATE_MIN.0).saturating_mul(2);
-        }
-        Some(running.started + Millis(length))
+        Some(running.started + outrun(elapsed, Millis(estimate)))
     }
 
     /// Whether an attempt has outrun its prediction, and has no limit.
