@@ -26,7 +26,7 @@ webhooks = true
 webhook_private = true
 webhook_secret = "{"0123456789abcdef" * 2}"
 """
-OPERATING = Path(__file__).parents[2] / "docs" / "operating.md"
+METRICS = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
 
 
 class Ear(BaseHTTPRequestHandler):
@@ -123,7 +123,7 @@ def test_metrics_are_what_is_written_about_them(here: Site) -> None:
         client.submit("a", needs={"gpu": "a100"})
         until("it wants a slot", lambda: metrics(here)["maitre_slots_wanted"].samples)
         page = metrics(here)
-    table = OPERATING.read_text().partition("## Metrics")[2].partition("```")[0]
+    table = METRICS.read_text().partition("## Metrics")[2].partition("```")[0]
     written = {name.removesuffix("_total") for name in re.findall(r"`(maitre_[a-z_]+)", table)}
     assert written == set(page)
     assert all(family.documentation for family in page.values())
