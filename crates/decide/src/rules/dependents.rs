@@ -11,7 +11,7 @@ const AVERAGE_UNKNOWN: Fixed = Fixed::whole(10);
 
 pub(super) const SHEET: Sheet = Sheet {
     rule: Rule::Dependents,
-    rewards: "A job that others wait for; all points at twice the average. Not for evaluations",
+    rewards: "Jobs with dependents, except evaluations. All points at twice the average",
     range: "0 … 50",
     judge: Judge::Pair { judge, most: |_| POINTS_MAX },
 };

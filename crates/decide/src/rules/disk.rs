@@ -13,7 +13,7 @@ const DISK_BYTES_UNKNOWN: Fixed = Fixed::whole(100 << 20);
 
 pub(super) const SHEET: Sheet = Sheet {
     rule: Rule::Disk,
-    rewards: "Disk-heavy jobs on fast disks; all points at 500 MB/s",
+    rewards: "Disk-heavy jobs on fast disks. All points at 500 MB/s",
     range: "0 … 60",
     judge: Judge::Pair { judge, most },
 };

@@ -10,7 +10,7 @@ const POINTS_LIGHT_AT_HOME: Fixed = Fixed::whole(100);
 
 pub(super) const SHEET: Sheet = Sheet {
     rule: Rule::Light,
-    rewards: "Builds over light jobs; light jobs on workers that report no architecture",
+    rewards: "Builds over light jobs, and light jobs on workers that report no architecture",
     range: "0, 50 or 100",
     judge: Judge::Pair { judge, most: |_| POINTS_LIGHT_AT_HOME },
 };

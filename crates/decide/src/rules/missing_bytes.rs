@@ -12,7 +12,7 @@ const BYTES_PER_MIB: i128 = 1 << 20;
 
 pub(super) const SHEET: Sheet = Sheet {
     rule: Rule::MissingBytes,
-    rewards: "A worker that has the job's input bytes; none at twice the average missing",
+    rewards: "Workers that hold the job's input bytes. No points at twice the average missing",
     range: "0 … 500",
     judge: Judge::Pair { judge, most: |_| POINTS_MAX },
 };

@@ -11,7 +11,7 @@ const AVERAGE_UNKNOWN: Fixed = Fixed::whole(20);
 
 pub(super) const SHEET: Sheet = Sheet {
     rule: Rule::MissingPaths,
-    rewards: "A worker that has the job's input paths; none at twice the average missing",
+    rewards: "Workers that hold the job's input paths. No points at twice the average missing",
     range: "0 … 200",
     judge: Judge::Pair { judge, most: |_| POINTS_MAX },
 };

@@ -11,7 +11,7 @@ const REFERENCE_UNKNOWN: Fixed = Fixed::whole(100);
 
 pub(super) const SHEET: Sheet = Sheet {
     rule: Rule::Network,
-    rewards: "Network-bound jobs on fast networks; all points at the day's average speed",
+    rewards: "Network-bound jobs on fast networks. All points at the day's average speed",
     range: "0 … 80",
     judge: Judge::Pair { judge, most },
 };

@@ -9,7 +9,7 @@ const POINTS_MIN: Fixed = Fixed::whole(500);
 
 pub(super) const SHEET: Sheet = Sheet {
     rule: Rule::OrgShare,
-    rewards: "Nothing: against the tenant's part of the work in flight while no other slot is free",
+    rewards: "Penalty: the tenant's part of the running work while no other slot is free",
     range: "-500 … 0",
     judge: Judge::Pair { judge, most: |_| Fixed::ZERO },
 };

@@ -11,7 +11,7 @@ const POINTS_PER_PATH: Fixed = Fixed::whole(20);
 
 pub(super) const SHEET: Sheet = Sheet {
     rule: Rule::PreferLocal,
-    rewards: "A prefer-local job on a worker with its inputs; less for each missing path",
+    rewards: "Prefer-local jobs on workers with their inputs. Less for each missing path",
     range: "0 … 150",
     judge: Judge::Pair { judge, most: |_| POINTS_MAX },
 };

@@ -10,7 +10,7 @@ const ROUNDS_MAX: u32 = 4;
 
 pub(super) const SHEET: Sheet = Sheet {
     rule: Rule::RescoreWait,
-    rewards: "Nothing: holds a job for up to 4 rounds until its inputs are known. Not evaluations",
+    rewards: "Veto: holds a job up to 4 cycles until its inputs are known, except evaluations",
     range: "veto",
     judge: Judge::Pair { judge, most: |_| Fixed::ZERO },
 };

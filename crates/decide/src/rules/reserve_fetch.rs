@@ -9,7 +9,7 @@ const POINTS_MIN: Fixed = Fixed::whole(300);
 
 pub(super) const SHEET: Sheet = Sheet {
     rule: Rule::ReserveFetch,
-    rewards: "Nothing: keeps cached evaluations off workers that can fetch, less as slots are free",
+    rewards: "Penalty: keeps cached evaluations off workers that fetch. Less with free slots",
     range: "-300 … 0",
     judge: Judge::Pair { judge, most: |_| Fixed::ZERO },
 };

@@ -16,7 +16,7 @@ const CPU_MS_UNKNOWN: Fixed = Fixed::whole(60_000);
 
 pub(super) const SHEET: Sheet = Sheet {
     rule: Rule::ResourceFit,
-    rewards: "Fast cores for heavy jobs; against workers with less free memory than predicted",
+    rewards: "Fast cores for heavy jobs. Penalty for less free memory than predicted",
     range: "-3200 … 100",
     judge: Judge::Pair { judge, most },
 };

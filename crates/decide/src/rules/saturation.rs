@@ -11,7 +11,7 @@ const CPU_PCT_BUSY: Fixed = Fixed::whole(90);
 
 pub(super) const SHEET: Sheet = Sheet {
     rule: Rule::Saturation,
-    rewards: "Nothing: against CPU ≥ 90 %, free memory ≤ 10 %, or likely too little memory",
+    rewards: "Penalty: CPU ≥ 90 %, free memory ≤ 10 %, or likely too little memory",
     range: "-2000 … 0",
     judge: Judge::Pair { judge, most: |_| Fixed::ZERO },
 };

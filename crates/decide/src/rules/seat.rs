@@ -20,14 +20,14 @@ pub(super) const FREE: Sheet = Sheet {
 
 pub(super) const HINT: Sheet = Sheet {
     rule: Rule::Hint,
-    rewards: "A worker that has the job's hint: 5 in a sample, 300 in `balanced`",
+    rewards: "Workers with the job's locality label: 5 in a sample, 300 in `balanced`",
     range: "0, 5 or 300",
     judge: Judge::Seat,
 };
 
 pub(super) const SPECIALIST: Sheet = Sheet {
     rule: Rule::Specialist,
-    rewards: "A worker that runs few types, so that versatile ones stay free: 400 shared by them",
+    rewards: "Workers that run few types, so versatile ones stay free: 400 divided by types",
     range: "0 … 400",
     judge: Judge::Seat,
 };
@@ -41,7 +41,7 @@ pub(super) const HEADROOM: Sheet = Sheet {
 
 pub(super) const LOAD: Sheet = Sheet {
     rule: Rule::Load,
-    rewards: "A worker whose CPU and memory are not in use, by its own measurements",
+    rewards: "Workers with unused CPU and memory, by their own measurements",
     range: "0 … 90",
     judge: Judge::Seat,
 };

@@ -16,7 +16,7 @@ const AVERAGE_UNKNOWN: Fixed = Fixed::whole(60);
 
 pub(super) const SHEET: Sheet = Sheet {
     rule: Rule::Wait,
-    rewards: "A job that has been ready for long: 60 for each time the average wait",
+    rewards: "Jobs that have been ready for long: 60 for each time the average wait",
     range: "0 … 4000",
     judge: Judge::Pair { judge, most: |_| POINTS_MAX },
 };
