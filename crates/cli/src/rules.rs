@@ -57,10 +57,10 @@ fn presets(sheet: &decide::Sheet) -> Vec<&'static str> {
 fn page() -> String {
     let mut page = String::from(
         "# Rules\n\n\
-         This page is for operators who change a policy. `cargo xtask docs` writes it from the code.\n\n\
-         A scoring rule gives points to a job, or to a job on a worker. Points have three decimals\n\
-         and are added exactly. A veto is not a number: no points outweigh it. A policy can change\n\
-         the weight of a rule, or switch it off:\n\
+         This page is for operators who change a policy. `cargo xtask docs` writes it.\n\n\
+         A scoring rule gives points to a job, or to a job on a worker. Points have three\n\
+         decimals and are added exactly. A veto is not a number: no points outweigh it.\n\
+         A policy can change the weight of a rule, or switch it off:\n\
          `{ \"preset\": \"balanced\", \"rules\": { \"hint\": 0 } }`.\n\n\
          | rule | rewards | points | presets |\n| --- | --- | --- | --- |\n",
     );
