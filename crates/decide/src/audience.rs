@@ -137,6 +137,16 @@ impl Audiences {
         used
     }
 
+    /// From here on, the next fit or class that matches these workers gets a new audience. No count
+    /// of this one is kept in step.
+    pub(crate) fn hide(&mut self, ix: AudienceIx) {
+        // These workers may have another audience already, since this one was hidden before.
+        let members = &self.table[ix].members;
+        if self.by_members.get(members) == Some(&ix) {
+            self.by_members.remove(members);
+        }
+    }
+
     /// The berth of this key. Jobs that nobody could ever hold share one.
     pub(crate) fn berth(&mut self, key: BerthKey) -> BerthIx {
         let key = if key.audience == self.nobody {
@@ -166,8 +176,8 @@ impl Audiences {
         }
         for ix in self.table.indices() {
             if !is_used(ix) {
-                let audience = self.table.remove(ix);
-                self.by_members.remove(&audience.members);
+                self.hide(ix);
+                self.table.remove(ix);
             }
         }
     }

@@ -151,6 +151,9 @@ impl Fleet {
             }
         }
         catalogue.audiences.retain(|ix| used.has(ix) || left.contains(&ix));
+        for ix in left.iter().filter(|ix| !used.has(**ix)) {
+            catalogue.audiences.hide(*ix);
+        }
         used.iter().for_each(|ix| self.seat(ix));
         moved
     }

@@ -88,6 +88,28 @@ fn a_job_can_be_explained_before_anything_is_decided() {
     assert_eq!(reason, Some(Reason::NoWorkerEver));
 }
 
+/// The workers of the type `rare` are those that all jobs could run on before `b` came.
+#[test]
+fn a_new_type_that_only_the_first_worker_runs_starts_there() {
+    let of = |kind: &str, id: &str| Job {
+        kind: Some(Name::new(kind)),
+        rescore_count: 4,
+        ..job(id, "a")
+    };
+    let runs = |kinds: &[&str]| kinds.iter().map(|kind| Name::new(kind)).collect();
+    let first = Worker { types: runs(&["exec", "rare"]), ..worker("a", 1) };
+    let second = Worker { types: runs(&["exec"]), ..worker("b", 1) };
+    for preset in Preset::ALL {
+        let mut world = world(preset, vec![joined(first.clone()), queued(of("exec", "1"))]);
+        assert_eq!(placed(&world.decide(NOW)), ["1"], "{preset:?}");
+        world.apply(joined(second.clone()));
+        assert_eq!(placed(&world.decide(NOW)), Vec::<String>::new(), "{preset:?}");
+        world.apply(queued(of("rare", "2")));
+        world.apply(ended("1"));
+        assert_eq!(placed(&world.decide(NOW)), ["2"], "{preset:?}");
+    }
+}
+
 #[test]
 fn a_worker_that_comes_back_with_another_amount_counts_its_attempts_once() {
     let gpu = |count: u64| {
