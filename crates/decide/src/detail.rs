@@ -4,6 +4,7 @@ use model::{Check, Fixed, JobId, Millis, Reason, Timestamp};
 
 use crate::explain::Audience;
 use crate::reserve::Reservation;
+use crate::rules::ROUNDS_MAX;
 use crate::table::WorkerIx;
 use crate::waiting::{AskIx, Waiting};
 use crate::world::World;
@@ -25,24 +26,23 @@ impl World {
             Reason::NoWorkerNow | Reason::WorkerUnhealthy => self.away(reason, audience),
             Reason::WorkersFull => self.workers_full(waiting, audience),
             Reason::Preempting => self.preempting(waiting),
-            Reason::Guarded => plain(format!(
-                "{} with room, kept for rarer work that is expected; it starts when more jobs wait \
-                 for such slots, or once it is overdue",
-                plural(audience.with_room.len(), "worker"),
-            )),
+            Reason::Guarded => self.with_room(reason, audience, |workers| {
+                format!(
+                    "{workers} with room, kept for rarer work that is expected; it starts when \
+                         more jobs wait for such slots, or once it is overdue"
+                )
+            }),
             Reason::Reserved => self.reserved(audience),
-            Reason::Vetoed => plain(format!(
-                "its inputs are not known (round {} of 4); it starts when a worker reports them",
-                waiting.extra().rescore_count
-            )),
-            Reason::BelowZero => plain(format!(
-                "its points are below zero on each of {} with room; less load or more memory helps",
-                plural(audience.with_room.len(), "worker")
-            )),
-            Reason::Outranked => plain(format!(
-                "other jobs went first and no more was asked for; {} with room",
-                plural(audience.with_room.len(), "worker")
-            )),
+            Reason::Vetoed => vetoed(waiting),
+            Reason::BelowZero => self.with_room(reason, audience, |workers| {
+                format!(
+                    "its points are below zero on each of {workers} with room; less load or more \
+                     memory helps"
+                )
+            }),
+            Reason::Outranked => self.with_room(reason, audience, |workers| {
+                format!("jobs that stand before it in line go first; {workers} with room")
+            }),
             Reason::TenantPaused => {
                 let id = self.tenants[waiting.tenant].tenant.id.clone();
                 let detail = format!("tenant {id} is paused; resume it");
@@ -54,6 +54,22 @@ impl World {
             Reason::BudgetSpent => self.budget_spent(waiting),
             Reason::BudgetSpentGlobal => self.budget_spent_global(waiting),
             Reason::ResourceHeld => self.resource_held(waiting),
+        }
+    }
+
+    /// Evidence that counts and names the workers with room for a job.
+    fn with_room(
+        &self,
+        reason: Reason,
+        audience: &Audience,
+        say: impl FnOnce(String) -> String,
+    ) -> Check {
+        let n_workers = audience.with_room.len();
+        let named = audience.with_room.iter().take(NAMED_MAX);
+        Check {
+            numbers: [("workers", whole(n_workers))].into(),
+            workers: named.map(|ix| self.fleet.id(*ix).clone()).collect(),
+            ..Check::new(reason, say(plural(n_workers, "worker")))
         }
     }
 
@@ -325,6 +341,16 @@ impl World {
         let Millis(left) = moment.since(self.now);
         Fixed::thousandths(left)
     }
+}
+
+fn vetoed(waiting: &Waiting) -> Check {
+    let round = waiting.extra().rescore_count;
+    let detail = format!(
+        "its inputs are not known (round {round} of {ROUNDS_MAX}); it starts when a worker \
+         reports them"
+    );
+    let numbers = [("round", whole(round)), ("rounds", whole(ROUNDS_MAX))].into();
+    Check { numbers, ..Check::new(Reason::Vetoed, detail) }
 }
 
 /// `1 job`, `2 jobs`.

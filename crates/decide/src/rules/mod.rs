@@ -16,6 +16,8 @@ mod disk;
 mod order;
 mod seat;
 
+pub(crate) use rescore_wait::ROUNDS_MAX;
+
 use model::Fixed;
 use model::policy::{Policy, Preset};
 

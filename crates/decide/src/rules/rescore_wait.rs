@@ -6,7 +6,7 @@ use model::{Fixed, Trait};
 use crate::rule::{Candidate, Judge, Sheet, Verdict};
 
 /// After so many rounds it waits no longer.
-const ROUNDS_MAX: u32 = 4;
+pub(crate) const ROUNDS_MAX: u32 = 4;
 
 pub(super) const SHEET: Sheet = Sheet {
     rule: Rule::RescoreWait,
