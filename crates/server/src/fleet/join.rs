@@ -72,7 +72,8 @@ impl Scheduler {
         let learned = seat.map(|seat| seat.learned.clone());
         let learned = learned.or_else(|| self.fleet.remembered.remove(&worker)).unwrap_or_default();
         tracing::info!(%worker, generation = session.generation, "a worker came");
-        self.inventories.came(&worker, arrival.has_inventory);
+        // The world does not know a worker that runs no jobs, nor the inputs that it lacks.
+        self.inventories.came(&worker, arrival.has_inventory && arrival.runs_jobs);
         let (stream, attempts) = (arrival.stream, arrival.attempts.clone());
         let protocol = arrival.protocol;
         let generation = session.generation;
