@@ -55,18 +55,11 @@ impl Scheduler {
     pub(crate) fn explain(&mut self, record: &Record) -> Option<Explained> {
         match record.state {
             State::Blocked => {
-                let n = record.n_blockers;
-                let jobs = if n == 1 { "1 job".to_owned() } else { format!("{n} jobs") };
-                let detail = format!("it waits for {jobs} to finish first");
-                let mut check = Check::new(Reason::NotReady, detail);
-                check.numbers.insert("blockers", Fixed::whole(n.into()));
-                Some(self.beside_lasting(record, check))
+                let held = record.on_hold.then(on_hold);
+                let checks = held.into_iter().chain([not_ready(record.n_blockers)]);
+                Some(self.beside_lasting(record, checks.collect()))
             }
-            State::Queued if record.on_hold => {
-                let detail =
-                    "an operator holds it; it waits until it is released (`maitre release`)";
-                Some(self.beside_lasting(record, Check::new(Reason::OnHold, detail.to_owned())))
-            }
+            State::Queued if record.on_hold => Some(self.beside_lasting(record, vec![on_hold()])),
             State::Queued => self.explain_queued(record),
             State::Claimed
             | State::Running
@@ -77,11 +70,11 @@ impl Scheduler {
     }
 
     /// What is known of a job without a decision, beside what would keep it waiting all the same.
-    fn beside_lasting(&mut self, record: &Record, check: Check) -> Explained {
+    fn beside_lasting(&mut self, record: &Record, known: Vec<Check>) -> Explained {
         let job = job_of(record, &self.histories);
         let Explanation { mut checks, nearest } =
             self.world.explain_lasting(&job, self.store.now());
-        checks.push(check);
+        checks.extend(known);
         let explained = self.elsewhere_too(record, Explained::of(checks, nearest));
         let checks = explained.checks.into_iter();
         // What ends when a slot is free is no matter yet.
@@ -204,6 +197,18 @@ impl Scheduler {
         let of_type = || self.types.borrow().get(&spec.kind).and_then(|kind| kind.pool.clone());
         spec.pool.clone().or_else(of_type)
     }
+}
+
+fn on_hold() -> Check {
+    let detail = "an operator holds it; it waits until it is released (`maitre release`)";
+    Check::new(Reason::OnHold, detail.to_owned())
+}
+
+fn not_ready(n_blockers: u32) -> Check {
+    let jobs = if n_blockers == 1 { "1 job".to_owned() } else { format!("{n_blockers} jobs") };
+    let detail = format!("it waits for {jobs} to finish first");
+    let numbers = [("blockers", Fixed::whole(n_blockers.into()))].into();
+    Check { numbers, ..Check::new(Reason::NotReady, detail) }
 }
 
 /// Workers that could run a job, and that take no work.
