@@ -1,11 +1,9 @@
 //! Why a job waits: the one reason, all that apply, the evidence, and what would change it.
 
-use std::collections::BTreeSet;
-
 use decide::{Explanation, Nearest};
 use model::{Ask, Check, Event, Fixed, Name, Reason, Record, Spec, State, Timestamp, Worker};
 
-use crate::estimate::{Estimate, Pace, Wait, estimate, fits, slots_that_fit};
+use crate::estimate::{Estimate, Pace, Wait, estimate, slots_that_fit};
 use crate::queue::job_of;
 use crate::scheduler::Scheduler;
 
@@ -128,8 +126,11 @@ impl Scheduler {
         let slots = self.slots_elsewhere(record);
         let mut is_elsewhere = false;
         let checks = checks.into_iter().map(|check| {
-            let is_missing = matches!(check.reason, Reason::NoWorkerEver | Reason::NoWorkerNow);
-            if slots > 0 && (is_missing || check.reason == Reason::WorkerUnhealthy) {
+            let is_missing = matches!(
+                check.reason,
+                Reason::NoWorkerEver | Reason::NoWorkerNow | Reason::WorkerUnhealthy
+            );
+            if slots > 0 && is_missing {
                 is_elsewhere = true;
                 at_others(slots)
             } else if is_missing {
@@ -157,25 +158,6 @@ impl Scheduler {
         let Some(holder) = self.holder_elsewhere(&name.to_string()) else { return check };
         let detail = format!("{name} is held by job {holder}; it starts when it is free");
         Check { detail, jobs: vec![holder], ..check }
-    }
-
-    /// Workers that could run a job and take no work now, here and at other schedulers.
-    fn away(&self, record: &Record, pool: Option<&Name>) -> Away {
-        let here = self.fleet.seats.values().filter(|seat| seat.runs_jobs);
-        let here = here.map(|seat| seat.worker(&self.closed));
-        let here = here.filter(|worker| !worker.is_serving());
-        let mut away = Away::default();
-        for worker in here.chain(self.away_elsewhere()) {
-            if !fits(&worker, &record.spec, pool) {
-                continue;
-            }
-            away.n_workers += 1;
-            if self.closed.pools.contains(&worker.pool) {
-                away.n_paused += 1;
-                away.pools.insert(worker.pool.clone());
-            }
-        }
-        away
     }
 
     /// How fast those who could run a job run jobs.
@@ -209,54 +191,6 @@ fn not_ready(n_blockers: u32) -> Check {
     let detail = format!("it waits for {jobs} to finish first");
     let numbers = [("blockers", Fixed::whole(n_blockers.into()))].into();
     Check { numbers, ..Check::new(Reason::NotReady, detail) }
-}
-
-/// Workers that could run a job, and that take no work.
-#[derive(Default)]
-struct Away {
-    n_workers: u64,
-    /// Those of them whose pool an operator paused.
-    n_paused: u64,
-    /// These pools.
-    pools: BTreeSet<Name>,
-}
-
-impl Away {
-    /// A pool that is paused is called so.
-    fn told(&self, check: Check) -> Check {
-        let Self { n_workers, n_paused, pools } = self;
-        if *n_workers == 0 {
-            return check;
-        }
-        let names: Vec<String> = pools.iter().map(ToString::to_string).collect();
-        let names = names.join(", ");
-        let n =
-            if *n_workers == 1 { "1 worker".to_owned() } else { format!("{n_workers} workers") };
-        let whole = |n: u64| Fixed::whole(i64::try_from(n).unwrap_or(i64::MAX));
-        let numbers = [("workers", whole(*n_workers)), ("paused", whole(*n_paused))].into();
-        if n_paused == n_workers {
-            let are = if pools.len() == 1 { "pool" } else { "pools" };
-            let is = if pools.len() == 1 { "is" } else { "are" };
-            let first = pools.first().map(ToString::to_string).unwrap_or_default();
-            let detail = format!(
-                "{are} {names} {is} paused, with {n} that could run it; resume it \
-                 (`maitre set pool {first} '{{\"paused\": false}}'`)"
-            );
-            return Check { numbers, ..Check::new(Reason::PoolPaused, detail) };
-        }
-        if check.reason == Reason::NoWorkerEver {
-            let detail = format!(
-                "{n} of other schedulers could run it, but none takes work; it starts when one \
-                 comes back"
-            );
-            return Check { numbers, ..Check::new(Reason::NoWorkerNow, detail) };
-        }
-        if *n_paused > 0 {
-            let detail = format!("{}; {n_paused} of them in paused pools ({names})", check.detail);
-            return Check { detail, ..check };
-        }
-        check
-    }
 }
 
 /// A reason that is true of the workers here alone is none, if others have workers that fit.

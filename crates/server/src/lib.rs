@@ -46,6 +46,7 @@ mod command;
 mod averages;
 mod estimate;
 mod explain;
+mod away;
 mod foresee;
 mod load;
 mod status;

@@ -64,7 +64,7 @@ impl World {
             }
             Reason::NoWorkerNow => is_away && audience.n_draining > 0,
             Reason::WorkerUnhealthy => is_away && audience.n_draining == 0,
-            Reason::TenantAtMax => !audience.ever.is_empty() && audience.within_quota.is_empty(),
+            Reason::TenantAtMax => self.is_at_quota(waiting, audience),
             Reason::TenantAtJobsMax => {
                 sharer.tenant.jobs_max.is_some_and(|max| sharer.n_running >= max)
             }
@@ -86,6 +86,18 @@ impl World {
                 self.kept_reason(waiting, audience, freed).is_none()
                     && ix.is_some_and(|ix| self.opinion(ix, audience, freed) == reason)
             }
+        }
+    }
+
+    /// Whether the quota of its tenant leaves no room on any worker that could run the job. Without
+    /// such a worker here, the pool that the job asks for counts: its workers may be elsewhere.
+    fn is_at_quota(&self, waiting: &Waiting, audience: &Audience) -> bool {
+        let class = &self.fleet.catalogue.classes[waiting.class].key;
+        let pool = self.fleet.catalogue.fits[class.fit].key.pool;
+        if audience.ever.is_empty() {
+            pool.is_some_and(|pool| !self.quota_allows(waiting.tenant, pool, class.slots))
+        } else {
+            audience.within_quota.is_empty()
         }
     }
 

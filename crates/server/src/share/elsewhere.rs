@@ -33,6 +33,8 @@ struct Said {
     kinds: Vec<(Kind, u32)>,
     /// Those that take no work, by kind.
     away: Vec<(Kind, u32)>,
+    /// Those of them that are only unhealthy. An older version does not say it.
+    unwell: Vec<(Kind, u32)>,
     under_way: Vec<Group>,
     /// Types that a worker there could look for work of now.
     looks_for: BTreeSet<String>,
@@ -116,6 +118,8 @@ pub(super) struct Elsewhere {
     pub(super) workers: Vec<(Kind, u32)>,
     /// Those of them that take no work.
     pub(super) away: Vec<(Kind, u32)>,
+    /// Those of them that are only unhealthy.
+    pub(super) unwell: Vec<(Kind, u32)>,
     /// Types that workers of others could look for work of now.
     looks_for: BTreeSet<String>,
     /// The seals of the settings that all go by, this scheduler included.
@@ -133,6 +137,7 @@ impl Scheduler {
             workers: self.fleet.n_connected(),
             kinds: self.kinds_of_workers(),
             away: self.kinds_away(),
+            unwell: self.kinds_unwell(),
             under_way: self.under_way(),
             looks_for: self.looks_for(),
             settings: self.sharing.iter().map(|sharing| sharing.settings.seal.as_str()).collect(),
@@ -184,6 +189,7 @@ impl Scheduler {
         sharing.elsewhere.looks_for = looks_for;
         sharing.elsewhere.workers = said.iter().flat_map(|one| one.kinds.clone()).collect();
         sharing.elsewhere.away = said.iter().flat_map(|one| one.away.clone()).collect();
+        sharing.elsewhere.unwell = said.iter().flat_map(|one| one.unwell.clone()).collect();
         let seals = said.iter().map(|one| one.settings.clone());
         sharing.elsewhere.seals = seals.chain([sharing.settings.seal.clone()]).collect();
         // Somebody knows of a change that another did not hear of.

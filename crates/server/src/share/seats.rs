@@ -60,6 +60,11 @@ impl Scheduler {
         self.kinds_of(|worker| !worker.is_serving())
     }
 
+    /// Those of them that neither drain nor are in a closed pool. They are unhealthy.
+    pub(super) fn kinds_unwell(&self) -> Vec<(Kind, u32)> {
+        self.kinds_of(|worker| !worker.is_serving() && !worker.draining)
+    }
+
     fn kinds_of(&self, test: impl Fn(&Worker) -> bool) -> Vec<(Kind, u32)> {
         let mut kinds: BTreeMap<Kind, u32> = BTreeMap::new();
         for seat in self.fleet.seats.values().filter(|seat| seat.runs_jobs) {
@@ -73,8 +78,12 @@ impl Scheduler {
 
     /// Workers of other schedulers that take no work.
     pub(crate) fn away_elsewhere(&self) -> impl Iterator<Item = Worker> {
-        let kinds = self.sharing.iter().flat_map(|sharing| &sharing.elsewhere.away);
-        kinds.flat_map(|(kind, n)| (0..*n).map(|_| kind.worker()))
+        workers_of(self.sharing.iter().flat_map(|sharing| &sharing.elsewhere.away))
+    }
+
+    /// Those of them that are only unhealthy.
+    pub(crate) fn unwell_elsewhere(&self) -> impl Iterator<Item = Worker> {
+        workers_of(self.sharing.iter().flat_map(|sharing| &sharing.elsewhere.unwell))
     }
 
     /// Slots of workers of other schedulers that could run such a job.
@@ -87,4 +96,8 @@ impl Scheduler {
         });
         slots.sum()
     }
+}
+
+fn workers_of<'a>(kinds: impl Iterator<Item = &'a (Kind, u32)>) -> impl Iterator<Item = Worker> {
+    kinds.flat_map(|(kind, n)| (0..*n).map(|_| kind.worker()))
 }
