@@ -148,13 +148,18 @@ impl World {
     /// Takes in a waiting job, in place of one of the same id. Room that was made for it stays its
     /// own.
     fn enqueue(&mut self, job: &Job) -> JobIx {
+        if self.register.waiting(&job.id).is_none() {
+            self.count_arrival(job);
+        }
+        self.admit(job)
+    }
+
+    /// The same, but no more jobs like it are expected.
+    pub(crate) fn admit(&mut self, job: &Job) -> JobIx {
         let told = job.promised.as_ref().and_then(|worker| self.fleet.find(worker));
         let promised = told.or_else(|| self.promised.get(&job.id).copied());
         let tenant = self.tenants.find_or_default(&job.tenant, &mut self.names);
         let class = self.class_of(job);
-        if self.register.waiting(&job.id).is_none() {
-            self.count_arrival(job);
-        }
         let standing = Standing {
             priority: job.priority,
             on_demand: job.on_demand,

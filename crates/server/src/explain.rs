@@ -1,7 +1,7 @@
 //! Why a job waits: the one reason, all that apply, the evidence, and what would change it.
 
-use decide::{Explanation, Nearest};
-use model::{Ask, Check, Event, Fixed, Name, Reason, Record, Spec, State, Timestamp, Worker};
+use decide::{Ahead, Explanation, Nearest, World};
+use model::{Ask, Check, Fixed, JobId, Name, Reason, Record, Spec, State, Timestamp, Worker};
 
 use crate::estimate::{Estimate, Pace, Wait, estimate, slots_that_fit};
 use crate::queue::job_of;
@@ -82,25 +82,22 @@ impl Scheduler {
 
     fn explain_queued(&mut self, record: &Record) -> Option<Explained> {
         let job = &record.id;
-        if let Some(worker) = self.jobs.claimer(job) {
-            let detail = format!("it is being claimed for worker `{worker}`");
-            return Some(Explained::one(Reason::Claiming, detail));
+        if self.jobs.live(job).is_some() {
+            return None;
         }
         let now = self.store.now();
-        // What is another scheduler's to claim stands in line here for a moment.
-        let is_guest = self.is_shared() && self.jobs.seen(job).is_none();
-        if is_guest {
-            self.world.apply(Event::Queued(Box::new(job_of(record, &self.histories))));
+        let is_guest = self.is_shared() && !self.jobs.knows(job);
+        let mut seen = self.look_at(record, is_guest, now);
+        if is_idle(seen.0.as_ref()) && !is_guest && self.may_decide() {
+            // Something happened since the last round, or a round does not look past all jobs
+            // before it.
+            self.round(now);
+            seen = self.look_at(record, is_guest, now);
+        } else if is_idle(seen.0.as_ref()) {
+            seen.0 = None;
         }
-        let explanation = self.world.explain_all(job, now);
-        let ahead = self.world.ahead_by(job, now);
-        if is_guest {
-            self.world.apply(Event::Withdrawn(job.clone()));
-        }
-        let Some(Explanation { checks, nearest }) = explanation else {
-            // Nothing keeps it from starting: whose it is to claim starts it.
-            let detail = "another scheduler is about to claim it".to_owned();
-            return self.is_shared().then(|| Explained::one(Reason::Claiming, detail));
+        let (Some(Explanation { checks, nearest }), ahead) = seen else {
+            return Some(Explained::one(Reason::Claiming, self.claimed_by(job)));
         };
         let checks = checks.into_iter().map(|check| retried(check, record, now)).collect();
         let explained = self.elsewhere_too(record, Explained::of(checks, nearest));
@@ -115,6 +112,42 @@ impl Scheduler {
         let estimate = estimate(&wait, &self.pace(record));
         let ahead = ahead.and_then(|ahead| u64::try_from(ahead.n_jobs).ok());
         Some(Explained { ahead, estimate, ..explained })
+    }
+
+    /// Explains a job and counts the jobs before it. A job that another scheduler is to claim
+    /// stands in line here for that moment.
+    fn look_at(
+        &mut self,
+        record: &Record,
+        is_guest: bool,
+        now: Timestamp,
+    ) -> (Option<Explanation>, Option<Ahead>) {
+        let job = &record.id;
+        let look = |world: &mut World| (world.explain_all(job, now), world.ahead_by(job, now));
+        if is_guest {
+            let guest = job_of(record, &self.histories);
+            self.world.with_guest(&guest, look)
+        } else {
+            look(&mut self.world)
+        }
+    }
+
+    /// Whether a round may place jobs now.
+    fn may_decide(&self) -> bool {
+        !self.is_stopping && !self.is_paused() && self.may_claim()
+    }
+
+    /// The scheduler that claims a job if nothing keeps the job waiting.
+    fn claimed_by(&self, job: &JobId) -> String {
+        if let Some(worker) = self.jobs.claimer(job) {
+            format!("it is being claimed for worker `{worker}`")
+        } else if self.is_others(job) {
+            "another scheduler is about to claim it".to_owned()
+        } else if self.is_paused() {
+            "the store does not answer, and the scheduler claims it once the store does".to_owned()
+        } else {
+            "the scheduler is about to claim it".to_owned()
+        }
     }
 
     /// What is true of the workers that are known here: of those of other schedulers as well, and
@@ -191,6 +224,12 @@ fn not_ready(n_blockers: u32) -> Check {
     let detail = format!("it waits for {jobs} to finish first");
     let numbers = [("blockers", Fixed::whole(n_blockers.into()))].into();
     Check { numbers, ..Check::new(Reason::NotReady, detail) }
+}
+
+/// Whether a worker has room for the job, and nothing keeps the job from it.
+fn is_idle(explanation: Option<&Explanation>) -> bool {
+    let first = explanation.and_then(|one| one.checks.first());
+    first.is_some_and(|first| first.reason == Reason::Outranked)
 }
 
 /// A reason that is true of the workers here alone is none, if others have workers that fit.

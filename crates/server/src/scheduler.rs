@@ -97,6 +97,8 @@ pub(crate) struct Scheduler {
     pub(crate) are_leases_old: bool,
     /// Something happened since the last round.
     pub(crate) is_dirty: bool,
+    /// It was told to stop: nothing more is placed.
+    pub(crate) is_stopping: bool,
     /// Nothing is asked of the store before this moment.
     pub(crate) paused_until: Option<Timestamp>,
     /// The store is broken: this was its last word.
@@ -152,6 +154,7 @@ impl Scheduler {
             leases_from: started,
             are_leases_old: false,
             is_dirty: true,
+            is_stopping: false,
             paused_until: None,
             fatal: None,
         }
@@ -165,6 +168,7 @@ impl Scheduler {
     ) -> Result<(), store::Error> {
         let mut messages = Vec::new();
         while self.fatal.is_none() && !(stop.is_cancelled() && self.is_answered()) {
+            self.is_stopping = stop.is_cancelled();
             let wake = self.wake_in();
             tokio::select! {
                 biased;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{Ask, Check, Job, JobId, Reason, Timestamp};
+use model::{Ask, Check, Event, Job, JobId, Reason, Timestamp};
 
 use super::nearest::Nearest;
 use crate::catalogue::FitKey;
@@ -30,6 +30,16 @@ impl World {
         let explanation = self.explanation(ix);
         self.enter_part(None);
         Some(explanation)
+    }
+
+    /// Looks at the world as if a job that another scheduler is to claim stood in line here. Its
+    /// arrival is not counted.
+    pub fn with_guest<T>(&mut self, job: &Job, look: impl FnOnce(&mut Self) -> T) -> T {
+        debug_assert!(self.register.get(&job.id).is_none(), "a guest is not in this world");
+        self.admit(job);
+        let seen = look(self);
+        self.apply(Event::Withdrawn(job.id.clone()));
+        seen
     }
 
     fn explanation(&self, ix: JobIx) -> Explanation {

@@ -1,7 +1,7 @@
 //! Beside the one reason: all that apply, whose turn it is, and the nearest workers.
 
 use decide::Explanation;
-use model::{Fixed, JobId, Name, Preset, Reason};
+use model::{Fixed, Job, JobId, Name, Preset, Reason, TenantId};
 
 use crate::world::{NOW, World, decided_live};
 
@@ -206,4 +206,33 @@ fn jobs_are_counted_by_reason_tenant_and_type() {
     let expected =
         expected.map(|(reason, tenant, kind, n)| (reason, tenant.to_owned(), kind.to_owned(), n));
     assert_eq!(counts, expected);
+}
+
+#[test]
+fn a_guest_is_explained_and_leaves_no_trace() {
+    let mut live = decided_live(Preset::Balanced, |world| {
+        world.worker("w").types(&["rare"]);
+        world.attempt("9", "w").kind("rare");
+    });
+    let id = JobId::new("2");
+    let kind = Some(Name::new("rare"));
+    let guest = Job { kind, ..Job::new(id.clone(), TenantId::new("default"), NOW) };
+    let explanation = live.with_guest(&guest, |world| world.explain_all(&id, NOW));
+    assert_eq!(codes(&explanation.expect("it stands in line for a moment")), ["workers-full"]);
+    let types = live.snapshot().types;
+    assert!(
+        types.iter().all(|kind| kind.recent.is_none()),
+        "its arrival is not counted: {types:?}"
+    );
+    assert_eq!(live.explain_all(&id, NOW), None);
+}
+
+/// Its workers may be elsewhere.
+#[test]
+fn a_quota_holds_in_a_pool_without_workers() {
+    let explanation = explained(Preset::Balanced, |world| {
+        world.tenant("a").max("gpu", 0);
+        world.job("1").tenant("a").pool("gpu");
+    });
+    assert_eq!(codes(&explanation), ["no-worker-ever", "tenant-at-max"]);
 }
