@@ -16,16 +16,24 @@ pub(crate) struct Row {
     pub(crate) words: &'static [&'static str],
     /// What the first check counts.
     pub(crate) numbers: &'static [(&'static str, f64)],
+    /// The names in the first check.
+    pub(crate) jobs: &'static [u64],
+    pub(crate) workers: &'static [&'static str],
+    pub(crate) tenants: &'static [&'static str],
     /// Codes of the checks behind the first.
     pub(crate) others: &'static [&'static str],
 }
 
-const ROW: Row = Row {
+/// A row without evidence.
+pub(crate) const ROW: Row = Row {
     name: "",
     stage: |_| String::new(),
     reason: Reason::Outranked,
     words: &[],
     numbers: &[],
+    jobs: &[],
+    workers: &[],
+    tenants: &[],
     others: &[],
 };
 
@@ -82,6 +90,7 @@ pub(crate) const ROWS: &[Row] = &[
         },
         reason: Reason::NoResourceEver,
         words: &["repo", "of tenant globex", "never"],
+        tenants: &["acme"],
         others: &["workers-full"],
         ..ROW
     },
@@ -93,6 +102,7 @@ pub(crate) const ROWS: &[Row] = &[
         },
         reason: Reason::NoResourceEver,
         words: &["tenant acme", "none will ever be free"],
+        tenants: &["acme"],
         ..ROW
     },
     Row {
@@ -104,6 +114,7 @@ pub(crate) const ROWS: &[Row] = &[
         },
         reason: Reason::TenantPaused,
         words: &["acme"],
+        tenants: &["acme"],
         others: &["workers-full"],
         ..ROW
     },
@@ -128,6 +139,7 @@ pub(crate) const ROWS: &[Row] = &[
         },
         reason: Reason::PoolPaused,
         words: &["pool gpu is paused"],
+        numbers: &[("workers", 1.0), ("paused", 1.0)],
         others: &["not-before"],
         ..ROW
     },
@@ -141,7 +153,9 @@ pub(crate) const ROWS: &[Row] = &[
         reason: Reason::BudgetSpent,
         words: &["tenant acme has 0 of its budget left", "costs 1"],
         numbers: &[("left", 0.0), ("cost", 1.0)],
+        tenants: &["acme"],
         others: &["workers-full"],
+        ..ROW
     },
     Row {
         name: "the budget of all tenants is spent by the job that runs",
@@ -154,6 +168,7 @@ pub(crate) const ROWS: &[Row] = &[
         words: &["0 of the budget of all tenants"],
         numbers: &[("left", 0.0), ("cost", 1.0)],
         others: &["workers-full"],
+        ..ROW
     },
     Row {
         name: "it waits for a job of the same submission that runs, and for one that waits",
@@ -173,6 +188,7 @@ pub(crate) const ROWS: &[Row] = &[
         reason: Reason::NotReady,
         words: &["job 1 (running on w1) and job 2 (queued: no-worker-ever)"],
         numbers: &[("blockers", 2.0)],
+        jobs: &[1, 2],
         ..ROW
     },
     Row {
@@ -200,6 +216,7 @@ pub(crate) const ROWS: &[Row] = &[
         },
         reason: Reason::NotBefore,
         words: &["attempt 1 on w1 did not succeed (exit code 3)"],
+        workers: &["w1"],
         ..ROW
     },
     Row {
@@ -213,6 +230,7 @@ pub(crate) const ROWS: &[Row] = &[
         reason: Reason::NoWorkerNow,
         words: &["1 worker", "draining (w1)"],
         numbers: &[("workers", 1.0), ("draining", 1.0)],
+        workers: &["w1"],
         ..ROW
     },
     Row {
@@ -226,7 +244,9 @@ pub(crate) const ROWS: &[Row] = &[
         reason: Reason::TenantAtMax,
         words: &["acme uses 1 of 1 in pool default slots"],
         numbers: &[("slots", 1.0), ("max", 1.0), ("asked", 1.0)],
+        tenants: &["acme"],
         others: &["workers-full"],
+        ..ROW
     },
     Row {
         name: "the tenant runs as many jobs as it may",
@@ -239,6 +259,7 @@ pub(crate) const ROWS: &[Row] = &[
         reason: Reason::TenantAtJobsMax,
         words: &["acme runs 1 job of at most 1"],
         numbers: &[("running", 1.0), ("max", 1.0)],
+        tenants: &["acme"],
         ..ROW
     },
     Row {
@@ -263,6 +284,7 @@ pub(crate) const ROWS: &[Row] = &[
         },
         reason: Reason::ResourceHeld,
         words: &["repo is held by job 1"],
+        jobs: &[1],
         ..ROW
     },
     Row {
@@ -279,6 +301,7 @@ pub(crate) const ROWS: &[Row] = &[
         },
         reason: Reason::Preempting,
         words: &["told to stop for it: job 1"],
+        jobs: &[1],
         others: &["workers-full"],
         ..ROW
     },
@@ -294,6 +317,8 @@ pub(crate) const ROWS: &[Row] = &[
         },
         reason: Reason::WorkersFull,
         words: &["0 of its minimum of 1 slots", "no job of another tenant there is less important"],
+        jobs: &[1],
+        workers: &["w1"],
         ..ROW
     },
     Row {
@@ -308,6 +333,8 @@ pub(crate) const ROWS: &[Row] = &[
         reason: Reason::WorkersFull,
         words: &["waiting for gpu: 2 of 2 in use on g1 by jobs 1 and 2"],
         numbers: &[("in_use", 2.0), ("total", 2.0), ("asked", 1.0)],
+        jobs: &[1, 2],
+        workers: &["g1"],
         ..ROW
     },
     Row {
@@ -319,6 +346,8 @@ pub(crate) const ROWS: &[Row] = &[
         reason: Reason::WorkersFull,
         words: &["waiting for a slot: 1 of 1 in use on w1 by job 1"],
         numbers: &[("in_use", 1.0), ("total", 1.0)],
+        jobs: &[1],
+        workers: &["w1"],
         ..ROW
     },
     Row {
@@ -335,6 +364,8 @@ pub(crate) const ROWS: &[Row] = &[
         },
         reason: Reason::WorkersFull,
         words: &["4 of 4 in use on w1", "acme has 0 of 4 slots and is due 3", "globex"],
+        jobs: &[1, 2, 3, 4],
+        workers: &["w1"],
         others: &["outranked"],
         ..ROW
     },
@@ -349,6 +380,8 @@ pub(crate) const ROWS: &[Row] = &[
         },
         reason: Reason::Reserved,
         words: &["kept for wider job 2"],
+        jobs: &[2],
+        workers: &["w1"],
         ..ROW
     },
 ];

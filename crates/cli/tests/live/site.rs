@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::puppet::Puppet;
+
 /// Nothing in these tests takes longer, even on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -17,6 +19,7 @@ pub(crate) struct Site {
     address: String,
     scheduler: Option<Child>,
     workers: Vec<Child>,
+    puppets: Vec<Puppet>,
 }
 
 impl Site {
@@ -40,8 +43,13 @@ impl Site {
     /// A scheduler that `prepare` has the last word on: which program, as whom.
     pub(crate) fn prepared(arguments: &[&str], prepare: impl Fn(&Self, &mut Command)) -> Self {
         let dir = TempDir::new().expect("there is room for a directory");
-        let mut site =
-            Self { dir, address: "127.0.0.1:0".to_owned(), scheduler: None, workers: Vec::new() };
+        let mut site = Self {
+            dir,
+            address: "127.0.0.1:0".to_owned(),
+            scheduler: None,
+            workers: Vec::new(),
+            puppets: Vec::new(),
+        };
         let mut command = command();
         prepare(&site, &mut command);
         site.launch_by(command, arguments);
@@ -54,9 +62,12 @@ impl Site {
     }
 
     fn launch_by(&mut self, mut command: Command, arguments: &[&str]) {
+        let pace = ["--heartbeat", "100ms", "--lease", "1s"];
+        let pace = if arguments.contains(&"--lease") { &[][..] } else { &pace };
         let mut child = command
             .args(arguments)
-            .args(["--listen", &self.address, "--heartbeat", "100ms", "--lease", "1s"])
+            .args(["--listen", &self.address])
+            .args(pace)
             .arg("--data-dir")
             .arg(self.data())
             .current_dir(self.dir.path())
@@ -134,6 +145,16 @@ impl Site {
         command.stdout(Stdio::null()).stderr(Stdio::null());
         self.workers.push(command.spawn().expect("it starts"));
         self.workers.len() - 1
+    }
+
+    /// Keeps a worker of the test's own connected for as long as the site is there.
+    pub(crate) fn keep(&mut self, puppet: Puppet) {
+        self.puppets.push(puppet);
+    }
+
+    /// The worker of the test's own that came last.
+    pub(crate) fn puppet(&self) -> &Puppet {
+        self.puppets.last().expect("the test has connected one")
     }
 
     /// Another copy of the program, with nothing inherited that could change what it does.
