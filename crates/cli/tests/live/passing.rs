@@ -12,7 +12,7 @@ use crate::puppet::hello;
 use crate::reasons::page;
 use crate::shared::{database, serve};
 use crate::site::{Site, until};
-use crate::staged::{puppet, puppet_as, unwell};
+use crate::staged::{crowd, puppet, puppet_as, unwell};
 
 /// How often a job is asked about after what the test waited for.
 const TIMES: usize = 5;
@@ -149,5 +149,13 @@ fn a_job_whose_inputs_no_worker_reports_waits_four_rounds_and_starts() {
     });
     assert!(rounds.is_sorted() && rounds.iter().all(|round| *round < 4.0), "{rounds:?}");
     assert!(rounds.len() > TIMES, "{rounds:?}");
+    site.wait(&job, "state", "succeeded");
+}
+
+#[test]
+fn a_job_behind_more_jobs_than_a_decision_reads_starts() {
+    let mut site = Site::start(&["serve"]);
+    let job = crowd(&mut site);
+    // Nothing happens but that the scheduler reads on.
     site.wait(&job, "state", "succeeded");
 }
