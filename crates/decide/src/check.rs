@@ -7,6 +7,9 @@
 //! **Invariant:** nothing here is shared with the code that decides. If both made the same
 //! mistake for the same reason, this would be worth nothing.
 //!
+//! A pool may have a policy of its own, which decides on the jobs of the pool. The policy of the
+//! site decides on all other jobs. Each job is judged by the policy that decides on it.
+//!
 //! What is deliberately absent: whose turn it was, which job was best, which worker was best.
 //! Those are opinions of the policy; here is only what no policy may do.
 

@@ -27,6 +27,8 @@ pub enum Fault {
     DeferredAndPlaced,
     /// It is deferred to a moment that is not ahead.
     DeferredToPast(Timestamp),
+    /// It is deferred to another moment than its policy says.
+    DeferredOtherwise(Timestamp),
     /// It is told to stop more than once.
     PreemptedTwice,
     /// It is told to stop and placed.
@@ -46,6 +48,9 @@ impl fmt::Display for Fault {
             Self::DeferredTwice => f.write_str("is deferred more than once"),
             Self::DeferredAndPlaced => f.write_str("is deferred and placed"),
             Self::DeferredToPast(Timestamp(at)) => write!(f, "is deferred to the past, {at} ms"),
+            Self::DeferredOtherwise(Timestamp(at)) => {
+                write!(f, "is deferred to {at} ms, which its policy does not do")
+            }
             Self::PreemptedTwice => f.write_str("is told to stop more than once"),
             Self::VictimPlaced => f.write_str("is told to stop and placed"),
             Self::NotHeldAsPreempting => f.write_str("makes others stop but is held otherwise"),
@@ -173,8 +178,13 @@ fn check_preempt(ledger: &Ledger<'_>, preempt: &Preempt, counts: &Counts<'_>) ->
 }
 
 fn check_defer(ledger: &Ledger<'_>, defer: &Defer) -> Option<Violation> {
-    let is_past = defer.until <= ledger.before.now;
-    is_past.then(|| fault(&defer.job, Fault::DeferredToPast(defer.until)))
+    let now = ledger.before.now;
+    if defer.until <= now {
+        return Some(fault(&defer.job, Fault::DeferredToPast(defer.until)));
+    }
+    let backoff = ledger.policy_of(ledger.job(&defer.job)?).failure_backoff;
+    let is_other = defer.until != now + backoff;
+    is_other.then(|| fault(&defer.job, Fault::DeferredOtherwise(defer.until)))
 }
 
 fn fault(job: &JobId, fault: Fault) -> Violation {

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use model::{Job, Reason, Snapshot, Timestamp};
+use model::{Job, Reason, Timestamp};
+
+use super::ledger::Ledger;
 
 /// Why a job may not start at this moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,20 +43,20 @@ impl fmt::Display for Delay {
 }
 
 /// What `job` waits for at the moment of the decision, if its moment has not come.
-pub(super) fn delay(before: &Snapshot, job: &Job) -> Option<Delay> {
-    let now = before.now;
+pub(super) fn delay(ledger: &Ledger<'_>, job: &Job) -> Option<Delay> {
+    let (now, policy) = (ledger.before.now, ledger.policy_of(job));
     if job.ready > now {
         return Some(Delay::Ready(job.ready));
     }
     if let Some(at) = job.not_before.filter(|at| *at > now) {
         return Some(Delay::NotBefore(at));
     }
-    if before.freed.is_none() {
+    if ledger.before.freed.is_none() {
         return job.backoff_until.filter(|at| *at > now).map(Delay::Backoff);
     }
-    if before.policy.proactive_fetch_to_capacity {
+    if policy.proactive_fetch_to_capacity {
         return None;
     }
-    let unset = before.policy.proactive_fetch_literal.then_some(job.created);
+    let unset = policy.proactive_fetch_literal.then_some(job.created);
     job.backoff_until.or(unset).filter(|at| *at < now).map(Delay::BackoffOver)
 }

@@ -55,8 +55,7 @@ pub(super) fn could_ever_run(ledger: &Ledger<'_>, job: &Job, worker: &Worker) ->
 
 /// What `worker` would have to be another worker for, to run `job`.
 fn mismatch(ledger: &Ledger<'_>, job: &Job, worker: &Worker) -> Option<Misfit> {
-    let type_pool = ledger.job_type(job).and_then(|kind| kind.pool.as_ref());
-    if let Some(pool) = job.pool.as_ref().or(type_pool)
+    if let Some(pool) = ledger.pool_of(job)
         && *pool != worker.pool
     {
         return Some(Misfit::Pool(pool.clone()));

@@ -77,7 +77,7 @@ const fn purpose(reason: Reason) -> Option<Purpose> {
 /// The first limit that keeps `job` waiting once the placements have started; `Outranked` if
 /// none does. Everything is looked at, whatever came before it: the first of all that apply counts.
 fn first_reason(ledger: &Ledger<'_>, job: &Job) -> Reason {
-    let delayed = delay(ledger.before, job).map(Delay::reason);
+    let delayed = delay(ledger, job).map(Delay::reason);
     // Its victims are how it will get room.
     let preempting = ledger.preempting.contains(&job.id).then_some(Reason::Preempting);
     let of_workers = of_workers(ledger, job);
@@ -143,7 +143,7 @@ fn is_never_its_own(ledger: &Ledger<'_>, job: &Job) -> bool {
 
 /// The first reason why `job` could not start on any worker, however much room there were.
 pub(super) fn first_reason_anywhere(ledger: &Ledger<'_>, job: &Job) -> Option<Reason> {
-    let delayed = delay(ledger.before, job).map(Delay::reason);
+    let delayed = delay(ledger, job).map(Delay::reason);
     let paused = is_paused(ledger, job).then_some(Reason::TenantPaused);
     delayed.or(paused).or_else(|| reached_limits(ledger, job).min())
 }
@@ -174,15 +174,17 @@ pub(super) fn is_within_type_max(ledger: &Ledger<'_>, job: &Job, worker: &Worker
     limits::type_worker_jobs(ledger, job, worker).iter().all(Meter::allows_one_more)
 }
 
-/// Whether this policy holds jobs for this reason.
+/// Whether the policy that decides on the job holds jobs for this reason.
 fn check_policy(ledger: &Ledger<'_>, hold: &Hold, job: &Job) -> Option<Violation> {
-    let before = ledger.before;
-    let policy = &before.policy;
+    let policy = ledger.policy_of(job);
     let is_known = match purpose(hold.reason)? {
         Purpose::RareWork => policy.guard,
-        // Room that victims make is kept for whom they make it, under every policy.
+        // A worker that one part keeps for a wide job is kept from the jobs of all parts. Room that
+        // victims make is kept under every policy.
         Purpose::WiderJob => {
-            policy.reserve || before.attempts.iter().any(|attempt| attempt.stopping_for.is_some())
+            let mut attempts = ledger.before.attempts.iter();
+            ledger.policies().any(|policy| policy.reserve)
+                || attempts.any(|attempt| attempt.stopping_for.is_some())
         }
         Purpose::Veto | Purpose::Points => policy.order == Order::Rules,
     };
@@ -235,14 +237,14 @@ fn check_idle(ledger: &Ledger<'_>, hold: &Hold, job: &Job) -> Option<Violation> 
     }
     let mut workers = ledger.before.workers.iter();
     let idle =
-        workers.find(|worker| may_get_more(ledger, worker) && is_open(ledger, job, worker))?;
+        workers.find(|worker| may_get_more(ledger, job, worker) && is_open(ledger, job, worker))?;
     Some(Violation::IdleWorker { job: job.id.clone(), worker: idle.id.clone(), reason })
 }
 
-/// Whether this decision could have placed one more job on `worker`, room apart.
-fn may_get_more(ledger: &Ledger<'_>, worker: &Worker) -> bool {
+/// Whether this decision could have placed `job` on `worker` as well, room apart.
+fn may_get_more(ledger: &Ledger<'_>, job: &Job, worker: &Worker) -> bool {
     ledger.before.freed.as_ref().is_none_or(|freed| {
         let is_due = placed_on(ledger, &worker.id) < u64::from(freed.completed);
-        worker.id == freed.worker && (is_due || ledger.before.policy.proactive_fetch_to_capacity)
+        worker.id == freed.worker && (is_due || ledger.policy_of(job).proactive_fetch_to_capacity)
     })
 }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::policy::{Order, RARE_SPAN, Turn};
-use model::{Attempt, Decision, Job, Millis, Name, Reason, Recent, Timestamp, Worker};
+use model::{Attempt, Decision, Job, Millis, Name, Policy, Reason, Recent, Timestamp, Worker};
 
 use super::delay::delay;
 use super::fit::could_ever_run;
@@ -18,7 +18,7 @@ use super::placements::placed_on;
 /// Whether `worker`, which has room for `job`, is kept for rarer work that is expected.
 pub(super) fn is_guarded(ledger: &Ledger<'_>, job: &Job, worker: &Worker) -> bool {
     let before = ledger.before;
-    if !before.policy.guard || is_overdue(ledger, job) {
+    if !ledger.policy_of(job).guard || is_overdue(ledger, job) {
         return false;
     }
     let serving = || before.workers.iter().filter(|worker| worker.is_serving());
@@ -88,8 +88,10 @@ fn is_overdue(ledger: &Ledger<'_>, job: &Job) -> bool {
     let waiting = before.jobs.iter().filter(|own| own.tenant == job.tenant);
     let waiting = waiting.filter(|own| is_in_line(ledger, own));
     let work = waiting.map(|own| i64::from(own.slots) * length(ledger, own)).sum::<i64>().max(1);
-    // Queues are observed where slot time is shared.
-    let work = if before.policy.turn == Turn::FairQueue { work } else { 0 };
+    // Queues are observed where some part shares slot time. They are those of all parts.
+    let shares =
+        |policy: &Policy| policy.turn == Turn::FairQueue || policy.order == Order::Shortest;
+    let work = if ledger.policies().any(shares) { work } else { 0 };
     let peak = &account.queue;
     let most = peak.now.max(work);
     let is_over = work > 0 && !peak.marks.is_empty() && served - peak.since > most;
@@ -97,9 +99,9 @@ fn is_overdue(ledger: &Ledger<'_>, job: &Job) -> bool {
     let skill = skill(ledger, job);
     let reach = (i128::from(most) * skill.max(125) / 1_000).max(1);
     let past = |mark: i64| i128::from(served) - i128::from(mark) >= reach;
-    let counts = before.policy.turn == Turn::FairQueue || before.policy.order == Order::Shortest;
-    before.policy.fairness.is_bounded
-        && counts
+    let policy = ledger.policy_of(job);
+    policy.fairness.is_bounded
+        && shares(policy)
         && before.usual.is_some()
         && peak.marks.iter().any(|(at, mark)| past(*mark) && job.ready <= *at)
 }
@@ -154,9 +156,9 @@ fn is_promised(ledger: &Ledger<'_>, other: &Job, job: &Job, worker: &Worker) -> 
 
 /// Whether `other` is a wide job that may be told to wait for `worker`, and `job` would delay it.
 fn is_awaited(ledger: &Ledger<'_>, other: &Job, job: &Job, worker: &Worker) -> bool {
-    let before = ledger.before;
+    let policy = ledger.policy_of(other);
     let is_wide = other.slots > 1 || other.amounts.values().any(|amount| *amount > 0);
-    let keeps = before.policy.reserve && before.policy.order != Order::Rules;
+    let keeps = policy.reserve && policy.order != Order::Rules;
     // Beside a wide job that is overdue, limits count instead of predictions.
     let lengths = [job.estimate, job.limit.or(job.estimate)];
     let mut delays = lengths.into_iter().map(|own| would_delay(ledger, other, (job, own), worker));
@@ -171,7 +173,7 @@ fn would_delay(
     worker: &Worker,
 ) -> bool {
     let before = ledger.before;
-    let wait_max = before.policy.reserve_wait_max;
+    let wait_max = ledger.policy_of(other).reserve_wait_max;
     let mut ends: Vec<(Timestamp, &Attempt)> = on(ledger, worker)
         .into_iter()
         .filter_map(|run| Some((expected_end(before.now, run, wait_max)?, run)))
@@ -180,7 +182,7 @@ fn would_delay(
     if placed_on(ledger, &worker.id) > 0 {
         let all: Vec<&Attempt> = ends.iter().map(|(_, run)| *run).collect();
         let mut room = Room::with(ledger, worker, &all);
-        room.slots -= slots_placed_for_ever(ledger, worker);
+        room.slots -= slots_placed_for_ever(ledger, worker, wait_max);
         return room.holds(other);
     }
     let moments: BTreeSet<Timestamp> = ends.iter().map(|(end, _)| *end).collect();
@@ -197,7 +199,7 @@ fn would_delay(
             run.limit.is_none() && run.estimate.is_some_and(is_outrun)
         };
         let lends = ends.iter().any(|(end, run)| *end == start && is_late(run));
-        let unknown = lends.then_some(Millis(before.policy.reserve_wait_max.0 / 2));
+        let unknown = lends.then_some(Millis(wait_max.0 / 2));
         let end = length.or(unknown).map(|length| before.now + length);
         let is_done = before.now < start && end.is_some_and(|end| end <= start);
         !is_done && !fits_beside(job, other, &room)
@@ -214,7 +216,7 @@ fn may_wait_for(ledger: &Ledger<'_>, other: &Job, worker: &Worker) -> bool {
     });
     let mut workers = ledger.before.workers.iter();
     let is_stuck = !workers.any(|each| is_asked(ledger, each) && is_open(ledger, other, each));
-    delay(ledger.before, other).is_none()
+    delay(ledger, other).is_none()
         && first_reason_anywhere(&earlier, other).is_none()
         && (is_stuck || is_kept_itself)
         && worker.is_serving()
@@ -246,10 +248,11 @@ fn predicted_end(now: Timestamp, run: &Attempt, wait_max: Millis) -> Option<Time
 }
 
 /// Slots of jobs that are placed on `worker` and that nobody is to wait for.
-fn slots_placed_for_ever(ledger: &Ledger<'_>, worker: &Worker) -> i128 {
-    let waits = ledger.before.policy.reserve_wait_max > Millis::ZERO;
+fn slots_placed_for_ever(ledger: &Ledger<'_>, worker: &Worker, wait_max: Millis) -> i128 {
+    let waits = wait_max > Millis::ZERO;
     let placed = ledger.placements.iter().filter(|placed| placed.worker.id == worker.id);
-    let jobs = placed.map(|placed| placed.job).filter(|job| job.estimate.is_none() && !waits);
+    let is_endless = |job: &&Job| job.estimate.or(job.limit).is_none() && !waits;
+    let jobs = placed.map(|placed| placed.job).filter(is_endless);
     jobs.map(|job| i128::from(job.slots)).sum()
 }
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::job::Amounts;
 use model::{
-    Action, Ask, Attempt, Decision, Fixed, Job, JobId, JobType, Name, Placement, Preempt, Resource,
-    Snapshot, Tenant, TenantId, Worker, WorkerId,
+    Action, Ask, Attempt, Decision, Fixed, Job, JobId, JobType, Name, Placement, Policy, Preempt,
+    Resource, Snapshot, Tenant, TenantId, Worker, WorkerId,
 };
 
 /// A snapshot, a decision about it, and the sums of both.
@@ -89,6 +89,25 @@ impl<'a> Ledger<'a> {
     /// The settings of the type of `job`; `None` if it has no type, or its type has no settings.
     pub(super) fn job_type(&self, job: &Job) -> Option<&'a JobType> {
         self.types.get(job.kind.as_ref()?).copied()
+    }
+
+    /// The pool that `job` must run in: the one that it names, else the one of its type.
+    pub(super) fn pool_of<'b>(&self, job: &'b Job) -> Option<&'b Name>
+    where
+        'a: 'b,
+    {
+        job.pool.as_ref().or_else(|| self.job_type(job)?.pool.as_ref())
+    }
+
+    /// The policy that decides on `job`.
+    pub(super) fn policy_of(&self, job: &Job) -> &'a Policy {
+        let own = self.pool_of(job).and_then(|pool| self.before.pools.get(pool));
+        own.unwrap_or(&self.before.policy)
+    }
+
+    /// The policies of all parts.
+    pub(super) fn policies(&self) -> impl Iterator<Item = &'a Policy> {
+        self.before.pools.values().chain([&self.before.policy])
     }
 
     pub(super) fn resource(&self, name: &Name) -> Option<&'a Resource> {

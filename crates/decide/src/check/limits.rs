@@ -6,7 +6,7 @@ use std::fmt;
 use model::policy::Turn;
 use model::{Fixed, Job, Name, Quota, TenantId, Worker, WorkerId};
 
-use super::ledger::Ledger;
+use super::ledger::{Ledger, Placed};
 
 /// Something that must not be exceeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,21 +118,37 @@ pub(super) fn quota(ledger: &Ledger<'_>, job: &Job, pool: &Name) -> Option<Meter
         limit: Limit::Quota(job.tenant.clone(), pool.clone()),
         used: whole(ledger.tenant_slots(&job.tenant, pool)),
         ask: whole(job.slots.into()),
-        max: whole(adjusted_max(ledger, &job.tenant, &quota)?),
+        max: whole(adjusted_max(ledger, job, &quota)?),
     })
 }
 
-/// The maximum of `quota`, lowered by recent evictions where tenants take turns by quota.
-fn adjusted_max(ledger: &Ledger<'_>, tenant: &TenantId, quota: &Quota) -> Option<u64> {
+/// The quota of the tenant of a job that is placed in a pool. Jobs of a higher maximum may have
+/// been placed after it: of two parts, each may have a maximum of its own.
+pub(super) fn quota_of_placed(ledger: &Ledger<'_>, placed: &Placed<'_>) -> Option<Meter> {
+    let (tenant, pool) = (&placed.job.tenant, &placed.worker.pool);
+    let meter = quota(ledger, placed.job, pool)?;
+    let is_later = |other: &&Placed<'_>| {
+        other.job.tenant == *tenant
+            && other.worker.pool == *pool
+            && quota(ledger, other.job, pool).is_some_and(|own| own.max > meter.max)
+    };
+    let later = ledger.placements.iter().filter(is_later);
+    let later: u64 = later.map(|other| u64::from(other.job.slots)).sum();
+    Some(Meter { used: meter.used - whole(later), ..meter })
+}
+
+/// The maximum of `quota` for `job`. Recent evictions lower it where the policy that decides on the
+/// job goes by quotas.
+fn adjusted_max(ledger: &Ledger<'_>, job: &Job, quota: &Quota) -> Option<u64> {
     let (min, max) = (u64::from(quota.min), u64::from(quota.max?));
-    let before = ledger.before;
-    if before.policy.turn != Turn::QuotaFirst {
+    let (before, policy) = (ledger.before, ledger.policy_of(job));
+    if policy.turn != Turn::QuotaFirst {
         return Some(max);
     }
-    let is_recent = |at| before.now.since(at) < before.policy.eviction_cooldown;
+    let is_recent = |at| before.now.since(at) < policy.eviction_cooldown;
     let mut evictions = 0;
     for eviction in &before.evictions {
-        if eviction.tenant == *tenant && eviction.pool == quota.pool && is_recent(eviction.at) {
+        if eviction.tenant == job.tenant && eviction.pool == quota.pool && is_recent(eviction.at) {
             evictions += 1;
         }
     }

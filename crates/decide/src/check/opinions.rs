@@ -17,7 +17,7 @@ const SLACK: i128 = 1_000;
 
 /// Whether a rule says "not now" about `job`, wherever it would go.
 pub(super) fn is_vetoed(ledger: &Ledger<'_>, job: &Job) -> bool {
-    let weight = ledger.before.policy.rules.get(&Rule::RescoreWait);
+    let weight = ledger.policy_of(job).rules.get(&Rule::RescoreWait);
     weight.is_some_and(|weight| *weight != Fixed::ZERO)
         && !job.traits.has(Trait::Evaluation)
         && job.rescore_count < ROUNDS_MAX
@@ -27,7 +27,7 @@ pub(super) fn is_vetoed(ledger: &Ledger<'_>, job: &Job) -> bool {
 /// Whether the points of `job` on `worker` may be below zero.
 pub(super) fn may_be_below_zero(ledger: &Ledger<'_>, job: &Job, worker: &Worker) -> bool {
     let case = Case { ledger, job, worker };
-    let rules = ledger.before.policy.rules.iter();
+    let rules = ledger.policy_of(job).rules.iter();
     let score: i128 =
         rules.map(|(rule, weight)| case.points(*rule) * thousandths(*weight) / 1_000).sum();
     score < SLACK

@@ -28,7 +28,7 @@ fn check_one(ledger: &Ledger<'_>, placed: &Placed<'_>) -> Vec<Violation> {
     if let Some(why) = misfit(ledger, placed.job, placed.worker) {
         violations.push(Violation::Unfit { job: job.clone(), worker, why });
     }
-    if let Some(why) = delay(ledger.before, placed.job) {
+    if let Some(why) = delay(ledger, placed.job) {
         violations.push(Violation::NotYet { job: job.clone(), now: ledger.before.now, why });
     }
     if ledger.tenant(&placed.job.tenant).is_some_and(|tenant| !tenant.active) {
@@ -50,8 +50,12 @@ fn check_pull(ledger: &Ledger<'_>) -> Vec<Violation> {
             });
         }
     }
-    let placed = placed_on(ledger, &freed.worker);
-    if placed > u64::from(freed.completed) && !ledger.before.policy.proactive_fetch_to_capacity {
+    // Jobs whose policy fills workers up may follow those whose policy does not.
+    let counted = ledger.placements.iter().filter(|Placed { job, worker, .. }| {
+        worker.id == freed.worker && !ledger.policy_of(job).proactive_fetch_to_capacity
+    });
+    let placed = u64::try_from(counted.count()).unwrap_or(u64::MAX);
+    if placed > u64::from(freed.completed) {
         let (worker, completed) = (freed.worker.clone(), freed.completed);
         violations.push(Violation::PulledTooMany { worker, placed, completed });
     }
@@ -82,7 +86,7 @@ fn meters(ledger: &Ledger<'_>, placed: &Placed<'_>) -> Vec<Meter> {
     let Placed { job, worker, given } = *placed;
     let takes_workspace = job.resource == Some(Ask::Any) && given.is_none();
     let of_job = [
-        limits::quota(ledger, job, &worker.pool),
+        limits::quota_of_placed(ledger, placed),
         limits::tenant_jobs(ledger, job),
         limits::type_jobs(ledger, job),
         limits::budget(ledger, job),

@@ -54,7 +54,7 @@ fn find<'a>(ledger: &Ledger<'a>, preempt: &Preempt) -> Option<Case<'a>> {
 fn preemptor_flaws(ledger: &Ledger<'_>, case: &Case<'_>) -> Vec<Flaw> {
     let Case { worker, preemptor, .. } = *case;
     let before = ledger.before;
-    let policy = &before.policy.preemption;
+    let policy = &ledger.policy_of(preemptor).preemption;
     let mut flaws = Vec::new();
     if !policy.enabled {
         flaws.push(Flaw::Off);
@@ -187,7 +187,7 @@ fn counted(limit: &Limit, slots: u32, amounts: &BTreeMap<Name, u64>, kind: Optio
 /// Whether the victim may be told to stop for this preemptor.
 fn victim_flaws(ledger: &Ledger<'_>, case: &Case<'_>) -> Vec<Flaw> {
     let Case { victim, preemptor, .. } = *case;
-    let policy = &ledger.before.policy.preemption;
+    let policy = &ledger.policy_of(preemptor).preemption;
     let mut flaws = Vec::new();
     if victim.tenant == preemptor.tenant {
         flaws.push(Flaw::OwnTenant);

@@ -9,4 +9,5 @@ mod resources;
 mod preemption;
 mod holds;
 mod purposes;
+mod pools;
 mod greedy;

@@ -23,7 +23,8 @@ fn a_full_worker_and_a_job_that_waits_for_it_are_sound() {
 
 #[test]
 fn the_order_of_actions_does_not_matter() {
-    let before = room_and_jobs(2, 3);
+    let mut before = room_and_jobs(2, 3);
+    before.policy.failure_backoff = Millis(1);
     let mut actions = [place(1, "w"), place(2, "w"), defer(3, Millis(1))];
     assert_sound(&found(&before, &actions, &[hold(3, Reason::WorkersFull)]));
     actions.reverse();

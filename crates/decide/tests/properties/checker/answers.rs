@@ -1,11 +1,19 @@
 //! Every job gets one answer, about things that exist.
 
 use model::policy::Rule;
-use model::{Action, Fixed, Millis, Placement, Points, Reason};
+use model::{Action, Fixed, Millis, Placement, Points, Preset, Reason, Snapshot};
 
 use super::stage::{
-    assert_only, assert_says, attempt, defer, found, hold, place, placement, preempt, room_and_jobs,
+    assert_only, assert_says, assert_sound, attempt, defer, found, hold, place, placement, preempt,
+    room_and_jobs,
 };
+
+const BACKOFF: Millis = Millis::from_secs(5);
+
+/// Worker `w` with one slot, and jobs that are left alone for a while if they find no worker.
+fn backing_off(n_jobs: u64) -> Snapshot {
+    Snapshot { policy: Preset::PriorityAge.policy(), ..room_and_jobs(1, n_jobs) }
+}
 
 #[test]
 fn a_job_that_does_not_wait_is_not_placed() {
@@ -76,28 +84,41 @@ fn a_placed_job_is_not_held() {
 
 #[test]
 fn a_job_is_deferred_once() {
-    let actions = [place(1, "w"), defer(2, Millis(1)), defer(2, Millis(2))];
-    let said = found(&room_and_jobs(1, 2), &actions, &[hold(2, Reason::WorkersFull)]);
+    let actions = [place(1, "w"), defer(2, BACKOFF), defer(2, BACKOFF)];
+    let said = found(&backing_off(2), &actions, &[hold(2, Reason::WorkersFull)]);
     assert_only(&said, "job 2 is deferred more than once");
 }
 
 #[test]
 fn a_deferred_job_is_not_placed() {
-    let said = found(&room_and_jobs(1, 1), &[place(1, "w"), defer(1, Millis(1))], &[]);
+    let said = found(&backing_off(1), &[place(1, "w"), defer(1, BACKOFF)], &[]);
     assert_only(&said, "job 1 is deferred and placed");
 }
 
 #[test]
 fn a_deferred_job_is_held_as_well() {
-    let said = found(&room_and_jobs(1, 2), &[place(1, "w"), defer(2, Millis(1))], &[]);
+    let said = found(&backing_off(2), &[place(1, "w"), defer(2, BACKOFF)], &[]);
     assert_only(&said, "job 2 is neither placed nor held");
 }
 
 #[test]
 fn a_job_is_deferred_to_the_future() {
     let actions = [place(1, "w"), defer(2, Millis(0))];
-    let said = found(&room_and_jobs(1, 2), &actions, &[hold(2, Reason::WorkersFull)]);
+    let said = found(&backing_off(2), &actions, &[hold(2, Reason::WorkersFull)]);
     assert_only(&said, "job 2 is deferred to the past, 1000000000 ms");
+}
+
+#[test]
+fn a_job_is_deferred_for_as_long_as_its_policy_says() {
+    let holds = [hold(2, Reason::WorkersFull)];
+    let actions = [place(1, "w"), defer(2, Millis(5_001))];
+    let said = found(&backing_off(2), &actions, &holds);
+    assert_only(&said, "job 2 is deferred to 1000005001 ms, which its policy does not do");
+
+    let actions = [place(1, "w"), defer(2, BACKOFF)];
+    assert_sound(&found(&backing_off(2), &actions, &holds));
+    let said = found(&room_and_jobs(1, 2), &actions, &holds);
+    assert_only(&said, "job 2 is deferred to 1000005000 ms, which its policy does not do");
 }
 
 #[test]

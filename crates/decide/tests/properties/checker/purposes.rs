@@ -8,7 +8,8 @@ use model::{
 };
 
 use super::stage::{
-    assert_only, assert_says, assert_sound, attempt, found, hold, job, room_and_jobs, worker, world,
+    assert_only, assert_says, assert_sound, attempt, found, hold, job, place, room_and_jobs,
+    worker, world,
 };
 use crate::worlds::NOW;
 
@@ -191,6 +192,19 @@ fn slots_are_reserved_beside_an_attempt_for_so_long_only() {
     assert_sound(&reserved(&before));
     before.jobs[0].estimate = Some(Millis(59_999));
     assert_only(&reserved(&before), NOT_RESERVED);
+}
+
+#[test]
+fn a_placed_job_with_a_limit_is_waited_for() {
+    let mut before = wide_job();
+    before.policy.reserve_wait_max = Millis::ZERO;
+    before.attempts.clear();
+    before.jobs.push(job(3, "a"));
+    let holds = [hold(1, Reason::Reserved), hold(2, Reason::WorkersFull)];
+    let said = found(&before, &[place(3, "w")], &holds);
+    assert_only(&said, NOT_RESERVED);
+    before.jobs[2].limit = Some(Millis(1));
+    assert_sound(&found(&before, &[place(3, "w")], &holds));
 }
 
 #[test]
