@@ -13,9 +13,10 @@ mod count;
 
 use std::collections::BTreeMap;
 
-use model::{Action, Decision, Defer, Freed, Hold, JobId, Snapshot, Timestamp};
+use model::{Action, Decision, Defer, Freed, Hold, JobId, Millis, Snapshot, Timestamp};
 
 use crate::table::{ClassIx, JobIx, TenantIx};
+use crate::waiting::Waiting;
 use crate::world::World;
 pub(crate) use audience::Audience;
 pub use checklist::Explanation;
@@ -32,9 +33,9 @@ pub fn decide(snapshot: &Snapshot) -> Decision {
         Some(freed) => world.fetch(freed, snapshot.now),
         None => world.decide(snapshot.now),
     };
-    let (holds, unplaced) = world.held_and_unplaced(snapshot.freed.as_ref(), snapshot.now);
+    let (holds, defers) = world.held_and_deferred(snapshot.freed.as_ref(), snapshot.now);
     if snapshot.freed.is_none() {
-        actions.extend(world.defers(unplaced));
+        actions.extend(defers);
     }
     Decision { actions, holds }
 }
@@ -42,18 +43,18 @@ pub fn decide(snapshot: &Snapshot) -> Decision {
 impl World {
     /// Every waiting job with its one reason, by id, as the last decision left it.
     pub fn holds(&mut self, freed: Option<&Freed>, now: Timestamp) -> Vec<Hold> {
-        self.held_and_unplaced(freed, now).0
+        self.held_and_deferred(freed, now).0
     }
 
-    /// The same, and the jobs that found no worker.
-    fn held_and_unplaced(
+    /// The same, and what is deferred because it found no worker.
+    fn held_and_deferred(
         &mut self,
         freed: Option<&Freed>,
         now: Timestamp,
-    ) -> (Vec<Hold>, Vec<JobId>) {
+    ) -> (Vec<Hold>, Vec<Action>) {
         self.advance(now);
         let mut audiences = Audiences::new();
-        let (mut holds, mut unplaced) = (Vec::new(), Vec::new());
+        let (mut holds, mut defers) = (Vec::new(), Vec::new());
         for ix in self.queue.jobs.indices() {
             self.enter_part(self.part_of(ix));
             let waiting = &self.queue.jobs[ix];
@@ -61,13 +62,13 @@ impl World {
             let audience = audiences.entry(key).or_insert_with(|| self.audience(key));
             holds.push(self.hold(ix, audience, freed));
             if self.found_no_worker(waiting, audience, freed) {
-                unplaced.push(waiting.id.clone());
+                defers.extend(self.defer(waiting));
             }
         }
         self.enter_part(None);
         holds.sort_by(|one, two| one.job.cmp(&two.job));
-        unplaced.sort();
-        (holds, unplaced)
+        defers.sort_by(|one, two| one.job.cmp(&two.job));
+        (holds, defers.into_iter().map(Action::Defer).collect())
     }
 
     /// Why one job waits; `None` if it does not wait here.
@@ -82,13 +83,10 @@ impl World {
         Some(hold)
     }
 
-    /// Jobs that found no worker are left alone for a while, where the policy says so.
-    fn defers(&self, unplaced: Vec<JobId>) -> Vec<Action> {
-        if self.policy.failure_backoff.0 == 0 {
-            return Vec::new();
-        }
-        let until = self.now + self.policy.failure_backoff;
-        unplaced.into_iter().map(|job| Action::Defer(Defer { job, until })).collect()
+    /// A job that found no worker is left alone for a while, if its policy says so.
+    fn defer(&self, waiting: &Waiting) -> Option<Defer> {
+        let (job, backoff) = (waiting.id.clone(), self.policy.failure_backoff);
+        (backoff > Millis::ZERO).then(|| Defer { job, until: self.now + backoff })
     }
 
     fn hold(&self, ix: JobIx, audience: &Audience, freed: Option<&Freed>) -> Hold {
