@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Action, JobId};
+use model::{Action, Freed, JobId};
 
 use crate::reserve::Reservation;
 use crate::table::{AttemptIx, JobIx, WorkerIx};
@@ -88,25 +88,35 @@ impl World {
     /// cannot be kept now is none any more.
     pub(crate) fn keep_promises(&mut self, actions: &mut Vec<Action>) {
         for (job, worker) in std::mem::take(&mut self.promised) {
+            self.enter_part_of(&job);
             actions.extend(self.keep_promise(&job, worker, Scope::default()));
         }
+        self.enter_part(None);
     }
 
-    /// The same for one worker that asks for at most so many jobs. What it does not get stays
+    /// The same for one worker that asks for jobs. What it does not get stays
     /// promised: a full round may see it otherwise.
     pub(crate) fn keep_promises_of(
         &mut self,
         worker: WorkerIx,
-        most: usize,
+        freed: &Freed,
         actions: &mut Vec<Action>,
     ) {
         let promised = self.promised.iter().filter(|(_, own)| **own == worker);
         let jobs: Vec<JobId> = promised.map(|(job, _)| job.clone()).collect();
         for job in jobs {
-            if actions.len() < most {
-                let scope = Scope { fetch: true, ..Scope::default() };
+            let scope = Scope { fetch: true, ..Scope::default() };
+            self.enter_part_of(&job);
+            if actions.len() < self.fetched_max(freed) {
                 actions.extend(self.keep_promise(&job, worker, scope));
             }
+        }
+    }
+
+    /// A promise is kept as the policy says that decides on the job.
+    fn enter_part_of(&mut self, job: &JobId) {
+        if let Some(ix) = self.register.waiting(job) {
+            self.enter_part(self.part_of(ix));
         }
     }
 

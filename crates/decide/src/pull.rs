@@ -14,22 +14,35 @@ impl World {
         self.begin(now);
         let mut actions = Vec::new();
         let Some(worker) = self.fleet.find(&freed.worker) else { return actions };
-        self.enter_part(self.policies.part(Some(self.fleet.workers[worker].pool)));
-        let most = if self.policy.proactive_fetch_to_capacity {
-            usize::MAX
-        } else {
-            usize::try_from(freed.completed).unwrap_or(usize::MAX)
-        };
-        self.keep_promises_of(worker, most, &mut actions);
-        while actions.len() < most {
+        self.keep_promises_of(worker, freed, &mut actions);
+        let own = self.policies.part(Some(self.fleet.workers[worker].pool));
+        for part in own.map(Some).into_iter().chain([None]) {
+            self.enter_part(part);
+            self.fetch_in_part(worker, freed, &mut actions);
+        }
+        self.enter_part(None);
+        actions
+    }
+
+    /// The best jobs of this part for a worker that asks.
+    fn fetch_in_part(&mut self, worker: WorkerIx, freed: &Freed, actions: &mut Vec<Action>) {
+        self.pass += 1;
+        while actions.len() < self.fetched_max(freed) {
             if std::mem::take(&mut self.is_unkept) {
                 self.pass += 1;
             }
             let Some(job) = self.best_for(worker, true) else { break };
             actions.push(self.place(job, worker, Vec::new()));
         }
-        self.enter_part(None);
-        actions
+    }
+
+    /// How many jobs a worker that asks may get in all, as the policy of this part says.
+    pub(crate) fn fetched_max(&self, freed: &Freed) -> usize {
+        if self.policy.proactive_fetch_to_capacity {
+            usize::MAX
+        } else {
+            usize::try_from(freed.completed).unwrap_or(usize::MAX)
+        }
     }
 
     /// Workers in seating order take one job each, again and again until none finds any.
