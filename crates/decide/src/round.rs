@@ -21,18 +21,33 @@ impl World {
         self.begin(now);
         let mut actions = Vec::new();
         self.keep_promises(&mut actions);
-        for part in self.parts() {
+        let parts = self.parts();
+        // A worker that a later part kept may be open to an earlier one again.
+        while self.pass_over_parts(&parts, &mut actions) {}
+        // No part takes the room that victims make for another one, so this comes last.
+        for part in parts {
             self.enter_part(part);
-            self.is_unkept = true;
-            while std::mem::take(&mut self.is_unkept) {
-                self.pass_over(&mut actions);
-            }
             if self.policy.preemption.enabled {
                 self.preempt(&mut actions);
             }
         }
         self.enter_part(None);
         actions
+    }
+
+    /// Places what can be placed, part by part. Says whether jobs of another part may have room
+    /// that was kept when their part was decided on.
+    fn pass_over_parts(&mut self, parts: &[Option<NameIx>], actions: &mut Vec<Action>) -> bool {
+        let mut is_unkept = false;
+        for (at, part) in parts.iter().enumerate() {
+            self.enter_part(*part);
+            self.pass_over(actions);
+            while std::mem::take(&mut self.is_unkept) {
+                is_unkept |= at > 0;
+                self.pass_over(actions);
+            }
+        }
+        is_unkept
     }
 
     /// Places what can be placed, as things stand.
