@@ -59,7 +59,7 @@ impl World {
         if self.policy.turn != Turn::QuotaFirst {
             return Some(max);
         }
-        let recent = sharer.evictions.get(&pool).copied().unwrap_or(0);
+        let recent = sharer.evictions_within(pool, self.policy.eviction_cooldown, self.now);
         Some(max.saturating_sub(recent).max(min))
     }
 

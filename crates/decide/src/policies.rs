@@ -6,9 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use model::Fixed;
-use model::Name;
 use model::policy::{Aging, Order, Policy, Rule, Turn};
+use model::{Fixed, Millis, Name};
 
 use crate::catalogue::FitKey;
 use crate::table::{JobIx, NameIx};
@@ -65,10 +64,17 @@ impl Policies {
         self.any(|policy| policy.preemption.enabled)
     }
 
+    /// For so long evictions are remembered: the longest cooldown of any part.
+    pub(crate) fn cooldown_max(&self) -> Millis {
+        let all = self.pools.values().map(|(_, policy)| policy);
+        let cooldowns = all.chain([&self.site]).map(|policy| policy.eviction_cooldown);
+        cooldowns.max().unwrap_or(Millis::ZERO)
+    }
+
     /// Whether accounts of tenants count in some part: slot time is shared, or shorter jobs go
     /// first.
     pub(crate) fn share(&self) -> bool {
-        self.any(|policy| policy.turn == Turn::FairQueue || policy.order == Order::Shortest)
+        self.any(shares)
     }
 
     /// Whether some part goes by what was measured of the lengths of tenants' jobs.
@@ -134,6 +140,11 @@ impl World {
         self.rebuild_berths(|_| true);
         self.queue.rebuild(&mut self.fleet.catalogue, &self.policies, self.now);
     }
+}
+
+/// Whether accounts of tenants count under the policy.
+pub(crate) fn shares(policy: &Policy) -> bool {
+    policy.turn == Turn::FairQueue || policy.order == Order::Shortest
 }
 
 /// The policy with the weights of rules multiplied into the magnitudes they stand for.

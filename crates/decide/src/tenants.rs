@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Index;
 
 use model::tenant::Account;
-use model::{Fixed, Tenant, TenantId, Timestamp};
+use model::{Fixed, Millis, Tenant, TenantId, Timestamp};
 
 use crate::index::{Lookup, Names};
 use crate::table::{NameIx, Table, TenantIx};
@@ -16,8 +16,8 @@ pub(crate) struct Sharer {
     quotas: BTreeMap<NameIx, (u32, Option<u32>)>,
     /// Slots in use by pool.
     slots: BTreeMap<NameIx, u64>,
-    /// Recent evictions by pool.
-    pub(crate) evictions: BTreeMap<NameIx, u32>,
+    /// How often it was evicted lately, by pool and moment.
+    pub(crate) evictions: BTreeMap<(NameIx, Timestamp), u32>,
     /// Attempts.
     pub(crate) n_running: u32,
     /// Jobs that wait.
@@ -172,6 +172,13 @@ impl Sharer {
     /// Whether its quota in the pool has no slot left.
     pub(crate) fn is_at_max(&self, pool: NameIx) -> bool {
         self.quota(pool).1.is_some_and(|max| self.slots(pool) >= u64::from(max))
+    }
+
+    /// How often it was evicted in the pool so lately.
+    pub(crate) fn evictions_within(&self, pool: NameIx, cooldown: Millis, now: Timestamp) -> u32 {
+        let first = (pool, Timestamp(i64::MIN));
+        let here = self.evictions.range(first..).take_while(|((own, _), _)| *own == pool);
+        here.filter(|((_, at), _)| now.since(*at) < cooldown).map(|(_, count)| *count).sum()
     }
 
     /// What is left of its budget; `None` means that there is no limit.

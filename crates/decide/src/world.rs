@@ -226,23 +226,25 @@ impl World {
     pub(crate) fn remember_eviction(&mut self, eviction: Eviction) {
         let tenant = self.tenants.find_or_default(&eviction.tenant, &mut self.names);
         let pool = self.names.intern(&eviction.pool);
-        self.tenants.change(tenant, |sharer| *sharer.evictions.entry(pool).or_default() += 1);
+        self.tenants.change(tenant, |sharer| {
+            *sharer.evictions.entry((pool, eviction.at)).or_default() += 1;
+        });
         *self.evictions.entry(eviction).or_default() += 1;
     }
 
-    /// Evictions older than the cooldown lower no maximum any more.
+    /// Evictions older than every cooldown lower no maximum any more.
     fn forget_evictions(&mut self) {
         while let Some((eviction, _)) = self.evictions.first_key_value() {
-            if self.now.since(eviction.at) < self.policies.site.eviction_cooldown {
+            if self.now.since(eviction.at) < self.policies.cooldown_max() {
                 break;
             }
-            let Some((eviction, count)) = self.evictions.pop_first() else { break };
+            let Some((eviction, _)) = self.evictions.pop_first() else { break };
             let tenant = self.tenants.find(&eviction.tenant);
             let (Some(tenant), Some(pool)) = (tenant, self.names.find(&eviction.pool)) else {
                 continue;
             };
             self.tenants.change(tenant, |sharer| {
-                *sharer.evictions.entry(pool).or_default() -= count;
+                sharer.evictions.remove(&(pool, eviction.at));
             });
         }
     }
