@@ -64,6 +64,12 @@ impl Policies {
         self.any(|policy| policy.preemption.enabled)
     }
 
+    /// Whether the costs at the beginning of a round count in some part.
+    pub(crate) fn any_is_literal(&self) -> bool {
+        let all = self.pools.values().map(|(_, policy)| policy);
+        all.chain([&self.site]).any(|policy| policy.literal)
+    }
+
     /// For so long evictions are remembered: the longest cooldown of any part.
     pub(crate) fn cooldown_max(&self) -> Millis {
         let all = self.pools.values().map(|(_, policy)| policy);

@@ -77,7 +77,7 @@ impl World {
         self.has_kept = false;
         self.has_unread = false;
         self.settle_shares();
-        if self.policy.literal {
+        if self.policies.any_is_literal() {
             self.tenants.begin_round(self.queue.crowd.tenants().map(|(ix, _)| ix));
         }
     }
