@@ -19,6 +19,7 @@ use model::{Millis, Timestamp};
 use crate::account::SKILL_FULL;
 use crate::audience::Audience;
 use crate::catalogue::{Class, ClassKey};
+use crate::policies::shares;
 use crate::table::{TenantIx, WorkerIx};
 use crate::waiting::Waiting;
 use crate::world::World;
@@ -84,7 +85,7 @@ impl World {
 
     /// Jobs of the tenant that became ready by this moment go before shorter ones.
     pub(crate) fn overdue_until(&self, tenant: TenantIx) -> Option<Timestamp> {
-        if !self.policy.fairness.is_bounded || !self.policies.share() {
+        if !self.policy.fairness.is_bounded || !shares(&self.policy) {
             return None;
         }
         self.tenants[tenant].standing.overdue_until
