@@ -152,7 +152,7 @@ impl World {
         let now: Vec<TenantIx> = now.copied().collect();
         let before: Vec<TenantIx> = self.tenants.competing().collect();
         let shares: i128 = now.iter().map(|ix| self.tenants[*ix].share()).sum();
-        let slack = i128::from(self.policies.site.fairness.slack.0) * i128::from(self.fleet.slots);
+        let slack = i128::from(self.policies.slack_max().0) * i128::from(self.fleet.slots);
         let credit = slack * 1_000_000 / shares.max(1);
         for ix in &before {
             self.tenants.table[*ix].tenant.account.competes = false;

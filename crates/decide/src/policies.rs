@@ -77,6 +77,13 @@ impl Policies {
         cooldowns.max().unwrap_or(Millis::ZERO)
     }
 
+    /// The longest slack of the parts that share slot time: so far behind a tenant may come back.
+    pub(crate) fn slack_max(&self) -> Millis {
+        let all = self.pools.values().map(|(_, policy)| policy);
+        let sharing = all.chain([&self.site]).filter(|policy| shares(policy));
+        sharing.map(|policy| policy.fairness.slack).max().unwrap_or(Millis::ZERO)
+    }
+
     /// Whether accounts of tenants count in some part: slot time is shared, or shorter jobs go
     /// first.
     pub(crate) fn share(&self) -> bool {
