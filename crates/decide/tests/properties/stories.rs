@@ -443,3 +443,26 @@ fn an_eviction_lowers_a_maximum_until_the_cooldown_is_over() {
     assert_eq!(placed(&read_again(&world).decide(NOW + cooldown)), ["1"]);
     assert_eq!(placed(&world.decide(NOW + cooldown)), ["1"]);
 }
+
+#[test]
+fn a_new_kind_of_job_reaches_a_worker_that_moved_to_another_pool() {
+    let arm = || [(Name::new("arch"), vec![Name::new("arm")])].into();
+    let in_pool = |id: &str, pool: &str| Worker { pool: Name::new(pool), ..worker(id, 1) };
+    let east = Worker { healthy: false, ..in_pool("e", "east") };
+    let events = vec![
+        joined(east),
+        joined(Worker { has: arm(), ..in_pool("m", "default") }),
+        joined(Worker { has: arm(), ..in_pool("s", "default") }),
+        queued(Job { pool: Some(Name::new("east")), ..job("1", "a") }),
+        queued(Job { pool: Some(Name::new("default")), needs: arm(), ..job("2", "a") }),
+        joined(Worker { has: arm(), ..in_pool("m", "east") }),
+    ];
+    let mut world = world(Preset::PriorityAge, events);
+    assert_eq!(placed(&world.decide(NOW)), ["1", "2"]);
+    world.apply(ended("1"));
+    world.apply(queued(job("1", "a")));
+    world.apply(ended("2"));
+    world.apply(queued(Job { priority: 1, needs: arm(), ..job("2", "a") }));
+    assert_eq!(placed(&read_again(&world).decide(NOW)), ["2", "1"]);
+    assert_eq!(placed(&world.decide(NOW)), ["2", "1"]);
+}
