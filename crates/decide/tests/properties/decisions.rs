@@ -3,7 +3,7 @@
 use decide::World;
 use decide::check::check;
 use model::policy::Order;
-use model::{Action, Hold, Preset, Reason, Snapshot};
+use model::{Action, Hold, JobId, Policy, Preset, Reason, Snapshot};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
@@ -47,7 +47,8 @@ fn survives_paper(snapshot: &Snapshot) -> Judgement {
 fn search_is_exact(snapshot: &Snapshot) -> Judgement {
     let Some(freed) = &snapshot.freed else { return Ok(()) };
     let mut snapshot = snapshot.clone();
-    // What was promised comes before what is best.
+    // What was promised comes before what is best, and so do jobs of the worker's pool.
+    snapshot.pools.clear();
     snapshot.jobs.iter_mut().for_each(|job| job.promised = None);
     let mut world = World::from_snapshot(&snapshot);
     // Moves jobs to their lines without placing any.
@@ -65,12 +66,22 @@ fn search_is_exact(snapshot: &Snapshot) -> Judgement {
     Ok(())
 }
 
+/// The policy that decides on a job.
+fn policy_of<'a>(snapshot: &'a Snapshot, job: &JobId) -> &'a Policy {
+    let job = snapshot.jobs.iter().find(|own| own.id == *job).expect("it waits");
+    let kind = snapshot.types.iter().find(|kind| Some(&kind.name) == job.kind.as_ref());
+    let pool = job.pool.as_ref().or_else(|| kind?.pool.as_ref());
+    pool.and_then(|pool| snapshot.pools.get(pool)).unwrap_or(&snapshot.policy)
+}
+
 /// The last job that is placed, said to be held on purpose instead: it had a place at that very
 /// moment, so the checker must say that nothing keeps it. Whether a slot was kept for a wide job
 /// depends on who came first, so there are no such jobs here.
 fn excuses_are_caught(snapshot: &Snapshot) -> Judgement {
     let mut snapshot = snapshot.clone();
-    snapshot.policy.reserve = false;
+    for policy in snapshot.pools.values_mut().chain([&mut snapshot.policy]) {
+        policy.reserve = false;
+    }
     snapshot.attempts.iter_mut().for_each(|attempt| attempt.stopping_for = None);
     snapshot.jobs.iter_mut().for_each(|job| job.promised = None);
     let snapshot = &snapshot;
@@ -79,7 +90,7 @@ fn excuses_are_caught(snapshot: &Snapshot) -> Judgement {
     let Some(last) = decision.actions.iter().rposition(is_place) else { return Ok(()) };
     let Action::Place(placement) = decision.actions.remove(last) else { return Ok(()) };
     // Rules do not look at guards; where jobs find workers, there are no vetoes.
-    let is_ruled = snapshot.policy.order == Order::Rules;
+    let is_ruled = policy_of(snapshot, &placement.job).order == Order::Rules;
     let reason = if is_ruled { Reason::Vetoed } else { Reason::Guarded };
     let job = placement.job;
     decision.holds.push(Hold { job: job.clone(), reason, detail: String::new() });

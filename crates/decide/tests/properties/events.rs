@@ -2,16 +2,16 @@
 
 use decide::World;
 use model::{
-    Action, Attempt, Ended, Event, Fixed, Freed, Heartbeat, Inputs, Job, JobId, Millis, Preset,
-    Snapshot, Timestamp, Worker,
+    Action, Attempt, Ended, Event, Fixed, Freed, Heartbeat, Inputs, Job, JobId, Millis, Policy,
+    Preset, Snapshot, Timestamp, Worker,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
-use crate::worlds::any_snapshot;
+use crate::worlds::{any_policy, any_snapshot, pool};
 
 /// One thing that happens to a world; numbers choose what it happens to.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Step {
     Decide,
     End(usize),
@@ -32,6 +32,10 @@ enum Step {
     /// A worker asks for work.
     Fetch(usize, u32),
     Wait(i64),
+    /// A pool gets a policy of its own, or has none any more.
+    PoolPolicy(usize, Option<Box<Policy>>),
+    /// The site gets another policy.
+    Policy(Box<Policy>),
 }
 
 fn any_step() -> impl Strategy<Value = Step> {
@@ -51,6 +55,9 @@ fn any_step() -> impl Strategy<Value = Step> {
         1 => at().prop_map(Step::Spare),
         1 => (at(), 0..3_u32).prop_map(|(at, completed)| Step::Fetch(at, completed)),
         2 => (0..100_000_i64).prop_map(Step::Wait),
+        2 => (0..3_usize, proptest::option::weighted(0.7, any_policy().prop_map(Box::new)))
+            .prop_map(|(at, policy)| Step::PoolPolicy(at, policy)),
+        1 => any_policy().prop_map(|policy| Step::Policy(Box::new(policy))),
     ]
 }
 
@@ -67,10 +74,10 @@ struct Life {
 }
 
 impl Life {
-    fn step(&mut self, step: Step) {
+    fn step(&mut self, step: &Step) {
         let seen = self.world.snapshot();
         let attempt = |at: usize| pick(&seen.attempts, at);
-        match step {
+        match *step {
             Step::Decide => drop(self.world.decide(self.now)),
             Step::Fetch(at, completed) => {
                 if let Some(worker) = pick(&seen.workers, at) {
@@ -79,6 +86,10 @@ impl Life {
                 }
             }
             Step::Wait(length) => self.now = self.now + Millis(length),
+            Step::PoolPolicy(at, ref policy) => {
+                self.world.apply(Event::PoolPolicy { pool: pool(at), policy: policy.clone() });
+            }
+            Step::Policy(ref policy) => self.world.apply(Event::Policy(policy.clone())),
             Step::End(at) => {
                 if let Some(attempt) = attempt(at) {
                     self.end(&attempt.job, true);
@@ -126,8 +137,8 @@ impl Life {
     }
 
     /// What happens to a worker, if there is one.
-    fn fleet_event(&self, seen: &Snapshot, step: Step) -> Option<Event> {
-        match step {
+    fn fleet_event(&self, seen: &Snapshot, step: &Step) -> Option<Event> {
+        match *step {
             Step::Leave(at) => Some(Event::Left(pick(&seen.workers, at)?.id.clone())),
             Step::Return(at) => {
                 Some(Event::Joined(Box::new(pick(&self.origin.workers, at)?.clone())))
@@ -162,7 +173,9 @@ impl Life {
             | Step::Stop(..)
             | Step::Spare(_)
             | Step::Fetch(..)
-            | Step::Wait(_) => None,
+            | Step::Wait(_)
+            | Step::PoolPolicy(..)
+            | Step::Policy(_) => None,
         }
     }
 
@@ -200,10 +213,11 @@ fn past_does_not_matter(snapshot: &Snapshot, steps: &[Step]) -> Result<(), TestC
     let world = World::from_snapshot(snapshot);
     let mut life = Life { world, origin: snapshot.clone(), now: snapshot.now };
     for step in steps {
-        life.step(*step);
+        life.step(step);
     }
-    let mut seen = life.world.snapshot();
-    seen.now = life.now;
+    // Slot time that passed since the last decision is on the accounts that are written down.
+    life.world.holds(None, life.now);
+    let seen = life.world.snapshot();
     let again = decide::decide(&seen);
     let violations = decide::check::check(&seen, &again);
     prop_assert!(violations.is_empty(), "{violations:?}\n{seen:#?}");

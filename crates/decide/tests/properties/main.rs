@@ -3,6 +3,7 @@
 mod worlds;
 mod checker;
 mod decisions;
+mod parts;
 mod events;
 mod stories;
 mod shares;

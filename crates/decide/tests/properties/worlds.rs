@@ -7,6 +7,8 @@ mod parts;
 mod policies;
 mod relax;
 
+use std::collections::BTreeMap;
+
 use model::{
     Ask, Attempt, Budget, Cluster, Eviction, Freed, Job, JobId, JobType, Millis, Name, Policy,
     Preset, Resource, Snapshot, Tenant, TenantId, Timestamp, Worker, WorkerId,
@@ -15,7 +17,9 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
+pub(crate) use parts::pool;
 use parts::{AttemptPart, JobPart, Wish};
+pub(crate) use policies::any_policy;
 
 /// The moment of every decision.
 pub(crate) const NOW: Timestamp = Timestamp(1_000_000_000);
@@ -35,13 +39,15 @@ pub(crate) fn any_snapshot(preset: Preset) -> impl Strategy<Value = Snapshot> {
         (option::weighted(0.3, parts::budget()), parts::estimate()),
         option::weighted(0.34, (0..8_usize, 0..=3_u32)),
     );
-    let rest = (any::<u64>(), policies::policy(preset), policies::cluster(), parts::spelling());
+    let policies = (policies::policy(preset), policies::of_pools());
+    let rest = (any::<u64>(), policies, policies::cluster(), parts::spelling());
     (fleet, work, rest, relax::relief()).prop_map(|(fleet, work, rest, relief)| {
         let (workers, attempts, resources, types) = fleet;
         let (jobs, tenants, evictions, (budget, usual), freed) = work;
-        let (seed, policy, cluster, spelling) = rest;
+        let (seed, (policy, pools), cluster, spelling) = rest;
         let drawn = Drawn { workers, attempts, resources, types, jobs, tenants, spelling };
-        relief.apply(drawn.join(Rest { evictions, budget, usual, freed, seed, policy, cluster }))
+        let facts = Rest { evictions, budget, usual, freed, seed, policy, pools, cluster };
+        relief.apply(drawn.join(facts))
     })
 }
 
@@ -85,6 +91,7 @@ struct Rest {
     freed: Option<(usize, u32)>,
     seed: u64,
     policy: Policy,
+    pools: BTreeMap<Name, Policy>,
     cluster: Cluster,
 }
 
@@ -104,7 +111,7 @@ impl Drawn {
             usual: rest.usual,
             seed: rest.seed,
             policy: rest.policy,
-            pools: std::collections::BTreeMap::new(),
+            pools: rest.pools,
             budget: rest.budget,
             tenants: self.tenants(),
             jobs: self.jobs(&workers),

@@ -66,7 +66,7 @@ impl AttemptPart {
 }
 
 /// Pool number `index`.
-pub(super) fn pool(index: usize) -> Name {
+pub(crate) fn pool(index: usize) -> Name {
     Name::new(POOLS[index])
 }
 

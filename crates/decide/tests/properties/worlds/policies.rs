@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use model::policy::{Fairness, Order, Preemption, Rule, Sampling, Seat};
-use model::{Averages, Cluster, Fixed, Millis, Policy, Preset};
+use model::{Averages, Cluster, Fixed, Millis, Name, Policy, Preset};
 use proptest::bool::weighted as chance;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
+use proptest::strategy::Union;
 
-use super::parts::age_of;
+use super::parts::{POOLS, age_of, pool};
 
 /// A policy that started from `preset`, with some things set otherwise.
 pub(super) fn policy(preset: Preset) -> impl Strategy<Value = Policy> {
@@ -55,6 +56,19 @@ pub(super) fn policy(preset: Preset) -> impl Strategy<Value = Policy> {
             policy.reserve_wait_max = wait_max;
         }
         policy
+    })
+}
+
+/// Some policy.
+pub(crate) fn any_policy() -> impl Strategy<Value = Policy> {
+    Union::new(Preset::ALL.map(|preset| policy(preset).boxed()))
+}
+
+/// Policies of some pools.
+pub(super) fn of_pools() -> impl Strategy<Value = BTreeMap<Name, Policy>> {
+    vec(option::weighted(0.4, any_policy()), POOLS.len()).prop_map(|all| {
+        let own = all.into_iter().enumerate();
+        own.filter_map(|(at, policy)| Some((pool(at), policy?))).collect()
     })
 }
 

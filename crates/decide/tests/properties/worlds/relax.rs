@@ -2,6 +2,7 @@
 //! the others meet each other.
 
 use model::{Name, Quota, Snapshot};
+use proptest::bool::weighted as chance;
 use proptest::prelude::*;
 use proptest::sample::subsequence;
 
@@ -19,9 +20,10 @@ enum Trouble {
     Resources,
     Absence,
     Maxima,
+    PoolPolicies,
 }
 
-const ALL: [Trouble; 9] = [
+const ALL: [Trouble; 10] = [
     Trouble::Budgets,
     Trouble::JobsMax,
     Trouble::Needs,
@@ -31,6 +33,7 @@ const ALL: [Trouble; 9] = [
     Trouble::Resources,
     Trouble::Absence,
     Trouble::Maxima,
+    Trouble::PoolPolicies,
 ];
 
 /// What to change about a world.
@@ -39,13 +42,22 @@ pub(super) struct Relief {
     without: Vec<Trouble>,
     n_pools: usize,
     is_contest: bool,
+    /// Every second job must run in the pool of some worker.
+    is_parted: bool,
 }
 
-/// Some kinds of trouble less, one to three pools, and now and then a contest.
+/// Some kinds of trouble less, one to three pools, and now and then a contest or more jobs that name
+/// pools.
 pub(super) fn relief() -> impl Strategy<Value = Relief> {
     let without = subsequence(ALL.to_vec(), 2..=ALL.len());
-    (without, 1..=POOLS.len(), proptest::bool::weighted(0.25))
-        .prop_map(|(without, n_pools, is_contest)| Relief { without, n_pools, is_contest })
+    (without, 1..=POOLS.len(), chance(0.25), chance(0.4)).prop_map(
+        |(without, n_pools, is_contest, is_parted)| Relief {
+            without,
+            n_pools,
+            is_contest,
+            is_parted,
+        },
+    )
 }
 
 impl Relief {
@@ -55,6 +67,9 @@ impl Relief {
             relieve(&mut world, *trouble);
         }
         self.merge_pools(&mut world);
+        if self.is_parted {
+            part(&mut world);
+        }
         if self.is_contest {
             contest(&mut world);
         }
@@ -74,6 +89,7 @@ impl Relief {
         for pool in of_jobs.chain(of_types).chain(of_workers).chain(of_evictions) {
             *pool = merged(pool);
         }
+        world.pools.retain(|pool, _| merged(pool) == *pool);
         for tenant in &mut world.tenants {
             for quota in &mut tenant.quotas {
                 quota.pool = merged(&quota.pool);
@@ -84,10 +100,19 @@ impl Relief {
     }
 }
 
+/// Every second job names the pool of some worker.
+fn part(world: &mut Snapshot) {
+    let pools: Vec<Name> = world.workers.iter().map(|worker| worker.pool.clone()).collect();
+    for (job, pool) in world.jobs.iter_mut().step_by(2).zip(pools.iter().cycle()) {
+        job.pool = Some(pool.clone());
+    }
+}
+
 /// The first tenant wants what it is due, and others run what they are not.
 fn contest(world: &mut Snapshot) {
-    world.policy.preemption.enabled = true;
-    world.policy.preemption.evictions_max = 3;
+    for policy in world.pools.values_mut().chain([&mut world.policy]) {
+        (policy.preemption.enabled, policy.preemption.evictions_max) = (true, 3);
+    }
     let Some((first, others)) = world.tenants.split_first_mut() else { return };
     let due = |pool: &&str| Quota { pool: Name::new(pool), min: 3, max: None };
     first.quotas = POOLS.iter().map(due).collect();
@@ -144,6 +169,7 @@ fn relieve(world: &mut Snapshot, trouble: Trouble) {
                 (worker.healthy, worker.draining) = (true, false);
             }
         }
+        Trouble::PoolPolicies => world.pools.clear(),
         Trouble::Maxima => {
             for quota in world.tenants.iter_mut().flat_map(|tenant| &mut tenant.quotas) {
                 quota.max = None;
