@@ -60,7 +60,13 @@ impl World {
     }
 
     fn set_tenant(&mut self, tenant: Tenant) {
-        self.tenants.set(tenant, &mut self.names);
+        let known = self.tenants.find(&tenant.id);
+        let is_changed = known.is_some_and(|ix| self.tenants[ix].tenant.quotas != tenant.quotas);
+        let ix = self.tenants.set(tenant, &mut self.names);
+        if is_changed {
+            // A quota that is gone holds no job back any more.
+            self.queue.crowd.review(ix);
+        }
     }
 
     fn set_type(&mut self, settings: JobType) {

@@ -11,7 +11,7 @@ use crate::table::{BerthIx, Ix, TenantIx};
 pub(crate) struct Crowd {
     by_berth: BTreeMap<(TenantIx, BerthIx), usize>,
     work: BTreeMap<TenantIx, Work>,
-    /// Tenants whose jobs stand in other berths than before.
+    /// Tenants whose jobs stand in other berths than before, or under other limits.
     moved: BTreeSet<TenantIx>,
 }
 
@@ -87,6 +87,11 @@ impl Crowd {
     /// The work of a tenant in line.
     pub(crate) fn work_of(&self, tenant: TenantIx) -> Work {
         self.work.get(&tenant).copied().unwrap_or_default()
+    }
+
+    /// A limit of the tenant changed that may hold back jobs where they stand.
+    pub(crate) fn review(&mut self, tenant: TenantIx) {
+        self.moved.insert(tenant);
     }
 
     /// Tenants whose jobs stand in other berths than when this was last asked.

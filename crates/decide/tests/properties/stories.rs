@@ -466,3 +466,21 @@ fn a_new_kind_of_job_reaches_a_worker_that_moved_to_another_pool() {
     assert_eq!(placed(&read_again(&world).decide(NOW)), ["2", "1"]);
     assert_eq!(placed(&world.decide(NOW)), ["2", "1"]);
 }
+
+#[test]
+fn a_tenant_competes_again_once_its_maximum_is_gone() {
+    let tenant = Tenant::new(TenantId::new("a"));
+    let at_max = Quota { pool: Name::new("default"), min: 0, max: Some(0) };
+    let at_max = Tenant { quotas: vec![at_max], ..tenant.clone() };
+    let events = vec![
+        joined(worker("w", 1)),
+        Event::Tenant(at_max),
+        queued(job("1", "a")),
+        queued(job("2", "b")),
+    ];
+    let mut world = world(Preset::Balanced, events);
+    assert_eq!(placed(&world.decide(NOW)), ["2"]);
+    world.apply(Event::Tenant(tenant.clone()));
+    world.decide(NOW);
+    assert!(world.share_of(&tenant.id).expect("it is known").competes);
+}
