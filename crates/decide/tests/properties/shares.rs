@@ -11,6 +11,9 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRu
 use crate::worlds::any_snapshot;
 use history::{History, Mutant, Said, Step};
 
+/// Workers are in one of so many pools.
+const POOLS: usize = 2;
+
 const SLACK: Millis = Millis::from_secs(60);
 
 fn any_length() -> impl Strategy<Value = Millis> {
@@ -31,12 +34,17 @@ fn any_said() -> impl Strategy<Value = Said> {
 fn any_step() -> impl Strategy<Value = Step> {
     let tenant = || 0..4_usize;
     let is_special = || proptest::bool::weighted(0.2);
+    let pool = || proptest::option::weighted(0.15, 0..POOLS);
+    // A flood now and then.
+    let count = || prop_oneof![7 => 1..12_usize, 1 => 50..150_usize];
     prop_oneof![
-        8 => (tenant(), 1..12_usize, any_length(), any_said(), is_special()).prop_map(
-            |(tenant, count, length, said, is_special)| {
-                Step::Submit { tenant, count, length, said, is_special }
+        8 => (tenant(), count(), any_length(), any_said(), (is_special(), pool())).prop_map(
+            |(tenant, count, length, said, (is_special, pool))| {
+                Step::Submit { tenant, count, length, said, is_special, pool }
             }
         ),
+        1 => (tenant(), 0..POOLS, 0..3_u32, proptest::option::of(0..4_u32))
+            .prop_map(|(tenant, pool, min, max)| Step::Quota { tenant, pool, min, max }),
         1 => (tenant(), any_length())
             .prop_map(|(tenant, length)| Step::Interactive { tenant, length }),
         2 => (tenant(), any::<bool>()).prop_map(|(tenant, all)| Step::Cancel { tenant, all }),
@@ -44,10 +52,12 @@ fn any_step() -> impl Strategy<Value = Step> {
         1 => (tenant(), proptest::bool::weighted(0.7))
             .prop_map(|(tenant, active)| Step::SetActive { tenant, active }),
         1 => (0..9_usize).prop_map(Step::Fail),
-        1 => (0..4_usize, 1..4_u32, is_special())
-            .prop_map(|(worker, slots, is_special)| Step::Join { worker, slots, is_special }),
+        1 => (0..4_usize, 1..4_u32, is_special(), 0..POOLS).prop_map(
+            |(worker, slots, is_special, pool)| Step::Join { worker, slots, is_special, pool }
+        ),
         1 => select(vec![0_usize, 1, 2, 3]).prop_map(Step::Leave),
-        8 => prop_oneof![1..60_000_i64, 60_000..4_000_000_i64]
+        // A day is time without work: all jobs end before.
+        8 => prop_oneof![8 => 1..60_000_i64, 8 => 60_000..4_000_000_i64, 1 => Just(86_400_000_i64)]
             .prop_map(|length| Step::Wait(Millis(length))),
     ]
 }
@@ -64,7 +74,7 @@ fn live(
     mutant: Option<Mutant>,
 ) -> Result<(), String> {
     let mut history = History::new(weights, SLACK, mutant);
-    history.step(Step::Join { worker: 9, slots: *slots, is_special: false })?;
+    history.step(Step::Join { worker: 9, slots: *slots, is_special: false, pool: 0 })?;
     steps.iter().try_for_each(|step| history.step(*step))
 }
 
@@ -144,9 +154,9 @@ fn beside(habit: Habit, weight: i64, slots: u32, length_s: i64) -> Result<Vec<i6
     let mut history = History::new(&[1, weight], SLACK, None);
     let submit = |tenant, count, seconds| {
         let (length, said) = (Millis::from_secs(seconds), Said::Nothing);
-        Step::Submit { tenant, count, length, said, is_special: false }
+        Step::Submit { tenant, count, length, said, is_special: false, pool: None }
     };
-    history.step(Step::Join { worker: 0, slots, is_special: false })?;
+    history.step(Step::Join { worker: 0, slots, is_special: false, pool: 0 })?;
     history.step(submit(1, 5_000, 1))?;
     let n_slots = usize::try_from(slots).expect("few");
     for _ in 0..SPAN_S {
@@ -195,9 +205,9 @@ fn come_back(weight: i64, slots: u32, away_s: i64) -> Result<(), String> {
     let mut history = History::new(&[1, weight], SLACK, None);
     let submit = |tenant, count, seconds| {
         let (length, said) = (Millis::from_secs(seconds), Said::Nothing);
-        Step::Submit { tenant, count, length, said, is_special: false }
+        Step::Submit { tenant, count, length, said, is_special: false, pool: None }
     };
-    history.step(Step::Join { worker: 0, slots, is_special: false })?;
+    history.step(Step::Join { worker: 0, slots, is_special: false, pool: 0 })?;
     history.step(submit(1, 2_000, 600))?;
     history.step(submit(0, 1, 1))?;
     // Another has all slots until now, and the first is owed its share of ten minutes.

@@ -8,8 +8,8 @@ use bound::Interval;
 use decide::World;
 use model::tenant::Trust;
 use model::{
-    Action, Ended, Event, Fixed, Job, JobId, Millis, Name, Placement, Preset, Tenant, TenantId,
-    Timestamp, Worker, WorkerId,
+    Action, Ended, Event, Fixed, Job, JobId, Millis, Name, Placement, Preset, Quota, Tenant,
+    TenantId, Timestamp, Worker, WorkerId,
 };
 
 /// What is wrong with a core that breaks the bound, as changes of a world that was written down.
@@ -44,6 +44,8 @@ pub(crate) enum Step {
         length: Millis,
         said: Said,
         is_special: bool,
+        /// The pool that the jobs name, if they name one.
+        pool: Option<usize>,
     },
     Interactive {
         tenant: usize,
@@ -58,6 +60,14 @@ pub(crate) enum Step {
         tenant: usize,
         weight: i64,
     },
+    /// The tenant has this quota in the pool, or none if it says nothing.
+    Quota {
+        tenant: usize,
+        pool: usize,
+        min: u32,
+        /// So many slots above the minimum.
+        max: Option<u32>,
+    },
     SetActive {
         tenant: usize,
         active: bool,
@@ -68,6 +78,7 @@ pub(crate) enum Step {
         worker: usize,
         slots: u32,
         is_special: bool,
+        pool: usize,
     },
     Leave(usize),
     Wait(Millis),
@@ -80,8 +91,18 @@ struct Work {
     length: Millis,
     said: Said,
     is_special: bool,
+    pool: Option<usize>,
     on_demand: bool,
     ready: Timestamp,
+}
+
+/// A worker.
+#[derive(Clone, Copy, Debug)]
+struct Station {
+    slots: u32,
+    /// Whether it can run special jobs.
+    is_special: bool,
+    pool: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -95,6 +116,8 @@ struct Run {
 struct Sharer {
     weight: i64,
     active: bool,
+    /// Least and most slots by pool.
+    quotas: BTreeMap<usize, (u32, Option<u32>)>,
     /// Slot-milliseconds of attempts that ended.
     served: i64,
     waiting: BTreeMap<JobId, Work>,
@@ -112,8 +135,7 @@ pub(crate) struct History {
     n_decisions: i128,
     sharers: Vec<Sharer>,
     running: BTreeMap<JobId, Run>,
-    /// Slots, and whether they can run special jobs.
-    workers: BTreeMap<usize, (u32, bool)>,
+    workers: BTreeMap<usize, Station>,
     intervals: BTreeMap<(usize, usize), Interval>,
     /// The longest that any attempt ran.
     longest: i64,
@@ -147,6 +169,7 @@ impl History {
             history.sharers.push(Sharer {
                 weight: *weight,
                 active: true,
+                quotas: BTreeMap::new(),
                 served: 0,
                 waiting: BTreeMap::new(),
                 owed: Fixed::ZERO,
@@ -160,24 +183,32 @@ impl History {
     /// What happens, and all that follows until then. The error says what broke the bound.
     pub(crate) fn step(&mut self, step: Step) -> Result<(), String> {
         match step {
-            Step::Submit { tenant, count, length, said, is_special } => {
+            Step::Submit { tenant, count, length, said, is_special, pool } => {
                 let (on_demand, ready) = (false, self.now);
                 let tenant = tenant % self.sharers.len();
                 for _ in 0..count {
-                    self.submit(Work { tenant, length, said, is_special, on_demand, ready });
+                    self.submit(Work { tenant, length, said, is_special, pool, on_demand, ready });
                 }
             }
             Step::Interactive { tenant, length } => {
                 let (tenant, ready) = (tenant % self.sharers.len(), self.now);
                 let (said, is_special, on_demand) = (Said::Nothing, false, true);
-                self.submit(Work { tenant, length, said, is_special, on_demand, ready });
+                let pool = None;
+                self.submit(Work { tenant, length, said, is_special, pool, on_demand, ready });
             }
             Step::Cancel { tenant, all } => self.cancel(tenant % self.sharers.len(), all),
             Step::Weigh { tenant, weight } => {
                 let tenant = tenant % self.sharers.len();
                 self.sharers[tenant].weight = weight;
-                self.intervals.retain(|(one, two), _| *one != tenant && *two != tenant);
+                self.forget_intervals(tenant);
                 self.tell_tenant(tenant);
+            }
+            Step::Quota { tenant, pool, min, max } => {
+                self.set_quota(
+                    tenant % self.sharers.len(),
+                    pool,
+                    (min, max.map(|above| min + above)),
+                );
             }
             Step::SetActive { tenant, active } => {
                 let tenant = tenant % self.sharers.len();
@@ -190,7 +221,9 @@ impl History {
                     self.end(&job, false);
                 }
             }
-            Step::Join { worker, slots, is_special } => self.join(worker, slots, is_special),
+            Step::Join { worker, slots, is_special, pool } => {
+                self.join(worker, Station { slots, is_special, pool });
+            }
             Step::Leave(at) => self.leave(at),
             Step::Wait(length) => return self.wait(length),
         }
@@ -211,9 +244,28 @@ impl History {
     }
 
     fn tell_tenant(&mut self, at: usize) {
-        let Sharer { weight, active, .. } = self.sharers[at];
-        let tenant = Tenant::new(TenantId::number(id(at)));
-        self.world.apply(Event::Tenant(Tenant { weight: Fixed::whole(weight), active, ..tenant }));
+        let Sharer { weight, active, quotas, .. } = &self.sharers[at];
+        let quotas = quotas.iter().map(|(pool, (min, max))| Quota {
+            pool: pool_name(*pool),
+            min: *min,
+            max: *max,
+        });
+        self.world.apply(Event::Tenant(Tenant {
+            weight: Fixed::whole(*weight),
+            active: *active,
+            quotas: quotas.collect(),
+            ..Tenant::new(TenantId::number(id(at)))
+        }));
+    }
+
+    fn set_quota(&mut self, at: usize, pool: usize, quota: (u32, Option<u32>)) {
+        if quota == (0, None) {
+            self.sharers[at].quotas.remove(&pool);
+        } else {
+            self.sharers[at].quotas.insert(pool, quota);
+        }
+        self.forget_intervals(at);
+        self.tell_tenant(at);
     }
 
     fn submit(&mut self, work: Work) {
@@ -232,6 +284,7 @@ impl History {
             Said::Truth => Some(work.length),
             Said::Other(length) => Some(length),
         };
+        told.pool = work.pool.map(pool_name);
         if work.is_special {
             told.needs.insert(Name::new("gpu"), vec![Name::new("yes")]);
         }
@@ -248,12 +301,14 @@ impl History {
         }
     }
 
-    fn join(&mut self, at: usize, slots: u32, is_special: bool) {
+    fn join(&mut self, at: usize, station: Station) {
         if self.workers.contains_key(&at) {
             return;
         }
-        self.workers.insert(at, (slots, is_special));
-        let mut worker = Worker { slots, ..Worker::new(WorkerId::number(id(at))) };
+        self.workers.insert(at, station);
+        let Station { slots, is_special, pool } = station;
+        let mut worker =
+            Worker { slots, pool: pool_name(pool), ..Worker::new(WorkerId::number(id(at))) };
         if is_special {
             worker.has.insert(Name::new("gpu"), vec![Name::new("yes")]);
         }
@@ -275,7 +330,7 @@ impl History {
     }
 
     fn slots(&self) -> i128 {
-        self.workers.values().map(|(slots, _)| i128::from(*slots)).sum()
+        self.workers.values().map(|own| i128::from(own.slots)).sum()
     }
 
     fn end(&mut self, job: &JobId, completed: bool) {
@@ -310,8 +365,12 @@ impl History {
     /// The workers that could run jobs of the tenant; none if it is not backlogged.
     fn reach(&self, tenant: usize) -> BTreeSet<usize> {
         let own = &self.sharers[tenant];
-        let workers = self.workers.iter().filter(|(_, (_, is_special))| {
-            own.active && own.waiting.values().any(|work| *is_special || !work.is_special)
+        let is_able = |worker: &Station, work: &Work| {
+            (worker.is_special || !work.is_special)
+                && work.pool.is_none_or(|pool| pool == worker.pool)
+        };
+        let workers = self.workers.iter().filter(|(_, worker)| {
+            own.active && own.waiting.values().any(|work| is_able(worker, work))
         });
         workers.map(|(worker, _)| *worker).collect()
     }
@@ -328,6 +387,7 @@ impl History {
                 self.place(&placement)?;
             }
         }
+        self.end_intervals_at_max();
         for pair in self.intervals.keys() {
             self.check_interval(*pair)?;
         }
@@ -372,6 +432,10 @@ impl History {
         }
         self.world = World::from_snapshot(&written);
     }
+}
+
+fn pool_name(at: usize) -> Name {
+    Name::new(["default", "east"][at])
 }
 
 /// Numbers from one, because zero is no id.

@@ -26,10 +26,41 @@ impl History {
     fn slack_of(&self, tenant: usize, reaches: &[BTreeSet<usize>]) -> i128 {
         let own = self.sharers[tenant].weight;
         let rivals = || (0..reaches.len()).filter(|at| !reaches[*at].is_empty());
-        let is_uniform = rivals().all(|at| reaches[at] == reaches[tenant]);
+        let has_quotas = self.sharers.iter().any(|own| !own.quotas.is_empty());
+        let is_uniform = !has_quotas && rivals().all(|at| reaches[at] == reaches[tenant]);
         let weights: i64 = rivals().map(|at| self.sharers[at].weight).sum();
         let weight = if is_uniform { weights } else { own };
         i128::from(self.slack.0) * self.slots() * 1_000 / i128::from(weight)
+    }
+
+    /// Whether the tenant goes before all that have no minimum, at any share.
+    fn has_min(&self, tenant: usize) -> bool {
+        self.sharers[tenant].quotas.values().any(|(min, _)| *min > 0)
+    }
+
+    /// Whether the tenant may take no more slots in some pool.
+    fn is_at_max(&self, tenant: usize) -> bool {
+        let used = |pool: usize| {
+            let own = self.running.values().filter(|run| run.work.tenant == tenant);
+            own.filter(|run| self.workers.get(&run.worker).is_some_and(|own| own.pool == pool))
+                .count()
+        };
+        let mut quotas = self.sharers[tenant].quotas.iter();
+        quotas.any(|(pool, (_, max))| {
+            max.is_some_and(|max| used(*pool) >= usize::try_from(max).unwrap_or(usize::MAX))
+        })
+    }
+
+    /// The tenant has another weight or quota: from here on intervals begin anew.
+    pub(super) fn forget_intervals(&mut self, tenant: usize) {
+        self.intervals.retain(|(one, two), _| *one != tenant && *two != tenant);
+    }
+
+    /// A tenant does not compete while it is at a maximum.
+    pub(super) fn end_intervals_at_max(&mut self) {
+        for tenant in (0..self.sharers.len()).filter(|at| self.is_at_max(*at)).collect::<Vec<_>>() {
+            self.forget_intervals(tenant);
+        }
     }
 
     /// Intervals end when a tenant is not backlogged, or no longer for the same slots.
@@ -37,7 +68,12 @@ impl History {
         let count = reaches.len();
         let pairs = (0..count).flat_map(|one| (0..count).map(move |two| (one, two)));
         let is_shared = |(one, two): &(usize, usize)| {
-            one != two && !reaches[*one].is_empty() && reaches[*one] == reaches[*two]
+            let is_even = |at: &usize| !self.has_min(*at) && !self.is_at_max(*at);
+            one != two
+                && !reaches[*one].is_empty()
+                && reaches[*one] == reaches[*two]
+                && is_even(one)
+                && is_even(two)
         };
         let shared: BTreeSet<(usize, usize)> = pairs.filter(is_shared).collect();
         self.intervals.retain(|pair, _| shared.contains(pair));
@@ -84,7 +120,7 @@ impl History {
     /// than the slack.
     pub(super) fn check_placement(&self, one: usize, worker: usize) -> Result<(), String> {
         for two in (0..self.sharers.len()).filter(|two| *two != one) {
-            if !self.reach(two).contains(&worker) {
+            if !self.reach(two).contains(&worker) || self.is_at_max(two) {
                 continue;
             }
             let pair = (one, two);
