@@ -46,7 +46,7 @@ pub(super) struct Relief {
     is_parted: bool,
 }
 
-/// Some kinds of trouble less, one to three pools, and now and then a contest or more jobs that name
+/// Some kinds of trouble less, one to three pools. Now and then a contest, or more jobs that name
 /// pools.
 pub(super) fn relief() -> impl Strategy<Value = Relief> {
     let without = subsequence(ALL.to_vec(), 2..=ALL.len());
