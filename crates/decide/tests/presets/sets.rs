@@ -98,16 +98,6 @@ fn no_host_idles_beside_a_job_that_names_it_however_many_pairs_are_named() {
         site.decide();
         let mut n_ended = 0;
         while let Some(job) = site.running.keys().next_back().cloned() {
-            if let Some(job) = site.left_waiting() {
-                eprintln!(
-                    {
-                        let (j, n) = (job.clone(), site.now);
-                        let mut w = site.world.clone();
-                        (w.explain_all(&j, n), w.decide(n).len())
-                    },
-                    site.named[job], site.running
-                );
-            }
             assert_eq!(site.left_waiting(), None, "{} after {n_ended} ends", preset.name());
             site.end(job);
             site.decide();
