@@ -8,8 +8,9 @@
 //! limits is never too early. Once the wide job is overdue, only a job whose own limit ends in time
 //! may use the slots.
 //!
-//! Waiting has an end: an attempt that nobody predicted is waited for only for so long
-//! (`reserve_wait_max`). Then the slots beside it are anybody's. An attempt that outran its
+//! Waiting has an end: an attempt without a prediction is waited for until it has run twice as long
+//! as jobs usually run, and at most for `reserve_wait_max`. Then other jobs can use the slots beside
+//! it. An attempt that outran its
 //! prediction is expected to take twice as long, and so on, so jobs can use the slots beside it.
 
 use model::{JobId, Millis, Timestamp};
@@ -40,6 +41,10 @@ pub(crate) struct Reservation {
 
 /// At most so many workers are looked at for one reservation.
 const LOOKED_AT_MAX: usize = 256;
+/// An attempt of unknown length is waited for until it has run so many times as long as jobs usually
+/// run. At most half of all jobs run longer than twice the mean (Markov's inequality), and those
+/// that do have seldom much less to run than they ran already.
+const USUAL_TIMES_MAX: i64 = 2;
 /// At most so many wide jobs have a worker kept for them in one round.
 const RESERVATIONS_MAX: usize = 64;
 
@@ -212,7 +217,9 @@ impl World {
     fn predicted_end(&self, running: &Running) -> Option<Timestamp> {
         let elapsed = self.now.since(running.started);
         let Some(Millis(estimate)) = running.estimate else {
-            let is_awaited = elapsed < self.policy.reserve_wait_max;
+            let unusual = self.usual.map(|usual| Millis(usual.0.saturating_mul(USUAL_TIMES_MAX)));
+            let is_awaited =
+                elapsed < unusual.into_iter().fold(self.policy.reserve_wait_max, Ord::min);
             return is_awaited.then(|| self.now + elapsed);
         };
         Some(running.started + outrun(elapsed, Millis(estimate)))

@@ -173,7 +173,7 @@ fn would_delay(
     worker: &Worker,
 ) -> bool {
     let before = ledger.before;
-    let wait_max = ledger.policy_of(other).reserve_wait_max;
+    let wait_max = wait_max(ledger, other);
     let mut ends: Vec<(Timestamp, &Attempt)> = on(ledger, worker)
         .into_iter()
         .filter_map(|run| Some((expected_end(before.now, run, wait_max)?, run)))
@@ -204,6 +204,12 @@ fn would_delay(
         let is_done = before.now < start && end.is_some_and(|end| end <= start);
         !is_done && !fits_beside(job, other, &room)
     })
+}
+
+/// For so long `other` may wait for an attempt of unknown length: not longer than twice the usual.
+fn wait_max(ledger: &Ledger<'_>, other: &Job) -> Millis {
+    let set = ledger.policy_of(other).reserve_wait_max;
+    ledger.before.usual.map_or(set, |usual| set.min(Millis(usual.0.saturating_mul(2))))
 }
 
 /// Whether `other` could not start now, could have started before this decision if there had been

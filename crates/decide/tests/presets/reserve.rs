@@ -132,6 +132,15 @@ fn an_attempt_of_unknown_length_is_waited_for_until_it_has_run_for_an_hour() {
 }
 
 #[test]
+fn an_attempt_of_unknown_length_is_waited_for_until_it_has_run_twice_as_long_as_usual() {
+    let after = |ran_s: i64| {
+        beside(None, ran_s, |world| world.snapshot.usual = Some(Millis::from_secs(100)))
+    };
+    assert_eq!(reason(&after(199), "1"), Some(Reason::Reserved));
+    assert_eq!(jobs_placed(&after(200)), ["1"]);
+}
+
+#[test]
 fn an_attempt_that_outruns_its_prediction_is_expected_to_take_twice_as_long() {
     let beside_late = |ran_s: i64, length_s: i64| {
         let short = move |world: &mut World| world.job("2").estimate_s(length_s).done();
