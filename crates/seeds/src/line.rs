@@ -6,8 +6,8 @@ use futures_util::FutureExt as _;
 use model::{JobId, Millis, Record, Retry, TenantId, Timestamp, WorkerId};
 use store::{
     Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Error, Filter, Idempotency, Lead,
-    LogChunk, LogPage, Note, NotePage, Noted, Notice, Old, Past, Refusal, Reply, Report, Revived,
-    Run, Session, Setting, Shared, Start, Store, Submission, Submitted, Tally, Usage,
+    LogChunk, LogPage, Minute, Note, NotePage, Noted, Notice, Old, Past, Refusal, Reply, Report,
+    Revived, Run, Session, Setting, Shared, Start, Store, Submission, Submitted, Tally, Usage,
 };
 use tokio::sync::oneshot;
 
@@ -184,6 +184,7 @@ impl Store for Line {
         lead(name: String, holder: String, length: Millis) -> Option<Lead>;
         keep(name: String, token: u64, document: String) -> bool;
         note(notes: Vec<Note>) -> ();
+        keep_minute(at: Timestamp, document: String) -> ();
         notices(retry: Retry, max: usize) -> Vec<Notice>;
         told(notices: Vec<u64>) -> ();
         forget(old: Old) -> usize;
@@ -200,6 +201,7 @@ impl Store for Line {
         notes(page: NotePage) -> Vec<Noted>;
         usage(since: Timestamp) -> Vec<Usage>;
         runs(since: Timestamp, max: usize) -> Vec<Run>;
+        minutes(from: Timestamp, before: Timestamp) -> Vec<Minute>;
     }
 }
 

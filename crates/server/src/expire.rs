@@ -204,7 +204,7 @@ impl Scheduler {
     fn forget(&self, now: Timestamp) {
         let Config { retention, usage_window, .. } = *self.config;
         let (before, charged_before) = (now - retention, now - retention.max(usage_window));
-        let old = Old { before, charged_before, max: FORGET_MAX };
+        let old = Old { charged_before, ..Old::from_before(before, FORGET_MAX) };
         self.call(|store| async move { Answer::Forgotten(store.forget(old).await) }.boxed());
     }
 

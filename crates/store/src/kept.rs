@@ -152,6 +152,17 @@ pub struct Noted {
     pub document: String,
 }
 
+/// The counts of one scheduler in one minute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Minute {
+    /// When the minute began.
+    pub at: Timestamp,
+    /// The number of the scheduler among those that share the store. 0: only one uses it.
+    pub scheduler: i64,
+    /// The counts, as JSON.
+    pub document: String,
+}
+
 /// Unfinished jobs of one type in one state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally {

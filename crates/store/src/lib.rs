@@ -45,7 +45,9 @@ pub use clock::{Clock, wall_clock};
 pub use commits::{Commits, Histogram};
 pub use end::{End, Ended, Provided};
 pub use error::{Error, Refusal};
-pub use kept::{Checked, Lead, Noted, Notice, Past, Run, Setting, SettingKind, Tally, Usage};
+pub use kept::{
+    Checked, Lead, Minute, Noted, Notice, Past, Run, Setting, SettingKind, Tally, Usage,
+};
 pub use memory::Memory;
 pub use options::Options;
 pub use postgres::Postgres;
@@ -182,6 +184,14 @@ pub trait Store: Send + Sync + 'static {
 
     /// What was written down, newest first, a page at a time.
     fn notes(&self, page: NotePage) -> Reply<'_, Vec<Noted>>;
+
+    /// Stores the counts of this scheduler in the minute of a moment. A second document of the same
+    /// minute replaces the first.
+    fn keep_minute(&self, at: Timestamp, document: String) -> Reply<'_, ()>;
+
+    /// The documents of all schedulers, from the minute of `from` up to and without the minute of
+    /// `before`, in the order of minute and scheduler. The caller bounds the span.
+    fn minutes(&self, from: Timestamp, before: Timestamp) -> Reply<'_, Vec<Minute>>;
 
     /// What is to be told and is due, the longest due first, at most `max`. Each counts as told
     /// once more and is due again after its wait, whatever becomes of this time: so whoever dies

@@ -216,6 +216,8 @@ pub struct Old {
     pub before: Timestamp,
     /// What tenants were charged before. Budgets may still count it when its jobs are forgotten.
     pub charged_before: Timestamp,
+    /// Minutes that began before.
+    pub counted_before: Timestamp,
     /// At most so many jobs at a time.
     pub max: usize,
 }
@@ -224,7 +226,7 @@ impl Old {
     /// Everything from before a moment.
     #[must_use]
     pub const fn from_before(before: Timestamp, max: usize) -> Self {
-        Self { before, charged_before: before, max }
+        Self { before, charged_before: before, counted_before: before, max }
     }
 }
 

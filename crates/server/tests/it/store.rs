@@ -161,6 +161,8 @@ impl Store for Faulty {
         leads(prefix: String) -> Vec<Lead>;
         note(notes: Vec<Note>) -> ();
         notes(page: NotePage) -> Vec<Noted>;
+        keep_minute(at: Timestamp, document: String) -> ();
+        minutes(from: Timestamp, before: Timestamp) -> Vec<store::Minute>;
         notices(retry: Retry, max: usize) -> Vec<Notice>;
         told(notices: Vec<u64>) -> ();
         forget(old: store::Old) -> usize;

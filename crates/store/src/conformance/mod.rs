@@ -15,6 +15,7 @@ mod lease;
 mod lead;
 mod read;
 mod notice;
+mod series;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -115,5 +116,7 @@ pub fn cases() -> Vec<Case> {
         notice::notices_come_in_order_and_their_ids_are_never_used_twice,
         notice::every_way_to_an_end_is_told,
         notice::a_notice_outlives_its_job_but_not_forever,
+        series::a_minute_is_stored_once_and_its_last_document_counts,
+        series::old_minutes_are_deleted,
     ]
 }

@@ -9,7 +9,7 @@ use crate::{Old, minute};
 
 impl World {
     pub(super) fn forget(&mut self, old: Old) -> usize {
-        let Old { before, charged_before, max } = old;
+        let Old { before, charged_before, counted_before, max } = old;
         let finished = |(number, record): (&i64, &model::Record)| {
             record.finished.filter(|finished| *finished < before).map(|at| (at, *number))
         };
@@ -26,6 +26,7 @@ impl World {
         self.keyed = keyed.collect();
         let minute = minute::of(charged_before);
         self.usage.retain(|(at, _), _| *at >= minute);
+        self.minutes = self.minutes.split_off(&minute::of(counted_before));
         self.runs.retain(|run| run.at >= before);
         self.notices.retain(|_, (_, notice)| notice.finished >= before);
         self.trim();

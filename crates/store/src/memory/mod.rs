@@ -52,6 +52,8 @@ struct World {
     /// Jobs that a key answers with.
     keyed: BTreeSet<i64>,
     leads: BTreeMap<String, Lead>,
+    /// Documents of schedulers, by minute.
+    minutes: BTreeMap<i64, String>,
     notes: BTreeMap<u64, note::Kept>,
     /// The number of the last note.
     n_notes: u64,
@@ -88,6 +90,7 @@ impl Memory {
             keys: BTreeMap::new(),
             keyed: BTreeSet::new(),
             leads: BTreeMap::new(),
+            minutes: BTreeMap::new(),
             notes: BTreeMap::new(),
             n_notes: 0,
             notices: BTreeMap::new(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{Fixed, JobId, Name, Record, State, TenantId, Timestamp};
 
 use super::World;
-use crate::{Filter, LogChunk, LogPage, Past, Run, Tally, Usage, minute, number};
+use crate::{Filter, LogChunk, LogPage, Minute, Past, Run, Tally, Usage, minute, number};
 
 impl World {
     pub(super) fn look(&self, after: Option<&JobId>, max: usize) -> Vec<Record> {
@@ -31,6 +31,16 @@ impl World {
             n_jobs,
         };
         counts.into_iter().map(tally).collect()
+    }
+
+    pub(super) fn minutes(&self, from: i64, before: i64) -> Vec<Minute> {
+        let minutes = self.minutes.range(from..before.max(from));
+        let counted = |(at, document): (&i64, &String)| Minute {
+            at: minute::begin(*at),
+            scheduler: 0,
+            document: document.clone(),
+        };
+        minutes.map(counted).collect()
     }
 
     pub(super) fn attempts(&self, id: &JobId) -> Vec<Past> {

@@ -9,9 +9,9 @@ use model::{JobId, Millis, Record, Retry, State, TenantId, Timestamp, WorkerId};
 use super::{Lease, Memory, World};
 use crate::chunk::{self, Keep};
 use crate::{
-    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, Lead, LogChunk, LogPage, Note,
-    NotePage, Noted, Notice, Old, Past, Refusal, Reply, Report, Revived, Run, Session, Setting,
-    Start, Store, Submission, Submitted, Tally, Usage, number, transition,
+    Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Filter, Lead, LogChunk, LogPage, Minute,
+    Note, NotePage, Noted, Notice, Old, Past, Refusal, Reply, Report, Revived, Run, Session,
+    Setting, Start, Store, Submission, Submitted, Tally, Usage, minute, number, transition,
 };
 
 impl Memory {
@@ -199,6 +199,14 @@ impl Store for Memory {
 
     fn notes(&self, page: NotePage) -> Reply<'_, Vec<Noted>> {
         self.reply(|world, _| world.notes(&page))
+    }
+
+    fn keep_minute(&self, at: Timestamp, document: String) -> Reply<'_, ()> {
+        self.reply(|world, _| drop(world.minutes.insert(minute::of(at), document)))
+    }
+
+    fn minutes(&self, from: Timestamp, before: Timestamp) -> Reply<'_, Vec<Minute>> {
+        self.reply(|world, _| world.minutes(minute::of(from), minute::of(before)))
     }
 
     fn notices(&self, retry: Retry, max: usize) -> Reply<'_, Vec<Notice>> {

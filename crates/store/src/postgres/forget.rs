@@ -28,6 +28,10 @@ pub(super) const JOBS: &str = "WITH old AS MATERIALIZED (SELECT f.id \
 const USAGE: &str = "DELETE FROM usage WHERE ctid = ANY(ARRAY(SELECT ctid FROM usage \
     WHERE minute < $1 ORDER BY minute LIMIT $2))";
 
+/// Counts of schedulers.
+const MINUTES: &str = "DELETE FROM minutes WHERE ctid = ANY(ARRAY(SELECT ctid FROM minutes \
+    WHERE minute < $1 ORDER BY minute LIMIT $2))";
+
 /// Ids are in the order of time, so the oldest are first.
 const RUNS: &str = "DELETE FROM runs \
     WHERE id = ANY(ARRAY(SELECT id FROM runs ORDER BY id LIMIT $2)) AND at < $1";
@@ -82,7 +86,7 @@ impl Stage for Old {
     type Answer = usize;
 
     async fn run<'a>(&'a self, sheet: &'a Sheet<'a>) -> Result<usize, Fault> {
-        let Self { before, charged_before, max } = *self;
+        let Self { before, charged_before, counted_before, max } = *self;
         let transaction = sheet.transaction;
         if !old::is_first(sheet).await? {
             grants::sweep(sheet).await?;
@@ -93,6 +97,8 @@ impl Stage for Old {
         let n_jobs = transaction.execute(&jobs, &[&before.0, &old]).await?;
         let usage = transaction.prepare_cached(USAGE).await?;
         transaction.execute(&usage, &[&minute::of(charged_before), &ROWS_MAX]).await?;
+        let minutes = transaction.prepare_cached(MINUTES).await?;
+        transaction.execute(&minutes, &[&minute::of(counted_before), &ROWS_MAX]).await?;
         let runs = transaction.prepare_cached(RUNS).await?;
         transaction.execute(&runs, &[&before.0, &ROWS_MAX]).await?;
         trim(sheet).await?;

@@ -119,6 +119,11 @@ const TABLES: &[Table] = &[
         ],
     },
     Table {
+        name: "minutes",
+        read: "SELECT minute, scheduler, document FROM minutes ORDER BY minute, scheduler",
+        columns: columns![minute bigint, scheduler bigint, document text],
+    },
+    Table {
         name: "finished",
         read: "SELECT j.id, j.tenant, j.kind, s.document ->> '$.dedupe_key', j.group_name, \
             j.state, j.fence, j.priority, j.attempts, j.failures, j.losses, j.evictions, \

@@ -25,6 +25,7 @@ pub(super) const STEPS: &[Step] = &[
     Step { name: "0008_stay", sql: include_str!("../../migrations/postgres/0008_stay.sql") },
     Step { name: "0009_forget", sql: include_str!("../../migrations/postgres/0009_forget.sql") },
     Step { name: "0010_usage", sql: include_str!("../../migrations/postgres/0010_usage.sql") },
+    Step { name: "0011_minutes", sql: include_str!("../../migrations/postgres/0011_minutes.sql") },
 ];
 
 /// How many steps newer a schema may be than this version knows: one that is being replaced goes on
@@ -222,6 +223,7 @@ mod tests {
             "d388d1239083a893",
             "d040ee96ce86d070",
             "ee97747c26a96eed",
+            "f7ab4b41ce73b539",
         ];
         assert_eq!(checksums, released);
     }

@@ -41,6 +41,7 @@ mod settings;
 mod history;
 mod lead;
 mod note;
+mod series;
 mod notice;
 mod forget;
 mod old;

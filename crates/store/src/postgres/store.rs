@@ -21,14 +21,14 @@ use super::notice::Telling;
 use super::revive::Reviving;
 use super::settings::{Changing, Replacing};
 use super::{
-    Postgres, claim, complete, history, lead, lease, list, log, meet, note, notice, read, settings,
-    start, tell, window,
+    Postgres, claim, complete, history, lead, lease, list, log, meet, note, notice, read, series,
+    settings, start, tell, window,
 };
 use crate::{
     Amend, Amended, Cancelled, Claim, Claimed, End, Ended, Error, Filter, Lead, LogChunk, LogPage,
-    Meeting, News, Note, NotePage, Noted, Notice, Old, Past, Refusal, Reply, Report, Revived, Run,
-    Seen, Session, Setting, Shared, Start, Store, Submission, Submitted, Tally, Usage, Window,
-    number,
+    Meeting, Minute, News, Note, NotePage, Noted, Notice, Old, Past, Refusal, Reply, Report,
+    Revived, Run, Seen, Session, Setting, Shared, Start, Store, Submission, Submitted, Tally,
+    Usage, Window, number,
 };
 
 /// Lets it be done beside whoever asks: what there is to compute for many rows keeps nobody else
@@ -254,6 +254,19 @@ impl Store for Postgres {
         Box::pin(
             async move { self.desk.reading("read notes", note::notes(&self.desk, &page)).await },
         )
+    }
+
+    fn keep_minute(&self, at: Timestamp, document: String) -> Reply<'_, ()> {
+        Box::pin(async move {
+            let keep = || series::keep(&self.desk, (at, self.id), &document);
+            self.desk.writing("store a minute", keep).await
+        })
+    }
+
+    fn minutes(&self, from: Timestamp, before: Timestamp) -> Reply<'_, Vec<Minute>> {
+        self.answer("read minutes", move |desk| {
+            Box::pin(async move { series::minutes(&desk, from, before).await })
+        })
     }
 
     fn notices(&self, wait: Retry, max: usize) -> Reply<'_, Vec<Notice>> {

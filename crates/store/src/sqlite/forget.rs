@@ -12,10 +12,12 @@ const ROWS_MAX: i64 = 10_000;
 const HISTORIES_MAX: usize = 1_000;
 
 pub(super) fn forget(desk: &mut Desk, old: Old) -> Result<usize> {
-    let Old { before, charged_before, max } = old;
+    let Old { before, charged_before, counted_before, max } = old;
     let n_jobs = jobs(&desk.connection, before, max)?;
     let minute = minute::of(charged_before);
     desk.connection.prepare_cached(USAGE)?.execute([minute, ROWS_MAX])?;
+    let minutes = [minute::of(counted_before), ROWS_MAX];
+    desk.connection.prepare_cached(MINUTES)?.execute(minutes)?;
     desk.connection.prepare_cached(RUNS)?.execute([before.0, ROWS_MAX])?;
     desk.connection.prepare_cached(NOTES)?.execute([before.0])?;
     desk.connection.prepare_cached(NOTICES)?.execute([before.0, ROWS_MAX])?;
@@ -27,6 +29,10 @@ pub(super) fn forget(desk: &mut Desk, old: Old) -> Result<usize> {
 /// Minutes that are over by then.
 const USAGE: &str = "DELETE FROM usage WHERE (minute, tenant) IN \
     (SELECT minute, tenant FROM usage WHERE minute < ?1 ORDER BY minute LIMIT ?2)";
+
+/// Counts of schedulers.
+const MINUTES: &str = "DELETE FROM minutes WHERE (minute, scheduler) IN \
+    (SELECT minute, scheduler FROM minutes WHERE minute < ?1 ORDER BY minute LIMIT ?2)";
 
 /// Nobody asked for them in all this time.
 const NOTICES: &str = "DELETE FROM notices WHERE id IN \

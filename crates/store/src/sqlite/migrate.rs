@@ -21,6 +21,7 @@ const STEPS: &[Step] = &[
     Step { name: "0004_leads", sql: include_str!("../../migrations/sqlite/0004_leads.sql") },
     Step { name: "0005_stage", sql: include_str!("../../migrations/sqlite/0005_stage.sql") },
     Step { name: "0006_plain", sql: include_str!("../../migrations/sqlite/0006_plain.sql") },
+    Step { name: "0007_minutes", sql: include_str!("../../migrations/sqlite/0007_minutes.sql") },
 ];
 
 const MIGRATIONS: &str = "CREATE TABLE IF NOT EXISTS migrations (
@@ -134,6 +135,7 @@ mod tests {
             "d0618342232ec226",
             "088d23bb7cc22365",
             "120b5b51a1f7d9bf",
+            "80f11e21ce66727f",
         ];
         assert_eq!(checksums, released);
     }

@@ -26,6 +26,7 @@ mod revive;
 mod lease;
 mod lead;
 mod note;
+mod series;
 mod list;
 mod read;
 mod settings;

@@ -6,12 +6,12 @@ use model::{JobId, Millis, Record, Retry, TenantId, Timestamp, WorkerId};
 
 use super::{
     Lane, Sqlite, amend, cancel, claim, complete, forget, history, lead, lease, list, log, note,
-    notice, read, revive, settings, start, submit,
+    notice, read, revive, series, settings, start, submit,
 };
 use crate::{
     Amend, Amended, Cancelled, Claim, Claimed, Commits, End, Ended, Filter, Lead, LogChunk,
-    LogPage, Note, NotePage, Noted, Notice, Old, Past, Refusal, Reply, Report, Revived, Run,
-    Session, Setting, Start, Store, Submission, Submitted, Tally, Usage, number,
+    LogPage, Minute, Note, NotePage, Noted, Notice, Old, Past, Refusal, Reply, Report, Revived,
+    Run, Session, Setting, Start, Store, Submission, Submitted, Tally, Usage, number,
 };
 
 impl Store for Sqlite {
@@ -173,6 +173,16 @@ impl Store for Sqlite {
 
     fn notes(&self, page: NotePage) -> Reply<'_, Vec<Noted>> {
         self.read(Lane::Many, "read notes", move |connection| note::notes(connection, &page))
+    }
+
+    fn keep_minute(&self, at: Timestamp, document: String) -> Reply<'_, ()> {
+        self.write(("store a minute", 1), move |desk| series::keep(desk, at, &document))
+    }
+
+    fn minutes(&self, from: Timestamp, before: Timestamp) -> Reply<'_, Vec<Minute>> {
+        self.read(Lane::Many, "read minutes", move |connection| {
+            series::minutes(connection, from, before)
+        })
     }
 
     fn notices(&self, retry: Retry, max: usize) -> Reply<'_, Vec<Notice>> {

@@ -16,5 +16,6 @@ mod resumed;
 mod older;
 mod postgres;
 mod sealed;
+mod series;
 mod place;
 mod submit;

@@ -76,6 +76,7 @@ pub(crate) fn fill(store: &Sqlite) {
         document: Some("{\"weight\": 2}".to_owned()),
     };
     block_on(store.set(vec![setting])).unwrap();
+    block_on(store.keep_minute(store.now(), "{\"r\": 1}".to_owned())).unwrap();
     block_on(store.submit(submission(5_000, 10))).unwrap().unwrap();
 }
 
@@ -91,6 +92,8 @@ async fn all(store: &dyn Store) -> String {
     let since = store.now() - Millis(1_000_000);
     write!(said, "{:#?}", store.usage(since).await.unwrap()).unwrap();
     write!(said, "{:#?}", store.runs(since, 99).await.unwrap()).unwrap();
+    let later = store.now() + Millis(60_000);
+    write!(said, "{:#?}", store.minutes(since, later).await.unwrap()).unwrap();
     write!(said, "{:#?}", store.settings().await.unwrap()).unwrap();
     write!(said, "{:#?}", store.expired(99).await.unwrap()).unwrap();
     // A database has no place for a zero in a text.

@@ -22,7 +22,7 @@ pub(crate) async fn open(database: &Database, options: Options) -> Postgres {
 const WIPE: &str = "TRUNCATE maitre.jobs, maitre.finished, maitre.attempts, maitre.logs, \
     maitre.sessions, maitre.settings, maitre.usage, maitre.runs, maitre.keys, maitre.keyed, \
     maitre.waits, maitre.queues, maitre.holdings, maitre.leads, maitre.notes, \
-    maitre.notices RESTART IDENTITY; ALTER SEQUENCE maitre.job_ids RESTART; \
+    maitre.notices, maitre.minutes RESTART IDENTITY; ALTER SEQUENCE maitre.job_ids RESTART; \
     UPDATE maitre.generations SET highest = 0";
 
 /// As it was when it was made: quicker than to make another.
