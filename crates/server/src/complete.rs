@@ -240,6 +240,7 @@ impl Scheduler {
             match answer {
                 Ended::Accepted { record, charged, run, released, cancelled, changed } => {
                     self.in_doubt.remove(&end.job);
+                    self.minute.ended(end.ending);
                     if let Some(run) = run {
                         self.learn(&run, &record);
                         self.pairs.ended(&run);

@@ -7,6 +7,7 @@ use store::{Old, Provided};
 
 use crate::config::Config;
 use crate::scheduler::{Answer, Scheduler};
+use crate::series;
 use crate::timers::Timer;
 
 /// Attempts that are taken back in one go.
@@ -50,6 +51,7 @@ impl Scheduler {
                 let every = if self.is_shared() { every.min(USAGE_EVERY) } else { every };
                 self.timers.set(now + every, Timer::Averages);
             }
+            Timer::Minute => self.store_minute(now),
             Timer::Rescore => {
                 self.inventories.rescore(&mut self.world);
                 self.timers.set(now + RESCORE_EVERY, Timer::Rescore);
@@ -204,7 +206,8 @@ impl Scheduler {
     fn forget(&self, now: Timestamp) {
         let Config { retention, usage_window, .. } = *self.config;
         let (before, charged_before) = (now - retention, now - retention.max(usage_window));
-        let old = Old { charged_before, ..Old::from_before(before, FORGET_MAX) };
+        let counted_before = now - series::KEPT;
+        let old = Old { before, charged_before, counted_before, max: FORGET_MAX };
         self.call(|store| async move { Answer::Forgotten(store.forget(old).await) }.boxed());
     }
 

@@ -44,6 +44,7 @@ mod share;
 mod history;
 mod command;
 mod averages;
+mod series;
 mod estimate;
 mod explain;
 mod away;

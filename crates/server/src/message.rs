@@ -58,6 +58,8 @@ pub(crate) enum Answer {
     Used(Result<Vec<Usage>, store::Error>),
     Forgotten(Result<usize, store::Error>),
     Left(Result<bool, store::Error>),
+    /// A minute of the series.
+    Minute(Result<(), store::Error>),
     /// Something that nobody waits for.
     Written(Result<(), store::Error>),
     Lead(String, Result<Option<store::Lead>, store::Error>),

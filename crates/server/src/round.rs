@@ -83,6 +83,7 @@ impl Scheduler {
                 Claimed::Won(record) => {
                     self.counters.add("claims_won", 1);
                     self.count_claim(Outcome::Won);
+                    self.minute.started(&record);
                     self.won(&record);
                 }
                 // The next look brings it back, and what others use is known by then.

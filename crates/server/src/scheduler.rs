@@ -26,6 +26,7 @@ use crate::inbox::Envelope;
 use crate::meters::Pairs;
 use crate::quota::Quotas;
 use crate::recur::Recurring;
+use crate::series::Counts;
 use crate::settings::{Closed, Types};
 use crate::share::Sharing;
 use crate::timers::{Timer, Timers};
@@ -56,6 +57,8 @@ pub(crate) struct Scheduler {
     pub(crate) recurring: Recurring,
     pub(crate) histories: Histories,
     pub(crate) samples: Samples,
+    /// Counts of the minute that is under way.
+    pub(crate) minute: Counts,
     pub(crate) timers: Timers,
     /// What goes to the store and to workers at the end of this turn.
     pub(crate) outgoing: Outgoing,
@@ -111,6 +114,8 @@ impl Scheduler {
         let sharing = store.shared().map(|_| Sharing::new());
         let mut timers = Timers::default();
         let pairs = Pairs::new(config.metrics_pairs_max);
+        let minute = Counts::new(started);
+        timers.set(minute.ends(), Timer::Minute);
         timers.set(started + config.expire_every, Timer::Expire);
         timers.set(started + config.expire_every, Timer::Stale);
         for timer in [Timer::Averages, Timer::Rescore, Timer::Forget, Timer::Sweep, Timer::Leads] {
@@ -121,6 +126,7 @@ impl Scheduler {
             recurring: Recurring::default(),
             histories: Histories::default(),
             samples: Samples::default(),
+            minute,
             fleet: Fleet::default(),
             joining: BTreeMap::new(),
             closed: Closed::default(),
@@ -334,6 +340,7 @@ impl Scheduler {
             Answer::LeadSchedules(answer) => self.schedules_led(answer),
             Answer::Recurred(answer) => self.recurred(*answer),
             Answer::Checked(job, answer) => self.checked(&job, answer),
+            Answer::Minute(answer) => drop(self.ok_beside(answer)),
             Answer::Written(answer) | Answer::RenewedAll(answer) => drop(self.ok(answer)),
         }
     }
@@ -368,5 +375,9 @@ impl Scheduler {
     pub(crate) fn remember_run(&mut self, run: &Run) {
         self.histories.remember(run);
         self.samples.add(run);
+        // A peer counts its own attempts.
+        if !self.is_shared() {
+            self.minute.remember(run);
+        }
     }
 }

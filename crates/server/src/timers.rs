@@ -21,6 +21,8 @@ pub(crate) enum Timer {
     Starts,
     /// Averages and usage are counted anew.
     Averages,
+    /// A minute is over.
+    Minute,
     /// Jobs whose inputs nobody knows come a round closer to being placed all the same.
     Rescore,
     /// What finished long ago is forgotten.

@@ -14,7 +14,7 @@ use crate::world::World;
 /// Jobs that stand in no line yet are looked at one by one, if no more jobs wait than this.
 const SCANNED_MAX: usize = 100_000;
 
-/// Jobs of one tenant and type that wait for one reason.
+/// Jobs of one tenant, type and pool that wait for one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiters {
     /// Why they wait.
@@ -23,14 +23,17 @@ pub struct Waiters {
     pub tenant: TenantId,
     /// Their type; `None` if they have none, or if too many jobs wait to tell.
     pub kind: Option<Name>,
+    /// The pool that they ask for. `None`: they ask for none, or too many jobs wait to tell.
+    pub pool: Option<Name>,
     /// How many there are.
     pub n_jobs: u64,
 }
 
-type Key = (Reason, TenantIx, Option<NameIx>);
+/// Why, whose, and the type and the pool.
+type Key = (Reason, TenantIx, [Option<NameIx>; 2]);
 
 impl World {
-    /// How many jobs wait for which reason, by tenant and type.
+    /// How many jobs wait for which reason, by tenant, type and pool.
     ///
     /// All jobs of a line count as its first: they differ in cost and age alone, so one that a
     /// budget does not cover may be counted under the reason of one that it covers.
@@ -45,17 +48,20 @@ impl World {
             let key = (line.key.class, line.key.tenant);
             let audience = audiences.entry(key).or_insert_with(|| self.audience(key));
             let reason = self.first_reason(line.head.job, audience, None);
-            let kind = self.fleet.catalogue.fit_of(line.key.class).key.kind;
+            let fit = &self.fleet.catalogue.fit_of(line.key.class).key;
+            let fit = [fit.kind, fit.pool];
             let n_jobs = u64::try_from(line.jobs.len()).unwrap_or(u64::MAX);
-            *counts.entry((reason, line.key.tenant, kind)).or_default() += n_jobs;
+            *counts.entry((reason, line.key.tenant, fit)).or_default() += n_jobs;
             *in_line.entry(line.key.tenant).or_default() += n_jobs;
         }
         self.enter_part(None);
         self.count_delayed(&in_line, &mut counts, &mut audiences);
-        let waiters = |((reason, tenant, kind), n_jobs): (Key, u64)| Waiters {
+        let name = |name: Option<NameIx>| name.map(|name| self.names.name(name).clone());
+        let waiters = |((reason, tenant, [kind, pool]), n_jobs): (Key, u64)| Waiters {
             reason,
             tenant: self.tenants[tenant].tenant.id.clone(),
-            kind: kind.map(|kind| self.names.name(kind).clone()),
+            kind: name(kind),
+            pool: name(pool),
             n_jobs,
         };
         counts.into_iter().map(waiters).collect()
@@ -79,7 +85,7 @@ impl World {
         }
         if self.queue.jobs.len() > SCANNED_MAX {
             for (tenant, n_jobs) in delayed {
-                *counts.entry((Reason::NotBefore, tenant, None)).or_default() += n_jobs;
+                *counts.entry((Reason::NotBefore, tenant, [None; 2])).or_default() += n_jobs;
             }
             return;
         }
@@ -87,8 +93,8 @@ impl World {
             let key = (waiting.class, waiting.tenant);
             let audience = audiences.entry(key).or_insert_with(|| self.audience(key));
             let reason = self.first_reason(ix, audience, None);
-            let kind = self.fleet.catalogue.fit_of(waiting.class).key.kind;
-            *counts.entry((reason, waiting.tenant, kind)).or_default() += 1;
+            let fit = &self.fleet.catalogue.fit_of(waiting.class).key;
+            *counts.entry((reason, waiting.tenant, [fit.kind, fit.pool])).or_default() += 1;
         }
     }
 }

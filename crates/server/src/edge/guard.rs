@@ -84,6 +84,7 @@ pub(crate) const PATHS: &[(&str, Need)] = &[
     ("/board/{file}", Need::Nothing),
     ("/v1/me", Need::Any),
     ("/v1/overview", Need::All(Scope::Read)),
+    ("/v1/series", Need::Own(Scope::Read)),
     ("/v1/jobs", Need::Own(Scope::Read)),
     ("/v1/jobs/{id}", Need::Own(Scope::Read)),
     ("/v1/demand", Need::All(Scope::Read)),

@@ -257,6 +257,12 @@ impl Scheduler {
         group.holder.as_deref().map(JobId::new)
     }
 
+    /// Slots that attempts of other schedulers use.
+    pub(crate) fn slots_used_elsewhere(&self) -> u64 {
+        let known = self.sharing.iter().flat_map(|sharing| &sharing.elsewhere.known);
+        known.map(|group| u64::from(group.slots)).sum()
+    }
+
     /// Whether another scheduler has a worker that could look for work of this type now.
     pub(crate) fn is_elsewhere(&self, kind: &str) -> bool {
         self.sharing.as_ref().is_some_and(|it| it.elsewhere.looks_for.contains(kind))

@@ -113,6 +113,11 @@ impl Scheduler {
         self.sharing.is_some()
     }
 
+    /// Whether this scheduler has a part of the queue for itself, or all of it.
+    pub(crate) fn has_stripe(&self) -> bool {
+        self.sharing.as_ref().is_none_or(|sharing| sharing.is_seated && sharing.is_dealt)
+    }
+
     /// Whether a job is another scheduler's to claim.
     pub(crate) fn is_others(&self, job: &JobId) -> bool {
         self.sharing.as_ref().is_some_and(|sharing| !sharing.is_own(job))

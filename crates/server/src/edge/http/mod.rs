@@ -6,6 +6,7 @@ mod site;
 mod detection;
 mod schedules;
 mod what_if;
+mod series;
 
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::header;
@@ -22,7 +23,7 @@ use crate::status::Question;
 pub(crate) fn router(door: Door) -> Router {
     let own = Router::new().route("/metrics", get(metrics)).route("/v1/demand", get(demand));
     let own = own.merge(site::router()).merge(detection::router()).merge(schedules::router());
-    let own = own.merge(what_if::router());
+    let own = own.merge(what_if::router()).merge(series::router());
     let bytes_max = door.config.limits.message_bytes_max;
     own.layer(DefaultBodyLimit::max(bytes_max))
         .layer(from_fn_with_state(bytes_max, body::name_the_limit))

@@ -10,6 +10,7 @@ mod schedules;
 mod board;
 mod what_if;
 mod webhooks;
+mod series;
 
 use proto::v1::admin_client::AdminClient;
 use proto::v1::jobs_client::JobsClient;
