@@ -6,7 +6,15 @@ const SVG = "http://www.w3.org/2000/svg";
 
 /** An element; `key` tells it from its siblings when the page is drawn again. */
 export function h(tag, props, ...children) {
-  const node = document.createElement(tag);
+  return fill(document.createElement(tag), props, children);
+}
+
+/** The same, of a picture. */
+export function svg(tag, props, ...children) {
+  return fill(document.createElementNS(SVG, tag), props, children);
+}
+
+function fill(node, props, children) {
   for (const [name, value] of Object.entries(props ?? {})) {
     if (value === null || value === undefined || value === false) continue;
     node.setAttribute(name === "key" ? "data-key" : name, value === true ? "" : String(value));
@@ -112,19 +120,28 @@ export const button = (text, act, props = {}) =>
 export const bar = (part, whole, what) =>
   h("meter", { min: 0, max: Math.max(1, whole), value: part, "aria-label": what });
 
-/** A line through numbers, the last of them at the right. */
+/** A line through numbers, the last of them at the right. What is unknown is a gap. */
 export function line(numbers, what) {
-  const max = Math.max(1, ...numbers);
+  const max = Math.max(1, ...numbers.map((n) => n ?? 0));
   const step = 240 / Math.max(1, numbers.length - 1);
   const point = (n, at) => `${(at * step).toFixed(1)},${(46 - (n / max) * 42).toFixed(1)}`;
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("viewBox", "0 0 240 48");
-  svg.setAttribute("preserveAspectRatio", "none");
-  svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", what);
-  svg.setAttribute("class", "line");
-  const path = document.createElementNS(SVG, "polyline");
-  path.setAttribute("points", numbers.map(point).join(" "));
-  svg.append(path);
-  return svg;
+  const parts = [[]];
+  numbers.forEach((n, at) => {
+    if (n === null || n === undefined) parts.push([]);
+    else parts.at(-1).push(point(n, at));
+  });
+  const known = parts.filter((part) => part.length > 0);
+  // A point alone is a dot: a line to itself, with round ends.
+  const points = (part) => (part.length > 1 ? part : [part[0], part[0]]).join(" ");
+  return svg(
+    "svg",
+    {
+      viewBox: "0 0 240 48",
+      preserveAspectRatio: "none",
+      role: "img",
+      "aria-label": what,
+      class: "line",
+    },
+    known.map((part) => svg("polyline", { points: points(part) })),
+  );
 }

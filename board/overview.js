@@ -1,7 +1,8 @@
 // How much there is of what, who works, and why what waits waits.
 
 import { get } from "/board/ask.js";
-import { bar, chip, h, line, number, section, table, time } from "/board/draw.js";
+import * as charts from "/board/charts.js";
+import { bar, chip, h, number, section, table, time } from "/board/draw.js";
 import { count, fine, length, percent } from "/board/words.js";
 
 const JOBS = 30;
@@ -11,34 +12,32 @@ export const title = "Overview";
 
 export async function load() {
   const [site, list] = await Promise.all([get("/v1/overview"), get(`/v1/jobs?page_size=${JOBS}`)]);
-  return { site, list };
+  return { site, list, series: await charts.load(site.now_ms) };
 }
 
-export function view({ site, list }) {
+export const acts = charts.acts;
+
+export function view({ site, list, series }) {
   const now = site.now_ms;
   return [
     h("h1", {}, "Overview"),
-    cards(site),
+    cards(site, series),
+    charts.view(series),
     section("Waiting longest, and why", waiting(site)),
     section("Workers", workers(site, now)),
     section("Newest jobs", jobs(list.jobs, now, NO_JOBS)),
   ];
 }
 
-function cards(site) {
+function cards(site, series) {
   const slots = site.pools.reduce((sum, pool) => sum + pool.slots, 0);
   const used = site.pools.reduce((sum, pool) => sum + pool.slots_used, 0);
   const there = site.workers.filter((worker) => worker.state !== "gone").length;
-  const depth = site.minutes.map((minute) => minute.queued ?? 0);
   const waits = site.waits;
   return h(
     "div",
     { class: "cards" },
-    card(
-      "waiting",
-      site.queued,
-      depth.length > 1 ? line(depth, "waiting jobs in the last hour") : "",
-    ),
+    card("waiting", site.queued, charts.queue(series, site.queued)),
     card("running", site.running, h("small", {}, `policy ${site.policy}`)),
     card("slots in use", `${used} of ${slots}`, bar(used, slots, "slots in use")),
     card(

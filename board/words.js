@@ -35,6 +35,10 @@ export function ago(ms, now) {
 /** A moment by the calendar, for those who point at it. */
 export const moment = (ms) => (ms ? new Date(ms).toLocaleString() : "");
 
+/** A number with at most one digit behind the point, and with its thousands apart. */
+export const plain = (n) =>
+  n === null || n === undefined ? "–" : n.toLocaleString("en", { maximumFractionDigits: 1 });
+
 export const percent = (part) => `${Math.round(part * 100)} %`;
 
 export const count = (n, one, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;

@@ -1,6 +1,8 @@
 //! The board, in a real browser.
 
+use model::Millis;
 use serde_json::{Value, json};
+use store::{Options, Sqlite, Store as _};
 use tokio_util::sync::CancellationToken;
 use worker::{Attempt, Descriptor, Detection, Done, Field, FieldKind, Proposal, Worker};
 
@@ -263,4 +265,78 @@ fn what_happened_is_replayed_on_the_board_under_other_policies() {
     assert!(saved.starts_with("<!doctype html>") && saved.contains("<svg"), "it is a whole page");
     assert_eq!(browser.run("return document.querySelectorAll('main i').length"), 0);
     assert_eq!(complaints(&browser, "400 (Bad Request)"), [""; 0]);
+}
+
+/// A minute in which `acme` and `initech` use three slots and one, and more jobs wait.
+const BUSY: &str = r#"{"q": {"workers-full": 1200, "tenant-paused": 40}, "r": 4, "t": {"n": {
+    "acme": {"s": 3, "d": 3000, "q": 1200}, "initech": {"s": 1, "d": 1000, "q": 40}}}}"#;
+
+/// Stores what a scheduler counted some minutes ago, as a scheduler before this one did.
+fn count_before(site: &Site, minutes_ago: impl IntoIterator<Item = i64>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("there is room for a runtime");
+    let store = Sqlite::open(&site.data().join("maitre.db"), Options::default());
+    let store = store.expect("no scheduler has it");
+    for ago in minutes_ago {
+        let at = store.now() - Millis(ago * 60_000);
+        runtime.block_on(store.keep_minute(at, BUSY.to_owned())).expect("there is room");
+    }
+}
+
+#[test]
+fn charts_show_minutes_from_before_a_restart_and_unknown_minutes_as_gaps() {
+    let mut site = Site::serve();
+    site.terminate_scheduler();
+    count_before(&site, (1..=3).chain(7..=10));
+    site.launch(&["serve"]);
+    let browser = Browser::open();
+    browser.go(&page(&site, ""));
+    browser.reads("Waiting jobs by reason");
+    let number = |script: &str| browser.run(&format!("return {script}")).as_u64().unwrap_or(0);
+    // The queue of the last hour is a line on each side of what is unknown.
+    let lines = "document.querySelectorAll('.card .line polyline').length";
+    assert!(number(lines) >= 2);
+    for span in ["15 min", "1 h"] {
+        browser.click(&format!("button[data-span='{span}']"));
+        let pressed = "return document.querySelector('[aria-pressed=true]').textContent";
+        browser.until("it is pressed", || (browser.run(pressed) == span).then_some(()));
+        let chart = format!("svg[aria-label^='Slots of acme, last {span}']");
+        browser.until(&chart, || {
+            (number(&format!("document.querySelectorAll(\"{chart}\").length")) == 1).then_some(())
+        });
+        let parts = |class: &str| {
+            number(&format!("document.querySelectorAll(\"{chart} .{class}\").length"))
+        };
+        assert!(parts("area") >= 2 && parts("gap") >= 2, "unknown minutes are gaps");
+        assert_eq!(parts("area"), parts("due"));
+    }
+    for words in ["workers-full", "tenant-paused", "acme", "initech", "slots in use"] {
+        browser.reads(words);
+    }
+    let told = "[...document.querySelectorAll('.tip title')].filter((one) => \
+                one.textContent.endsWith(': 1,240 wait, tenant-paused 40, workers-full 1,200'))";
+    assert!(number(&format!("{told}.length")) >= 6, "each step has its numbers in words");
+    let layers = "[...document.querySelectorAll('.chart path[data-name]')]";
+    let names = browser.run(&format!("return {layers}.map((one) => one.dataset.name)"));
+    assert_eq!(names, json!(["tenant-paused", "workers-full"]));
+    let runs = format!("{layers}[0].getAttribute('d').split('M').length - 1");
+    assert!(number(&runs) >= 2, "an area on each side of what is unknown");
+    // A day and a week have longer steps, each with the mean of its known minutes.
+    for span in ["1 day", "7 days"] {
+        browser.click(&format!("button[data-span='{span}']"));
+        let label = format!("svg[aria-label^='Slots of acme, last {span}']");
+        let script = format!("return document.querySelectorAll(\"{label}\").length");
+        browser.until(span, || (browser.run(&script) == 1).then_some(()));
+    }
+    assert_eq!(complaints(&browser, ""), [""; 0]);
+}
+
+#[test]
+fn charts_without_a_minute_say_when_the_first_is_stored() {
+    let site = Site::serve();
+    let browser = Browser::open();
+    browser.go(&page(&site, ""));
+    browser.reads("No minute of this span is stored. The first is stored when a minute is over.");
+    let drawn = browser.run("return document.querySelectorAll('.chart').length");
+    assert_eq!(drawn, 0);
 }

@@ -31,6 +31,7 @@ const FILES: &[File] = files! {
     "draw.js": SCRIPT,
     "words.js": SCRIPT,
     "overview.js": SCRIPT,
+    "charts.js": SCRIPT,
     "job.js": SCRIPT,
     "types.js": SCRIPT,
     "type.js": SCRIPT,
