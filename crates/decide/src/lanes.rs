@@ -47,12 +47,12 @@ pub(crate) type LineInOrder = (OrderKey, LineIx);
 #[derive(Clone, Debug, Default)]
 struct Reading {
     /// The last line that was read; `None` at the beginning of a lap.
-    stopped_at: Option<LineInOrder>,
+    last: Option<LineInOrder>,
     /// How many events there were when this lap began.
-    began_at: u64,
+    n_events_begun: u64,
     /// How many events there had been when the last whole lap began: until the next event, none of
     /// the lines can start.
-    done_at: Option<u64>,
+    n_events_done: Option<u64>,
 }
 
 /// **Invariant:** the lines of a lane, by the keys of their first jobs, are in the order of their
@@ -106,8 +106,8 @@ impl Lane {
         n_events: u64,
     ) -> Option<impl Iterator<Item = &LineInOrder>> {
         let reading = self.readings.get(&worker);
-        let is_done = reading.is_some_and(|own| own.done_at == Some(n_events));
-        let from = reading.and_then(|own| own.stopped_at.as_ref()).map_or(line, |at| at.max(line));
+        let is_done = reading.is_some_and(|own| own.n_events_done == Some(n_events));
+        let from = reading.and_then(|own| own.last.as_ref()).map_or(line, |at| at.max(line));
         (!is_done).then(|| self.others.range((Bound::Excluded(from), Bound::Unbounded)))
     }
 
@@ -147,14 +147,14 @@ impl Lanes {
         n_events: u64,
     ) -> bool {
         let reading = self.table[ix].readings.entry(worker).or_default();
-        if reading.stopped_at.is_none() {
-            reading.began_at = n_events;
+        if reading.last.is_none() {
+            reading.n_events_begun = n_events;
         }
         if line.is_none() {
-            reading.done_at = Some(reading.began_at);
+            reading.n_events_done = Some(reading.n_events_begun);
         }
-        reading.stopped_at = line;
-        reading.done_at != Some(n_events)
+        reading.last = line;
+        reading.n_events_done != Some(n_events)
     }
 
     /// Puts a line where its first job's key says.

@@ -1,6 +1,7 @@
 //! What decides whose turn it is: the rank of a job among all, and the best that a look has found.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use model::{JobId, Millis, Name, Timestamp};
 
@@ -124,12 +125,13 @@ impl<'a> Look<'a> {
     }
 
     pub(crate) fn compare(&mut self, sharer: Option<TenantIx>, rank: Rank<'a>, pick: Pick) {
-        if !self.improves(sharer, &rank) {
-            return;
-        }
-        match sharer {
-            Some(tenant) => drop(self.by_tenant.insert(tenant, (rank, pick))),
-            None => self.best = Some((rank, pick)),
+        let best = match sharer.map(|tenant| self.by_tenant.entry(tenant)) {
+            None => self.best.get_or_insert((rank.clone(), pick)),
+            Some(Entry::Occupied(own)) => own.into_mut(),
+            Some(Entry::Vacant(new)) => new.insert((rank.clone(), pick)),
+        };
+        if rank < best.0 {
+            *best = (rank, pick);
         }
     }
 

@@ -3,6 +3,7 @@
 mod owed;
 
 use model::policy::{Order, Turn};
+use model::{JobId, Timestamp};
 
 use crate::audience::BerthKey;
 use crate::catalogue::Class;
@@ -239,10 +240,9 @@ impl World {
                 look.seen.closed.push(*ix);
                 continue;
             }
-            let Some(job) = self.oldest(line, scope) else { continue };
-            let Waiting { standing, id, .. } = &self.queue.jobs[job];
-            if standing.ready <= until {
-                let (turn, ready) = (shared.turn, standing.ready);
+            let Some((ready, id, job)) = self.oldest(line, scope) else { continue };
+            if ready <= until {
+                let turn = shared.turn;
                 let rank = Rank { turn, is_in_time: false, is_batch: false, key: 0, ready, id };
                 look.compare(shared.sharer, rank, Pick { line: *ix, job });
                 first = first.min(ready);
@@ -262,12 +262,10 @@ impl World {
                 look.seen.closed.push(ix);
                 continue;
             }
-            let Some(job) = self.oldest(line, scope) else {
+            let Some((ready, id, job)) = self.oldest(line, scope) else {
                 look.seen.walked.push(ix);
                 continue;
             };
-            let Waiting { standing, id, .. } = &self.queue.jobs[job];
-            let ready = standing.ready;
             let rank = Rank { turn, is_in_time: true, is_batch: true, key: 0, ready, id };
             look.compare(None, rank, Pick { line: ix, job });
         }
@@ -366,12 +364,20 @@ impl World {
         self.first_covered(line, |waiting| self.is_fetched(waiting, scope))
     }
 
-    /// The longest ready job of the line that may start.
-    pub(crate) fn oldest(&self, line: &Line, scope: Scope) -> Option<JobIx> {
+    /// The longest ready job of the line that may start, with that moment. Most often that is the
+    /// first, and nothing of it is read.
+    pub(crate) fn oldest<'a>(
+        &self,
+        line: &'a Line,
+        scope: Scope,
+    ) -> Option<(Timestamp, &'a JobId, JobIx)> {
         let cost_max = self.cost_max(line.key.tenant);
-        line.by_age.values().copied().find(|ix| {
-            let waiting = &self.queue.jobs[*ix];
-            cost_max.is_none_or(|max| waiting.cost <= max) && self.is_fetched(waiting, scope)
+        let is_any = cost_max.is_none() && !self.fetches_literally(scope);
+        let mut by_age = line.by_age.iter().map(|((ready, id), job)| (*ready, id, *job));
+        by_age.find(|(_, _, job)| {
+            let waiting = &self.queue.jobs[*job];
+            is_any
+                || cost_max.is_none_or(|max| waiting.cost <= max) && self.is_fetched(waiting, scope)
         })
     }
 
