@@ -1,10 +1,10 @@
-//! What a transaction that somebody else holds open does to looking for work, to claims and to
-//! ends: rows that are gone cannot be swept up for as long as it is open. It fails where a claim
-//! takes more than twice as long.
+//! Measures what a transaction that stays open costs queue scans, claims and completions: Postgres
+//! cannot vacuum dead rows while it is open. The example fails if a claim takes more than twice as
+//! long as without it.
 //!
-//! `cargo run --release -p store --example held -- 60`: for so many seconds jobs live by turns in a
-//! database in which somebody holds one open and in one in which nobody does. So both meet the same
-//! machine, however busy it is.
+//! `cargo run --release -p store --example held -- 60` runs jobs for 60 seconds. It alternates
+//! between a database with an open transaction and one without, so that both meet the same load of
+//! the machine.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -55,7 +55,7 @@ async fn main() {
     assert!(ratios[..2].iter().all(|ratio| *ratio <= 2.0), "a claim takes more than twice as long");
 }
 
-/// The middle of each, and how many times as long the one takes.
+/// Prints the medians of a stage, and returns their ratio.
 fn tell((_, what): (u8, &str), spent: Vec<(f64, f64)>) -> f64 {
     let middle = |mut all: Vec<f64>| {
         all.sort_by(f64::total_cmp);
@@ -68,10 +68,10 @@ fn tell((_, what): (u8, &str), spent: Vec<(f64, f64)>) -> f64 {
     ratio
 }
 
-/// What is done, and for how long.
+/// The measured stages, with the time that each took.
 type Spent = Vec<((u8, &'static str), f64)>;
 
-/// Lets jobs live, half of them under a limit.
+/// Runs a batch of jobs, half of them under a limit.
 async fn live(store: &Postgres) -> Spent {
     let tenant = TenantId::new("default");
     let spec = Spec { payload: vec![7; 100], ..Spec::new(tenant.clone(), Name::new("noop")) };

@@ -1,6 +1,6 @@
-//! What must be nowhere, in every store that speaks SQL: each as a count of where it is.
+//! Inconsistencies that no SQL store may contain. Each is a query that counts its occurrences.
 //!
-//! Both sides of a sum are looked at: a job that counts nothing may have rows that say otherwise.
+//! Both sides of a sum are compared, because a job that counts nothing may still have rows.
 
 pub(crate) const PROBLEMS: &[(&str, &str)] = &[
     (

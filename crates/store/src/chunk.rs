@@ -1,24 +1,26 @@
-//! Which part of a piece of output is kept.
+//! Decides which part of an output chunk is kept.
 
-/// What to do with a piece of output.
+/// The decision about one output chunk.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Keep<'a> {
-    /// It is kept already.
+    /// The store has all of it.
     Nothing,
-    /// It does not fit any more.
+    /// It exceeds the limit of the attempt.
     TooMuch,
     /// This part is new.
     From {
-        /// How many bytes the attempt wrote before it.
+        /// Bytes of output before this part.
         offset: u64,
-        /// What it wrote.
+        /// The output of the attempt.
         bytes: &'a [u8],
     },
 }
 
-/// What to do with `bytes` that an attempt wrote at `offset`, if it is kept up to `kept_to`.
+/// Decides about `bytes` that an attempt wrote at `offset`, if the store has output up to
+/// `kept_to`.
 ///
-/// Whoever was cut off sends again from wherever it likes: what overlaps is kept once.
+/// A worker that lost its connection may send output again from any offset. The store keeps each
+/// byte once.
 pub(crate) fn keep(offset: u64, bytes: &[u8], kept_to: u64, bytes_max: u64) -> Keep<'_> {
     let end = offset.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
     if end > bytes_max {

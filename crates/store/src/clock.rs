@@ -1,6 +1,6 @@
-//! The store's clock: the only one by which leases and jobs are judged.
+//! The store's clock: the only one that decides about leases and jobs.
 //!
-//! **Invariant:** it never goes back: not while the process lives, and not below what is on disk.
+//! **Invariant:** it never goes back, neither within a process nor behind the time on disk.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -8,11 +8,11 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use model::Timestamp;
 
-/// Tells the time. A store makes sure by itself that it does not go back.
+/// A source of time. A store makes sure that its time does not go back.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// The time of day when it is made, and from then on what has passed since: setting the
-/// machine's clock moves no lease.
+/// A clock that reads the time of day once, and adds the elapsed time. So a change of the machine's
+/// clock moves no lease.
 #[expect(clippy::disallowed_methods, reason = "the one place where time is read")]
 pub fn wall_clock() -> Clock {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -24,16 +24,16 @@ pub fn wall_clock() -> Clock {
     })
 }
 
-/// A moment to measure from: how long something took, never when.
+/// A start for measuring a duration. It gives no time of day.
 #[expect(clippy::disallowed_methods, reason = "the one place where time is read")]
 pub(crate) fn stopwatch() -> Instant {
     Instant::now()
 }
 
-/// A clock that starts where the last one stopped, if that was later.
+/// A clock that starts at the time on disk, if that is later.
 pub(crate) struct Steady {
     clock: Clock,
-    /// Added to every reading, so that time goes on from the latest moment on disk.
+    /// Added to every reading, so that time continues from the latest time on disk.
     ahead_ms: i64,
     latest_ms: AtomicI64,
 }

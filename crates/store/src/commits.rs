@@ -1,4 +1,4 @@
-//! How large commits were, and how long they took.
+//! Sizes and durations of commits.
 
 /// Requests in a commit.
 const SIZES: &[u64] = &[1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000];
@@ -6,10 +6,10 @@ const SIZES: &[u64] = &[1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000];
 const MICROS: &[u64] =
     &[50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 500_000, 1_000_000];
 
-/// What a store's commits were like since it was opened.
+/// Statistics of the commits since the store was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commits {
-    /// Requests that shared one.
+    /// Requests in each commit.
     pub sizes: Histogram,
     /// Microseconds from the first change to its answer.
     pub micros: Histogram,
@@ -25,31 +25,31 @@ impl Default for Commits {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     bounds: &'static [u64],
-    /// One more than there are bounds: the last is for what is above all of them.
+    /// One more than the bounds: the last counts sizes above all of them.
     counts: Box<[u64]>,
     sum: u64,
 }
 
 impl Histogram {
-    /// An empty one with these upper bounds, which rise.
+    /// An empty histogram with these upper bounds, in rising order.
     pub fn new(bounds: &'static [u64]) -> Self {
         Self { bounds, counts: vec![0; bounds.len() + 1].into(), sum: 0 }
     }
 
-    /// Counts one.
+    /// Counts one size.
     pub fn add(&mut self, size: u64) {
         self.counts[self.bounds.partition_point(|bound| *bound < size)] += 1;
         self.sum = self.sum.saturating_add(size);
     }
 
-    /// The upper bounds, and how many were above the one before and not above this. The last has
-    /// no bound.
+    /// Each upper bound, with the number of sizes above the bound before and up to this one. The
+    /// last bucket has no bound.
     pub fn buckets(&self) -> impl Iterator<Item = (Option<u64>, u64)> {
         let bounds = self.bounds.iter().copied().map(Some).chain([None]);
         bounds.zip(self.counts.iter().copied())
     }
 
-    /// The sum of all that was counted.
+    /// The sum of all sizes.
     pub const fn sum(&self) -> u64 {
         self.sum
     }

@@ -1,18 +1,18 @@
-//! What was asked of a job, as one JSON document. Tenant, type and payload are columns.
+//! The specification of a job as one JSON document. Tenant, type and payload are columns.
 //!
-//! What is as usual is left out: most documents are a few bytes long.
+//! Default values are left out: most documents are a few bytes long.
 
 use std::collections::BTreeMap;
 
 use model::{Ask, Fixed, IfFailed, Input, JobId, Millis, Name, Retry, Spec, Timestamp, Trait};
 use serde::{Deserialize, Serialize};
 
-/// A spec without its tenant, type and payload, as text.
+/// Writes a spec without its tenant, type and payload as text.
 pub(crate) fn write(spec: &Spec) -> serde_json::Result<String> {
     serde_json::to_string(&Document::of(spec))
 }
 
-/// Reads into `spec`, which has its tenant, type and payload already.
+/// Reads a document into `spec`, which has its tenant, type and payload already.
 pub(crate) fn read(text: &str, spec: &mut Spec) -> serde_json::Result<()> {
     if text != "{}" {
         serde_json::from_str::<Document>(text)?.fill(spec);
@@ -20,12 +20,12 @@ pub(crate) fn read(text: &str, spec: &mut Spec) -> serde_json::Result<()> {
     Ok(())
 }
 
-/// What an attempt holds, as text.
+/// Writes the holdings of an attempt as text.
 pub(crate) fn write_ask(ask: &Ask) -> serde_json::Result<String> {
     serde_json::to_string(&Asked::of(ask))
 }
 
-/// What an attempt holds.
+/// Reads the holdings of an attempt.
 pub(crate) fn read_ask(text: &str) -> serde_json::Result<Ask> {
     serde_json::from_str::<Asked>(text).map(Asked::ask)
 }

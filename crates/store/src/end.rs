@@ -1,4 +1,4 @@
-//! Ends of attempts, and what becomes of them.
+//! Completions of attempts, and their effects.
 
 use std::sync::Arc;
 
@@ -6,43 +6,43 @@ use model::{Ending, Fixed, JobId, Measured, Record, WorkerId};
 
 use crate::Run;
 
-/// An attempt ended.
+/// The end of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct End {
     /// The job.
     pub job: JobId,
     /// The number of the attempt.
     pub attempt: u32,
-    /// Who had it.
+    /// The worker of the attempt.
     pub worker: WorkerId,
-    /// How it ended.
+    /// Its ending.
     pub ending: Ending,
-    /// What went wrong, in words.
+    /// The error message.
     pub error: Option<String>,
-    /// What it returned.
+    /// The returned result.
     pub result: Option<Vec<u8>>,
     /// The exit code, if it was a command.
     pub exit_code: Option<i32>,
-    /// What it used.
+    /// The measured usage.
     pub measured: Measured,
-    /// What it cost; `None` means what was expected.
+    /// The cost. `None` means the expected cost.
     pub cost: Option<Fixed>,
-    /// What its worker had to fetch for it: paths and bytes.
+    /// The inputs that the worker fetched for the attempt: number of paths and of bytes.
     pub fetched: Option<(u32, u64)>,
-    /// Its worker said that it ran: written down with the end, if it was not before.
+    /// The worker reported the start. Stored with the end if it was not stored before.
     pub has_started: bool,
-    /// Nobody heard it from its worker.
+    /// The scheduler ends the attempt, without a report of the worker.
     pub is_silent: bool,
-    /// What must still be so for it to count.
+    /// The condition under which this end counts.
     pub provided: Provided,
-    /// Nobody will ask about its job if it leaves nothing behind: then nothing of it is kept.
+    /// Keep nothing of the job if it succeeds without a trace: no client will ask about it.
     pub forget: bool,
-    /// Any number: spreads retries.
+    /// A random number that spreads retries.
     pub draw: u64,
 }
 
 impl End {
-    /// An end that says nothing but how.
+    /// An end with this ending and defaults.
     pub fn new(job: JobId, attempt: u32, worker: WorkerId, ending: Ending) -> Self {
         Self {
             job,
@@ -64,39 +64,39 @@ impl End {
     }
 }
 
-/// What must still be so for an end to count that nobody heard from the worker.
+/// The condition for an end that no worker reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Provided {
-    /// Nothing: the worker said it, or has lost track of it.
+    /// None: the worker reported it, or no longer knows the attempt.
     #[default]
     Nothing,
-    /// The worker's lease is over. Its session is over with it: nobody can renew it any more.
+    /// The worker's lease is over. Its session ends with it, so that no heartbeat can renew it.
     Silence,
-    /// Nobody wrote down that it runs.
+    /// The store has no start of the attempt.
     NoStart,
 }
 
-/// What became of an end.
+/// The outcome of an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It counts.
+    /// The end counts.
     Accepted {
-        /// The job as it is now: queued again, or final.
+        /// The job after the end: queued again, or final.
         record: Arc<Record>,
-        /// What was charged to its tenant.
+        /// The cost that its tenant was charged.
         charged: Fixed,
-        /// What the attempt was like, if that says anything about its kind.
+        /// The run, if it says anything about its type.
         run: Option<Box<Run>>,
-        /// Jobs that waited for it and are queued now.
+        /// Dependents that are queued now.
         released: Vec<Record>,
-        /// Jobs that waited for it and are cancelled now.
+        /// Dependents that are cancelled now.
         cancelled: Vec<Record>,
-        /// Unfinished jobs that have fewer dependents or blockers now.
+        /// Unfinished jobs with fewer dependents or blockers than before.
         changed: Vec<Record>,
     },
-    /// This attempt ended before, in the same way; nothing is changed.
+    /// This attempt ended before, in the same way. Nothing changes.
     Repeated,
-    /// This attempt is not the current one, or ended before in another way, or what it was provided
-    /// for is not so any more; nothing is changed.
+    /// This attempt is not the current one, ended before in a different way, or the condition of
+    /// the end no longer holds. Nothing changes.
     Stale,
 }

@@ -1,85 +1,85 @@
-//! What can go wrong, told apart by what the caller can do about it.
+//! Errors of a store, one variant for each reaction of the caller.
 
 use model::JobId;
 
-/// Why a store could not answer.
+/// The reason why a call failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
-    /// Nothing was changed; the same may work later.
+    /// Nothing was changed. A retry may succeed.
     #[error("the store did not answer while trying to {doing}: {cause}")]
     Unavailable {
-        /// What was asked, as a verb phrase.
+        /// The operation, as a verb phrase.
         doing: &'static str,
-        /// What the database said.
+        /// The error of the database.
         cause: String,
     },
-    /// It may have been done, or not: the store was lost before it said so. Ask again in a way that
-    /// does no harm if it was.
+    /// The change may have happened: the connection failed before the answer. The caller must retry
+    /// in a way that is safe if it did.
     #[error("the store was lost while trying to {doing}, which may be done or not: {cause}")]
     Unknown {
-        /// What was asked, as a verb phrase.
+        /// The operation, as a verb phrase.
         doing: &'static str,
-        /// What happened to the connection.
+        /// The error of the connection.
         cause: String,
     },
-    /// Nothing was changed, and nothing will be until there is room.
+    /// There is no space. Nothing was changed, and nothing will be until there is space.
     #[error("the disk is full: could not {doing}")]
     Full {
-        /// What was asked, as a verb phrase.
+        /// The operation, as a verb phrase.
         doing: &'static str,
     },
-    /// It is not known what is on the disk. The store takes nothing more; start it again.
+    /// The content of the disk is not known. The store rejects every call until it is opened again.
     #[error("the disk failed while trying to {doing}: {cause}")]
     Broken {
-        /// What was asked, as a verb phrase.
+        /// The operation, as a verb phrase.
         doing: &'static str,
-        /// What the database said.
+        /// The error of the database.
         cause: String,
     },
-    /// What is there cannot be used, and was not touched.
+    /// The database cannot be used. It was not changed.
     #[error("{0}")]
     Unusable(String),
 }
 
-/// Why a submission was refused. Nothing of it was kept.
+/// The reason why a submission was refused. Nothing of it was stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The idempotency key was used before, for something else.
+    /// An earlier submission with a different content has this idempotency key.
     #[error("the idempotency key `{key}` was used before with another body")]
     KeyConflict {
         /// The key.
         key: String,
     },
-    /// A dependency does not exist, is another tenant's, or was forgotten.
+    /// A dependency does not exist, belongs to a different tenant, or was deleted.
     #[error("job {job} of `after` does not exist")]
     NoSuchJob {
-        /// The place of the job in the submission.
+        /// The index of the job in the submission.
         index: usize,
         /// The dependency.
         job: JobId,
     },
-    /// The tenant has as many unfinished jobs as it may.
+    /// The tenant has reached its limit of unfinished jobs.
     #[error("tenant `{tenant}` has {jobs} unfinished jobs of at most {max}")]
     TenantFull {
         /// The tenant.
         tenant: String,
-        /// What it has.
+        /// The unfinished jobs of the tenant.
         jobs: u64,
-        /// What it may have.
+        /// The limit.
         max: u64,
     },
-    /// All tenants together have as many unfinished jobs as they may.
+    /// All tenants together have reached the limit of unfinished jobs.
     #[error("there are {jobs} unfinished jobs of at most {max}")]
     StoreFull {
-        /// What there is.
+        /// The unfinished jobs of all tenants.
         jobs: u64,
-        /// What there may be.
+        /// The limit.
         max: u64,
     },
 }
 
 impl Refusal {
-    /// A place of `after_indexes` that is not before the job's own names no job.
+    /// An index in `after_indexes` that is not smaller than the job's own index.
     pub(crate) fn no_such_place(index: usize, place: usize) -> Self {
         Self::NoSuchJob { index, job: JobId::new(&format!("#{place}")) }
     }

@@ -1,4 +1,4 @@
-//! What a store keeps beside the records of jobs.
+//! Data that a store keeps beside the records of jobs.
 
 use model::{
     Cause, Ending, Fixed, JobId, Measured, Millis, Name, Record, State, TenantId, Timestamp,
@@ -10,29 +10,30 @@ use model::{
 pub struct Past {
     /// Its number.
     pub number: u32,
-    /// Who had it.
+    /// The worker of the attempt.
     pub worker: WorkerId,
     /// When it was claimed.
     pub claimed: Timestamp,
-    /// When it was said to run.
+    /// When its worker reported the start.
     pub started: Option<Timestamp>,
     /// When it ended.
     pub ended: Timestamp,
-    /// How.
+    /// Its ending.
     pub ending: Ending,
-    /// What went wrong, in words.
+    /// The error message.
     pub error: Option<String>,
     /// The exit code, if it was a command.
     pub exit_code: Option<i32>,
-    /// What it used.
+    /// The measured usage.
     pub measured: Measured,
-    /// Why it was placed there.
+    /// The explanation of its placement.
     pub why: String,
 }
 
 impl Past {
-    /// Whether its job succeeded by it and nothing is to be said of it but who had it, when and
-    /// why. It is then kept in the row of the job, which is never taken up again.
+    /// Whether the job succeeded with this attempt, and the attempt has no data beside its worker,
+    /// times and explanation. Such an attempt is stored in the row of its job, which is never
+    /// revived.
     pub(crate) fn is_plain(&self, record: &Record) -> bool {
         record.state == State::Succeeded
             && self.ending == Ending::Succeeded
@@ -41,12 +42,12 @@ impl Past {
     }
 }
 
-/// What a setting is about.
+/// The subject of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SettingKind {
-    /// The policy; its name is empty.
+    /// The policy. The name is empty.
     Policy,
-    /// The budget of all tenants together; its name is empty.
+    /// The budget of all tenants together. The name is empty.
     Budget,
     /// A tenant.
     Tenant,
@@ -56,22 +57,22 @@ pub enum SettingKind {
     Pool,
     /// A named resource.
     Resource,
-    /// A worker: whether it drains, whatever it says itself.
+    /// A worker: whether the operator drains it, independent of the worker's own wish.
     Worker,
-    /// What workers say about a job type.
+    /// The descriptor of a job type, as workers send it.
     Descriptor,
-    /// What all workers are told about the world around them; its name is empty.
+    /// The context that is published to all workers. The name is empty.
     Context,
     /// A recurring job.
     Schedule,
-    /// Something that an operator asked for and that is not done yet.
+    /// An action that an operator requested and that is not done yet.
     Asked,
-    /// A token; its name is a digest of it.
+    /// A token. The name is a digest of it.
     Token,
 }
 
 impl SettingKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 12] = [
         Self::Policy,
         Self::Budget,
@@ -105,50 +106,50 @@ impl SettingKind {
         }
     }
 
-    /// The kind of this name.
+    /// The kind with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
-/// A document that somebody set, as JSON.
+/// A document that an operator set, as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Setting {
-    /// What it is about.
+    /// Its subject.
     pub kind: SettingKind,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What it says; `None` removes it.
+    /// Its document. `None` removes the setting.
     pub document: Option<String>,
 }
 
-/// Something named that one holder at a time leads, with what it keeps for the next.
+/// A named task that one holder at a time leads, with its document for the next holder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lead {
-    /// What it is called.
+    /// The name of the lead.
     pub name: String,
-    /// Who has it, or had it last.
+    /// The current or the last holder.
     pub holder: String,
-    /// Goes up by one whenever another takes it: what an earlier holder keeps is refused.
+    /// Increases by one with each new holder: the store rejects documents of an earlier one.
     pub token: u64,
-    /// Until when it is its holder's alone.
+    /// The end of the current term.
     pub until: Timestamp,
-    /// What was kept last; empty if nothing ever was.
+    /// The last document that a holder kept. Empty if there is none.
     pub document: String,
 }
 
-/// Something that happened, as it was written down.
+/// A stored event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Noted {
-    /// Goes up with every note.
+    /// Increases with every note.
     pub number: u64,
-    /// Of which kind.
+    /// The kind of the event.
     pub kind: String,
-    /// What tells it from others of its topic; empty if nothing does.
+    /// Identifies the note within its topic. Empty if nothing does.
     pub key: String,
-    /// When.
+    /// The time of the event.
     pub at: Timestamp,
-    /// What, as JSON.
+    /// The event, as JSON.
     pub document: String,
 }
 
@@ -174,34 +175,34 @@ pub struct Tally {
     pub n_jobs: u64,
 }
 
-/// What a look at all of a store found.
+/// The result of a check of a whole store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
     /// Jobs that are unfinished.
     pub unfinished: u64,
-    /// Jobs that are done with.
+    /// Jobs that are final.
     pub finished: u64,
-    /// What does not agree, in words; empty if everything does.
+    /// The inconsistencies, in words. Empty if there are none.
     pub problems: Vec<String>,
 }
 
-/// What a tenant used.
+/// The usage of a tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// Who.
+    /// The tenant.
     pub tenant: TenantId,
-    /// Cost that was charged.
+    /// The charged cost.
     pub cost: Fixed,
     /// Jobs that succeeded.
     pub completed: u64,
 }
 
-/// What one attempt of a job was like, for predictions and averages.
+/// One attempt of a job, for predictions and averages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Whose.
+    /// The tenant of the job.
     pub tenant: TenantId,
-    /// Its type.
+    /// The type of the job.
     pub kind: Name,
     /// The submitter's key.
     pub history_key: String,
@@ -211,42 +212,42 @@ pub struct Run {
     pub wait: Millis,
     /// From claimed to ended.
     pub duration: Millis,
-    /// How it ended.
+    /// Its ending.
     pub ending: Ending,
-    /// What it used.
+    /// The measured usage.
     pub measured: Measured,
-    /// What its worker had to fetch for it: paths and bytes.
+    /// The inputs that the worker fetched for the attempt: number of paths and of bytes.
     pub fetched: Option<(u32, u64)>,
-    /// How many jobs waited for it.
+    /// The number of dependents of the job.
     pub n_dependents: u32,
 }
 
-/// A job that asked for it is final, and somebody is to be told. Kept from the moment in which the
-/// job is final until it was told, or nobody listens.
+/// The webhook call of a final job. The store keeps it from the commit that makes the job final
+/// until the call succeeds or is given up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// Never used twice, and the same each time it is told.
+    /// Unique, and the same in each try.
     pub id: u64,
-    /// Where to tell.
+    /// The URL to call.
     pub url: String,
     /// The job.
     pub job: JobId,
-    /// Whose.
+    /// The tenant of the job.
     pub tenant: TenantId,
-    /// Its type.
+    /// The type of the job.
     pub kind: Name,
-    /// What it came to.
+    /// The final state of the job.
     pub state: State,
-    /// Why it did not succeed.
+    /// The cause, if the job did not succeed.
     pub cause: Option<Cause>,
-    /// When.
+    /// When the job became final.
     pub finished: Timestamp,
-    /// How often it was told, this time included.
+    /// The number of tries, this one included.
     pub tries: u32,
 }
 
 impl Notice {
-    /// What is to be told of a record; `None` if it is not final, or nobody asked for it.
+    /// The notice of a record. `None` if the record is not final or has no webhook.
     pub fn of(id: u64, record: &Record) -> Option<Self> {
         Some(Self {
             id,

@@ -1,4 +1,4 @@
-//! The memory: what must outlive a process, behind one trait with one method a stage.
+//! All persisted scheduler state, behind one trait with one method for each stage.
 //!
 //! ```text
 //! submit ─► look ─► claim ─► start ─► progress, log ─► complete
@@ -6,12 +6,12 @@
 //!    └ cancel, amend, revive, give_up        └► back to the queue
 //! ```
 //!
-//! **Invariant:** an answer means durable. Nothing that was answered is lost with the process.
+//! **Invariant:** an answer means durable. A crash loses nothing that the store answered.
 //!
-//! **Invariant:** every change of a job goes through a guard: its fence for claims, the number of
-//! its current attempt for whatever a worker says. What the guard refuses changes nothing.
+//! **Invariant:** every change of a job goes through a guard: the fence for claims, and the number
+//! of the current attempt for reports of workers. A refused change has no effect.
 //!
-//! **Invariant:** a store knows nothing of decisions. It keeps records, and says what changed.
+//! **Invariant:** a store makes no scheduling decision. It keeps records, and reports changes.
 
 mod error;
 mod recent;
@@ -60,129 +60,127 @@ pub use shared::{Meeting, News, Peer, Reach, Seen, Shared, Window};
 pub use sqlite::{Backup, Sqlite, backup, check};
 pub use transition::{claim as claim_record, submit as first_record};
 
-/// What a store's method returns: an answer, once it is durable.
+/// The return value of a store's method: an answer, once it is durable.
 ///
-/// It begins when it is first polled. If it is dropped after that, what was asked may be done all
-/// the same.
+/// The call begins with the first poll. If the future is dropped after that, the change may still
+/// happen.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
-/// What must outlive a process. Methods are in the order in which a job meets them.
+/// Persisted scheduler state. Methods are in the order of a job's life.
 ///
-/// Lists of requests are answered by lists of the same length, in the same order. Requests in one
-/// list may be about the same job; they take effect in order.
+/// A list of requests gets a list of answers of the same length, in the same order. Requests in one
+/// list may be about the same job: they take effect in order.
 pub trait Store: Send + Sync + 'static {
-    /// The time, by the store's clock: the only clock by which leases and jobs are judged.
+    /// The time by the store's clock, which alone decides about leases and jobs.
     fn now(&self) -> Timestamp;
 
-    /// Numbers for jobs of a tenant that are about to be submitted and wait for nothing: from this
-    /// one on, nobody else gets them, whatever happens, and there is room for the jobs. `None`: not
-    /// without asking; then they are numbered as they come in.
+    /// Numbers for new jobs of a tenant that wait for no dependency. They start at this one, are
+    /// never handed out again, and have room reserved. `None`: the store cannot number ahead, and
+    /// numbers jobs as it receives them.
     fn number(&self, tenant: &TenantId, n_jobs: usize) -> Option<JobId>;
 
-    /// Takes in jobs: all of them, or none and says why.
+    /// Submits jobs: all of them, or none with the reason.
     fn submit(&self, submission: Submission) -> Reply<'_, Result<Submitted, Refusal>>;
 
     /// Unfinished jobs with an id above `after`, by id, at most `max`.
     fn look(&self, after: Option<JobId>, max: usize) -> Reply<'_, Vec<Record>>;
 
-    /// Takes jobs out of the queue, each for one worker. `Won` carries the record as it is now:
-    /// claimed, its count of attempts one higher.
+    /// Claims jobs, each for one worker. `Won` carries the record after the claim, with one more
+    /// attempt.
     fn claim(&self, claims: Vec<Claim>) -> Reply<'_, Vec<Claimed>>;
 
-    /// Workers said that their attempts run. `false`: not the current attempt.
+    /// Records that attempts started. `false`: not the current attempt.
     fn start(&self, starts: Vec<Start>) -> Reply<'_, Vec<bool>>;
 
-    /// Workers said how far their attempts are. `false`: not the current attempt.
+    /// Records the progress of attempts. `false`: not the current attempt.
     fn progress(&self, reports: Vec<Report>) -> Reply<'_, Vec<bool>>;
 
-    /// Keeps output. What an attempt that is not current says, or a piece that ends beyond the
-    /// limit of an attempt's log, is dropped (`false`). What overlaps with what was sent before is
-    /// kept once.
+    /// Keeps output. A chunk of an attempt that is not current, or that ends beyond the attempt's
+    /// log limit, is dropped (`false`). Overlapping bytes are kept once.
     fn log(&self, chunks: Vec<LogChunk>) -> Reply<'_, Vec<bool>>;
 
-    /// Attempts ended. In one step: the attempt goes to the past, its job waits again or is done
-    /// with, dependents are released or cancelled, usage and history are written.
+    /// Ends attempts. In one transaction it stores the attempt, queues or finishes its job,
+    /// releases or cancels dependents, and writes usage and history.
     fn complete(&self, ends: Vec<End>) -> Reply<'_, Vec<Ended>>;
 
-    /// Calls jobs off, and those that wait for them and do not run without them.
+    /// Cancels jobs, and their dependents that do not run without them.
     fn cancel(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Cancelled>>;
 
-    /// Changes jobs that wait.
+    /// Changes waiting jobs.
     fn amend(&self, jobs: Vec<JobId>, amend: Amend) -> Reply<'_, Vec<Amended>>;
 
-    /// Takes up again jobs that failed or were cancelled, with all their tries.
+    /// Revives jobs that failed or were cancelled, with all their tries.
     fn revive(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Revived>>;
 
-    /// Queued jobs whose `start_before` has passed fail as too late, and those that wait for them
-    /// follow. Others are left alone. Answers like `cancel`.
+    /// Fails queued jobs whose `start_before` has passed as too late, and settles their dependents.
+    /// Other jobs stay as they are. Answers like `cancel`.
     fn give_up(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Cancelled>>;
 
-    /// A worker came. Its session's generation is one higher than any before it, and it has a
-    /// lease from now on. Attempts that it has stay its own.
+    /// Opens a session of a worker, with a lease. Its generation is one higher than any before. The
+    /// worker keeps its attempts.
     fn join(&self, worker: WorkerId, lease: Millis) -> Reply<'_, Session>;
 
-    /// Workers gave a sign of life: their leases run from now. A session that is not the newest of
-    /// its worker, or that left, changes nothing (`false`).
+    /// Records heartbeats: the leases run from now. A session that is not the newest of its worker,
+    /// or that left, changes nothing (`false`).
     fn renew(&self, sessions: Vec<Session>, lease: Millis) -> Reply<'_, Vec<bool>>;
 
-    /// Every worker that has a live attempt gets a fresh lease, unless it said that it went: after
-    /// a time in which nobody could renew, silence proves nothing.
+    /// Gives a fresh lease to every worker with a live attempt, unless the worker left. After a
+    /// time in which no heartbeat could be recorded, an expired lease proves nothing.
     fn renew_all(&self, lease: Millis) -> Reply<'_, ()>;
 
-    /// A worker went, and said so. Its lease is over.
+    /// Closes the session of a worker that leaves. Its lease is over.
     fn leave(&self, session: Session) -> Reply<'_, bool>;
 
-    /// Claimed and running jobs of workers whose lease has run out, at most `max`. Changes
-    /// nothing: whoever asks ends them as lost, by `complete`, unless they were heard meanwhile.
+    /// At most `max` claimed and running jobs of workers whose lease has run out. Changes nothing:
+    /// the caller ends them as lost with `complete`, which rechecks the lease.
     fn expired(&self, max: usize) -> Reply<'_, Vec<Record>>;
 
     /// One job, finished or not.
     fn job(&self, id: JobId) -> Reply<'_, Option<Record>>;
 
-    /// Jobs that pass a filter, a page at a time.
+    /// The jobs that match a filter, a page at a time.
     fn jobs(&self, filter: Filter) -> Reply<'_, Vec<Record>>;
 
-    /// How many unfinished jobs there are of each type and state, by type.
+    /// The number of unfinished jobs of each type and state, by type.
     fn tally(&self) -> Reply<'_, Vec<Tally>>;
 
     /// The ended attempts of each of these jobs, by number.
     fn attempts(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Vec<Past>>>;
 
-    /// Output of an attempt, from an offset on in the order in which it was kept.
+    /// The output of an attempt from an offset on, in the order of its arrival.
     fn logs(&self, page: LogPage) -> Reply<'_, Vec<LogChunk>>;
 
     /// Sets or removes settings, all at once.
     fn set(&self, settings: Vec<Setting>) -> Reply<'_, ()>;
 
-    /// Sets or removes a setting that still is what somebody saw; `was` is `None` if there was
-    /// none. `false`: it is another by now, and nothing is changed.
+    /// Sets or removes a setting if it still equals `was`, which is `None` for no setting. `false`:
+    /// the setting has changed, and the call changes nothing.
     fn replace(&self, was: Option<String>, setting: Setting) -> Reply<'_, bool>;
 
     /// All settings, by kind and name.
     fn settings(&self) -> Reply<'_, Vec<Setting>>;
 
-    /// What each tenant used since a moment, to the minute.
+    /// The usage of each tenant since a moment, to the minute.
     fn usage(&self, since: Timestamp) -> Reply<'_, Vec<Usage>>;
 
     /// Runs that ended at or after a moment, newest first, at most `max`.
     fn runs(&self, since: Timestamp, max: usize) -> Reply<'_, Vec<Run>>;
 
-    /// Takes a lead for so long from now, or prolongs it, unless another has it (`None`). A length
-    /// of zero lets it go. What its last holder kept comes with it.
+    /// Takes or prolongs a lead for `length` from now, unless a different holder has it (`None`). A
+    /// length of zero releases it. The answer has the last document that a holder kept.
     fn lead(&self, name: String, holder: String, length: Millis) -> Reply<'_, Option<Lead>>;
 
-    /// Keeps a document with a lead, for whoever has it next. `false`: another took the lead since
-    /// this token was given, and nothing is changed.
+    /// Keeps a document with a lead for its next holder. `false`: the lead had a new holder since
+    /// this token, and the call changes nothing.
     fn keep(&self, name: String, token: u64, document: String) -> Reply<'_, bool>;
 
-    /// Leads whose names begin so, whoever has them and whoever had them last, by name.
+    /// Leads with this prefix in their names, held or not, by name.
     fn leads(&self, prefix: String) -> Reply<'_, Vec<Lead>>;
 
-    /// Writes down what happened. Of a topic and kind the newest are kept, as many as the newest
-    /// of them says.
+    /// Stores notes. Of each topic and kind the newest are kept: as many as the newest note says.
     fn note(&self, notes: Vec<Note>) -> Reply<'_, ()>;
 
-    /// What was written down, newest first, a page at a time.
+    /// Notes, newest first, a page at a time.
     fn notes(&self, page: NotePage) -> Reply<'_, Vec<Noted>>;
 
     /// Stores the counts of this scheduler in the minute of a moment. A second document of the same
@@ -193,23 +191,23 @@ pub trait Store: Send + Sync + 'static {
     /// `before`, in the order of minute and scheduler. The caller bounds the span.
     fn minutes(&self, from: Timestamp, before: Timestamp) -> Reply<'_, Vec<Minute>>;
 
-    /// What is to be told and is due, the longest due first, at most `max`. Each counts as told
-    /// once more and is due again after its wait, whatever becomes of this time: so whoever dies
-    /// in the middle loses nothing, and two who ask get different ones.
+    /// At most `max` due notices, the longest due first. Each counts as one more try and is due
+    /// again after its wait, with any outcome. So a crash loses no notice, and two callers get
+    /// different ones.
     fn notices(&self, retry: Retry, max: usize) -> Reply<'_, Vec<Notice>>;
 
-    /// These need not be told any more. One that is not there is no error.
+    /// Deletes delivered notices. An unknown id is no error.
     fn told(&self, notices: Vec<u64>) -> Reply<'_, ()>;
 
-    /// Forgets what is old. Answers how many jobs are forgotten.
+    /// Deletes data past its retention. Returns the number of deleted jobs.
     fn forget(&self, old: Old) -> Reply<'_, usize>;
 
-    /// What it can do if several schedulers share it; `None`: one has it to itself.
+    /// The methods for several schedulers. `None` if only one scheduler can use the store.
     fn shared(&self) -> Option<&dyn Shared> {
         None
     }
 
-    /// What its commits were like since it was opened. A store that does not count has none.
+    /// Statistics of the commits since the store was opened. Zero if a store does not count.
     fn commits(&self) -> Commits {
         Commits::default()
     }

@@ -2,7 +2,7 @@
 
 use model::Timestamp;
 
-/// The minute of a moment, counted from the same beginning.
+/// The minute of a time, counted from the same epoch.
 pub(crate) const fn of(moment: Timestamp) -> i64 {
     moment.0.div_euclid(60_000)
 }

@@ -1,36 +1,36 @@
-//! What an operator may choose about a store.
+//! The settings of a store.
 
 use model::{Patience, Timestamp, maxima};
 
 use crate::clock::{Clock, wall_clock};
 
-/// What an operator may choose about a store.
+/// The settings of a store.
 #[derive(Clone)]
 pub struct Options {
-    /// Tells the time; `None` means as the store does by itself.
+    /// The clock. `None` means the default of the store.
     pub clock: Option<Clock>,
-    /// By how much this machine's clock is taken to be ahead of what it shows, where the store has
-    /// a clock of its own: nothing may depend on it, and those who want to see that say so.
+    /// Milliseconds by which a test moves this machine's clock ahead, where the store has a clock
+    /// of its own. Nothing may depend on this machine's clock there.
     pub skew_ms: i64,
-    /// Bytes of output that are kept of one attempt.
+    /// The limit of stored output of one attempt, in bytes.
     pub log_bytes_max: u64,
-    /// Unfinished jobs, all tenants together.
+    /// The limit of unfinished jobs of all tenants together.
     pub jobs_max: u64,
-    /// Unfinished jobs of one tenant.
+    /// The limit of unfinished jobs of one tenant.
     pub tenant_jobs_max: u64,
-    /// What to do about attempts that say nothing about their job.
+    /// The limits for lost and for refused attempts.
     pub patience: Patience,
-    /// Runs that are kept of one history: as many as predictions look at.
+    /// The limit of stored runs of one history, which is the number that predictions read.
     pub runs_max: usize,
 }
 
 impl Options {
-    /// What tells the time where the store has no clock of its own.
+    /// The clock of a store without a clock of its own.
     pub(crate) fn clock(&self) -> Clock {
         self.clock.clone().unwrap_or_else(wall_clock)
     }
 
-    /// The time, by that clock.
+    /// The current time of that clock.
     pub(crate) fn now(&self) -> Timestamp {
         self.clock()()
     }

@@ -1,4 +1,4 @@
-//! What a submission comes to, before anything is written: so a refusal leaves no trace.
+//! Plans a submission before any write, so that a refusal leaves no trace.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,14 +6,14 @@ use model::{Cause, IfFailed, Name, Record, State, TenantId, Timestamp};
 
 use crate::{NewJob, Refusal, number, transition};
 
-/// What becomes of one job that was asked for.
+/// The plan of one submitted job.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
-    /// It is new, and waits for these.
+    /// A new job that waits for these.
     New { id: i64, blockers: BTreeSet<i64> },
-    /// It is new, and over: something that it waits for did not succeed.
+    /// A new job that is final at once, because a blocker did not succeed.
     Over { id: i64 },
-    /// It is this one, which is unfinished.
+    /// This unfinished job, which has the same dedupe key.
     Same { id: i64 },
 }
 
@@ -25,7 +25,7 @@ impl Place {
     }
 }
 
-/// Gives new jobs their numbers: `number` says that of the first, the second, and so on.
+/// Numbers new jobs: `number` maps the index among them to a number.
 pub(crate) fn number(places: &mut [Place], number: impl Fn(usize) -> i64) {
     let of = |id: i64| usize::try_from(!id).map_or(id, &number);
     for place in places {
@@ -39,8 +39,8 @@ pub(crate) fn number(places: &mut [Place], number: impl Fn(usize) -> i64) {
     }
 }
 
-/// Names the jobs of the same submission that a job waits for, now that they have numbers: so it is
-/// known for as long as the job is which of them it waited for.
+/// Replaces indexes within the submission by the new job ids, in the list of blockers of a job. So
+/// the record names all its blockers for as long as it exists.
 pub(crate) fn name_blockers(job: &mut NewJob, places: &[Place]) {
     if job.after_indexes.is_empty() {
         return;
@@ -51,14 +51,14 @@ pub(crate) fn name_blockers(job: &mut NewJob, places: &[Place]) {
     job.spec.after.dedup();
 }
 
-/// How many of them are new.
+/// The number of new jobs.
 pub(crate) fn n_new(places: &[Place]) -> usize {
     places.iter().filter(|place| !matches!(place, Place::Same { .. })).count()
 }
 
-/// What a store knows already.
+/// Queries that a store answers before the plan.
 pub(crate) trait Known {
-    /// What goes wrong when it is asked.
+    /// The error of a query.
     type Fault;
 
     /// The unfinished job of a tenant that has this dedupe key.
@@ -68,8 +68,8 @@ pub(crate) trait Known {
     fn state(&self, tenant: &str, id: i64) -> Result<Option<State>, Self::Fault>;
 }
 
-/// Finds out what becomes of each job, in order. New ones have no numbers yet: the first of them
-/// is −1, the second −2, and so on.
+/// Plans each job, in order. New jobs have placeholder numbers: −1 for the first, −2 for the
+/// second, and so on.
 pub(crate) fn plan<K: Known>(
     known: &K,
     tenant: &TenantId,
@@ -109,7 +109,7 @@ pub(crate) fn plan<K: Known>(
     Ok(Ok(places))
 }
 
-/// The record of a job that is new, as its place says.
+/// The record of a new job, as its plan says.
 pub(crate) fn begin(job: NewJob, place: &Place, now: Timestamp) -> Record {
     match place {
         Place::New { id, blockers } => {
@@ -129,7 +129,7 @@ pub(crate) fn begin(job: NewJob, place: &Place, now: Timestamp) -> Record {
 #[derive(Default)]
 struct Waits {
     blockers: BTreeSet<i64>,
-    /// One of them is final, and not succeeded.
+    /// A blocker is final and did not succeed.
     has_failed: bool,
 }
 

@@ -1,21 +1,20 @@
-//! Records that were read or written lately, so that the next stage need not read them.
+//! A cache of records that were read or written lately, so that the next stage need not read them.
 //!
-//! **Invariant:** one that is not as its row says changes nothing: every write names the fence
-//! that the row must have, and every change raises it. All are forgotten when a transaction that
-//! they were changed in is undone, for the same fence may then come again with something else
-//! behind it.
+//! **Invariant:** an outdated record changes nothing. Every write names the fence that the row must
+//! have, and every change raises it. A rollback clears the cache, because a later change may use
+//! the same fence for different content.
 
 use std::sync::Arc;
 
 use foldhash::HashMap;
 use model::Record;
 
-/// Records of one age; as many again may be older.
+/// Records of one generation. The older generation may have the same number.
 const RECORDS_MAX: usize = 4_096;
-/// Larger payloads are not kept: they are read when they are needed.
+/// Records with larger payloads are not kept.
 pub(crate) const PAYLOAD_BYTES_MAX: usize = 1_024;
 
-/// Unfinished jobs by number, each with what else its row says.
+/// Unfinished jobs by number, each with further columns of its row.
 pub(crate) struct Recent<T> {
     young: HashMap<i64, (Arc<Record>, T)>,
     old: HashMap<i64, (Arc<Record>, T)>,
@@ -38,9 +37,9 @@ impl<T> Recent<T> {
         self.young.insert(id, (record, more));
     }
 
-    /// The record, which is not kept any longer.
+    /// Removes and returns the record.
     pub(crate) fn take(&mut self, id: i64) -> Option<(Arc<Record>, T)> {
-        // Both: what is young is newer than what is old.
+        // Both: a record of the young generation is newer.
         let old = self.old.remove(&id);
         self.young.remove(&id).or(old)
     }

@@ -1,4 +1,4 @@
-//! What a store is asked, and what it answers.
+//! Requests to a store, and its answers.
 
 use std::sync::Arc;
 
@@ -7,151 +7,152 @@ use model::{Ask, JobId, Name, Progress, Record, Spec, State, TenantId, Timestamp
 
 use crate::Refusal;
 
-/// Jobs to be taken in together, all of one tenant.
+/// Jobs to submit together, all of one tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submission {
-    /// Whose they are.
+    /// The tenant of the jobs.
     pub tenant: TenantId,
-    /// The key under which the same submission may come again; `None` means it will not.
+    /// The idempotency key. `None`: the client will not repeat the submission.
     pub idempotency: Option<Idempotency>,
-    /// The jobs; at least one.
+    /// The jobs, at least one.
     pub jobs: Vec<NewJob>,
-    /// The number of the first that is new, if [`Store::number`](crate::Store::number) gave one
-    /// for each of them; the others follow it. Otherwise the store numbers them.
+    /// The number of the first new job, if [`Store::number`](crate::Store::number) reserved one for
+    /// each job. The others follow it. Otherwise the store numbers them.
     pub first: Option<JobId>,
-    /// Claims of jobs that were numbered so: they come in and are claimed in one step, or neither.
+    /// Claims of jobs with reserved numbers. The store writes the jobs and the claims in one step,
+    /// or neither.
     pub claims: Vec<Claim>,
 }
 
 impl Submission {
-    /// Of jobs that come once, and get their numbers as they do.
+    /// A submission without a key, which the store numbers.
     pub const fn new(tenant: TenantId, jobs: Vec<NewJob>) -> Self {
         Self { tenant, idempotency: None, jobs, first: None, claims: Vec::new() }
     }
 }
 
-/// A submission may come twice; it is taken in once.
+/// Identifies a submission, so that a repetition is accepted once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Idempotency {
     /// The submitter's key, unique in its tenant.
     pub key: String,
-    /// A digest of everything that was asked.
+    /// A digest of the whole submission.
     pub body: [u8; 32],
 }
 
-/// One job to be taken in.
+/// One job to submit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewJob {
-    /// What is asked. Its `after` names jobs that exist already.
+    /// The specification. Its `after` names existing jobs.
     pub spec: Spec,
-    /// Further dependencies: places in the same submission, each before this one.
+    /// Further dependencies: indexes in the same submission, each smaller than the job's own.
     pub after_indexes: Vec<usize>,
-    /// What to do if its dedupe key is taken.
+    /// The reaction to a dedupe key that is in use.
     pub repeat: Repeat,
-    /// Whether it starts out on hold.
+    /// Whether the job starts on hold.
     pub on_hold: bool,
 }
 
-/// What to do with a job whose dedupe key is taken by an unfinished one.
+/// The reaction to a dedupe key that an unfinished job has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
-    /// Answer with that one, and raise its priority if this one's is higher.
+    /// Answer with the existing job, and raise its priority if the new one is higher.
     Join,
-    /// Answer with that one.
+    /// Answer with the existing job.
     Drop,
 }
 
-/// What became of a submission.
+/// An accepted submission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submitted {
-    /// For each job asked for, in order: its record. One that joined another carries the other's.
+    /// The record of each submitted job, in order. A joined job has the record of the existing one.
     pub jobs: Vec<Record>,
-    /// For each job asked for: whether it is new.
+    /// For each submitted job: whether it is new.
     pub is_new: Vec<bool>,
-    /// Jobs that were there before and are changed: they have more dependents, or a new priority.
+    /// Existing jobs that changed: they have more dependents, or a new priority.
     pub changed: Vec<Record>,
-    /// For each claim, in order: what became of it.
+    /// The outcome of each claim, in order.
     pub claimed: Vec<Claimed>,
 }
 
-/// Take a job out of the queue.
+/// A claim of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The job.
     pub job: JobId,
-    /// The fence under which it was seen.
+    /// The fence of the record that the scheduler decided on.
     pub fence: u64,
-    /// For whom.
+    /// The worker that gets the job.
     pub worker: WorkerId,
     /// The pool that the worker is in.
     pub pool: Name,
-    /// What it will hold.
+    /// The locks that the attempt will hold.
     pub holds: Option<Ask>,
-    /// Why there, as it is to be shown; kept with the attempt.
+    /// The explanation of the placement, for users. Kept with the attempt.
     pub why: String,
-    /// Limits that hold across schedulers. A store that one has to itself need not look at them:
-    /// that one has counted.
+    /// Limits that hold across schedulers. A store with one scheduler ignores them, because that
+    /// scheduler counts itself.
     pub limits: Vec<Limit>,
 }
 
-/// Something that attempts use while they last, and that there is only so much of.
+/// A countable quantity that live attempts use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// What it is called, the same for everybody.
+    /// The name of the limit, the same in every scheduler.
     pub name: String,
-    /// How much of it this attempt uses.
+    /// The amount that this attempt uses.
     pub amount: i64,
-    /// How much there is.
+    /// The limit.
     pub max: i64,
-    /// What was charged counts too; `None`: only what is in use now does.
+    /// The window whose charges count too. `None`: only current usage counts.
     pub spent: Option<Spent>,
 }
 
-/// What was charged since a moment, in thousandths.
+/// Charges since a moment, in thousandths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spent {
-    /// To whom; `None` means to all.
+    /// The charged tenant. `None` means all tenants.
     pub tenant: Option<TenantId>,
-    /// Since when, to the minute.
+    /// The start of the window, to the minute.
     pub since: Timestamp,
 }
 
-/// What became of a claim.
+/// The outcome of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claimed {
-    /// The job is the worker's.
+    /// The worker has the job.
     Won(Arc<Record>),
-    /// It was changed in between: here is what it is now, or `None` if it is finished or gone.
+    /// The job changed in between. The current record, or `None` if it is finished or deleted.
     Lost(Option<Box<Record>>),
-    /// It would exceed this limit; nothing is changed.
+    /// The claim would exceed this limit. Nothing is changed.
     Refused(String),
 }
 
-/// A worker says that its attempt runs.
+/// The start of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Start {
     /// The job.
     pub job: JobId,
     /// The number of the attempt.
     pub attempt: u32,
-    /// Who says it.
+    /// The reporting worker.
     pub worker: WorkerId,
 }
 
-/// A worker says how far its attempt is.
+/// The progress of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// The job.
     pub job: JobId,
     /// The number of the attempt.
     pub attempt: u32,
-    /// Who says it.
+    /// The reporting worker.
     pub worker: WorkerId,
     /// How far.
     pub progress: Progress,
 }
 
-/// Which output.
+/// A stream of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Stream {
     /// Standard output.
@@ -161,7 +162,7 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Both.
+    /// Both streams.
     pub const ALL: [Self; 2] = [Self::Out, Self::Err];
 
     /// Its permanent name.
@@ -172,166 +173,166 @@ impl Stream {
         }
     }
 
-    /// The output of this name.
+    /// The stream with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|stream| stream.name() == name)
     }
 }
 
-/// A piece of output.
+/// An output chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogChunk {
     /// The job.
     pub job: JobId,
     /// The number of the attempt.
     pub attempt: u32,
-    /// Which output.
+    /// The stream.
     pub stream: Stream,
-    /// How many bytes the attempt wrote before this piece, on both streams together.
+    /// Bytes of output before this chunk, on both streams together.
     pub offset: u64,
-    /// When the store took it in.
+    /// The time at which the store received it.
     pub at: Timestamp,
-    /// What it wrote. Shared, so that it can be asked for again without a copy.
+    /// The output. Shared, so that a retry needs no copy.
     pub bytes: Bytes,
 }
 
-/// Which output to read.
+/// The output to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogPage {
     /// The job.
     pub job: JobId,
-    /// The number of the attempt; `None` means every one, in order.
+    /// The number of the attempt. `None` means all, in order.
     pub attempt: Option<u32>,
-    /// Pieces after this attempt and offset; `None` means from the beginning.
+    /// Only chunks after this attempt and offset. `None` means from the beginning.
     pub after: Option<(u32, u64)>,
-    /// At most so many pieces.
+    /// The limit of chunks.
     pub max: usize,
 }
 
-/// What is old enough to be forgotten.
+/// The age limits of a deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Old {
-    /// What finished before (jobs, attempts, logs, keys, notices), and runs and notes that age from
-    /// before it.
+    /// Deletes what finished before (jobs, attempts, logs, keys, notices), and older runs and notes
+    /// that age.
     pub before: Timestamp,
-    /// What tenants were charged before. Budgets may still count it when its jobs are forgotten.
+    /// Deletes older charges. Budgets may still count a charge after its job is deleted.
     pub charged_before: Timestamp,
-    /// Minutes that began before.
+    /// Deletes minutes of counts that began before.
     pub counted_before: Timestamp,
-    /// At most so many jobs at a time.
+    /// The limit of jobs in one step.
     pub max: usize,
 }
 
 impl Old {
-    /// Everything from before a moment.
+    /// Everything before a moment.
     #[must_use]
     pub const fn from_before(before: Timestamp, max: usize) -> Self {
         Self { before, charged_before: before, counted_before: before, max }
     }
 }
 
-/// What became of a job that was called off.
+/// The outcome of a cancellation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cancelled {
-    /// It is final now.
+    /// The job is final now.
     Done {
         /// The job.
         record: Box<Record>,
-        /// Jobs that waited for it and run without it: queued now.
+        /// Dependents that run without it, and are queued now.
         released: Vec<Record>,
-        /// Jobs that waited for it and are cancelled with it.
+        /// Dependents that are cancelled with it.
         cancelled: Vec<Record>,
-        /// Unfinished jobs that have fewer dependents or blockers now.
+        /// Unfinished jobs with fewer dependents or blockers than before.
         changed: Vec<Record>,
     },
-    /// A worker has it; it will end as cancelled.
+    /// A worker runs it. The attempt will end as cancelled.
     Stopping(Box<Record>),
-    /// It was final before, or (for `give_up`) it is not too late for it.
+    /// The job was final before, or (for `give_up`) is not too late.
     Unchanged(Box<Record>),
     /// There is no such job.
     Unknown,
 }
 
-/// A change of a job that waits.
+/// A change of a waiting job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amend {
     /// Keep it in the queue until it is released.
     Hold,
-    /// Let it go again.
+    /// Release it.
     Release,
-    /// Give it another priority.
+    /// Set its priority.
     Priority(i32),
 }
 
-/// What became of a change.
+/// The outcome of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Amended {
-    /// The job as it is now, blocked or queued.
+    /// The job after the change, blocked or queued.
     Done(Box<Record>),
-    /// It does not wait, so nothing is changed.
+    /// The job does not wait. Nothing is changed.
     NotWaiting(State),
     /// There is no such job.
     Unknown,
 }
 
-/// What became of a job that was to be taken up again.
+/// The outcome of a revival.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Revived {
-    /// The job as it is now: queued, on no hold.
+    /// The job after the revival: queued, not on hold.
     Done(Box<Record>),
-    /// It is neither failed nor cancelled, so nothing is changed.
+    /// The job did not fail and is not cancelled. Nothing is changed.
     NotFinished(State),
-    /// Its dedupe key is taken by this unfinished job.
+    /// This unfinished job has its dedupe key.
     Taken(JobId),
-    /// There is no room for one more unfinished job.
+    /// There is no room for a further unfinished job.
     Full(Refusal),
     /// There is no such job.
     Unknown,
 }
 
-/// One connection of a worker. The newest is the one that counts.
+/// One connection of a worker. Only the newest counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
-    /// Who.
+    /// The worker.
     pub worker: WorkerId,
-    /// Goes up by one with every connection, for good.
+    /// Increases with every connection, and is never reset.
     pub generation: u64,
 }
 
-/// Something that happened, to be written down.
+/// An event to store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// What it belongs to: notes of one topic are read together.
+    /// The subject: notes of one topic are read together.
     pub topic: String,
-    /// Of which kind: a flood of one kind pushes out no other.
+    /// The kind: many notes of one kind displace none of a different kind.
     pub kind: String,
-    /// A topic has one note of a key: the same again changes nothing. Empty means any number.
+    /// A topic keeps one note of a key, and a repetition changes nothing. Empty means no key.
     pub key: String,
-    /// What happened, as JSON.
+    /// The event, as JSON.
     pub document: String,
-    /// As many of this topic and kind are kept.
+    /// The limit of stored notes of this topic and kind.
     pub n_max: usize,
-    /// May be forgotten when it is old, like finished jobs.
+    /// Whether retention deletes it, as it deletes finished jobs.
     pub ages: bool,
 }
 
-/// Which notes to read.
+/// The notes to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotePage {
-    /// Of this topic.
+    /// The topic.
     pub topic: String,
-    /// Of this kind; `None` means of any.
+    /// Only this kind. `None` means any.
     pub kind: Option<String>,
-    /// With a smaller number: the last of the page before.
+    /// Only smaller numbers: the last of the page before.
     pub before: Option<u64>,
-    /// At most so many.
+    /// The limit of notes.
     pub max: usize,
 }
 
-/// Which jobs to list, newest first. What is empty or `None` does not filter.
+/// The jobs to list, newest first. Empty and `None` do not filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Whose.
+    /// Of this tenant.
     pub tenant: Option<TenantId>,
     /// In one of these states.
     pub states: Vec<State>,
@@ -349,6 +350,6 @@ pub struct Filter {
     pub cause: Option<model::Cause>,
     /// With a smaller id: the last of the page before.
     pub before: Option<JobId>,
-    /// At most so many.
+    /// The limit of jobs.
     pub max: usize,
 }

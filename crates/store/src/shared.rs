@@ -1,4 +1,4 @@
-//! What a store that several schedulers share can do beside what every store can.
+//! The additional methods of a store that several schedulers share.
 
 use std::sync::Arc;
 
@@ -7,46 +7,44 @@ use tokio::sync::mpsc;
 
 use crate::Reply;
 
-/// A store that several schedulers share. Each of them decides for its own workers, over a
+/// A store that several schedulers share. Each scheduler decides for its own workers, over a
 /// *window*: the first jobs of each queue.
 pub trait Shared: Send + Sync {
-    /// This scheduler is here, and says so much of what it has under way. Answers what each of
-    /// those said last that are here, itself among them, by id. If it is news, the others hear of
-    /// it at once.
+    /// Writes the report of this scheduler about its running work. Returns the last report of each
+    /// live scheduler by id, itself included. If `is_news`, the peers are notified at once.
     fn meet(&self, said: String, is_news: bool) -> Reply<'_, Meeting>;
 
-    /// The first jobs of each queue that are this scheduler's to claim, and some that are not.
+    /// The first jobs of each queue in this scheduler's shard, and some of other shards.
     fn window(&self, ask: Window) -> Reply<'_, Seen>;
 
-    /// What a worker has.
+    /// The live attempts of a worker.
     fn held(&self, worker: WorkerId) -> Reply<'_, Vec<Record>>;
 
-    /// Attempts that were claimed before this moment, and of which nobody has written down that
-    /// they began.
+    /// At most `max` attempts that were claimed before this moment and have no stored start.
     fn unstarted(&self, before: Timestamp, max: usize) -> Reply<'_, Vec<Record>>;
 
-    /// Jobs that were called off while one of these workers has them.
+    /// Jobs that were cancelled while one of these workers runs them.
     fn called_off(&self, workers: Vec<WorkerId>) -> Reply<'_, Vec<JobId>>;
 
-    /// Lets the others hear that something about these jobs is new. If some of it gets lost, they
-    /// hear that they missed something.
+    /// Notifies the peers that these jobs changed. If a notification gets lost, the peers learn
+    /// that they missed one.
     fn say_changed(&self, jobs: Vec<JobId>);
 
-    /// Lets the others hear that something about some jobs is new, and that nobody knows which.
+    /// Notifies the peers that jobs changed, without their ids.
     fn say_missed(&self);
 
-    /// These jobs as they are now, in whatever order; what is forgotten is left out.
+    /// The current records of these jobs, in any order. Deleted jobs are left out.
     fn these(&self, jobs: Vec<JobId>) -> Reply<'_, Vec<Record>>;
 
-    /// What others do, as it happens. Some of it may get lost: whoever must not miss anything
-    /// looks now and then. Meant to be called once.
+    /// Notifications of the peers. Some may get lost, so the caller must also poll. A scheduler
+    /// calls this once.
     fn listen(&self) -> mpsc::Receiver<News>;
 }
 
-/// Who is here.
+/// The schedulers that are alive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meeting {
-    /// The place of this scheduler among them.
+    /// The index of this scheduler among them.
     pub place: usize,
     /// All of them, by id.
     pub all: Vec<Peer>,
@@ -55,69 +53,70 @@ pub struct Meeting {
 /// A scheduler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// What it said of itself.
+    /// The report of the scheduler about itself.
     pub said: String,
-    /// When.
+    /// The time of the report.
     pub at: Timestamp,
 }
 
-/// Which jobs to look at.
+/// The jobs to scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// The place of this scheduler among so many: each job is one's to claim before the others'.
+    /// The shard: the index of this scheduler, and the number of schedulers. A scheduler claims the
+    /// jobs of its shard first.
     pub stripe: (usize, usize),
-    /// Jobs at most.
+    /// The limit of jobs.
     pub jobs_max: usize,
-    /// Jobs of others, of each queue, at most.
+    /// The limit of jobs of other shards, for each queue.
     pub spare_max: usize,
-    /// Which queues.
+    /// The queues to scan.
     pub reach: Reach,
 }
 
-/// Which queues to look at.
+/// The queues to scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// Those of which there was news.
+    /// Queues with arrivals.
     News,
-    /// The same, and those that had more than could be looked at: they are looked at further on.
+    /// The same, and the rest of queues that the last scan did not finish.
     More,
-    /// All of them, from the beginning.
+    /// All queues from their heads.
     All,
 }
 
 /// The first jobs of queues, each list in the order of the queues.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Those that are this scheduler's to claim.
+    /// Jobs of this scheduler's shard.
     pub own: Vec<Arc<Record>>,
-    /// Those that are others', and that the others should have claimed: they are further ahead in
-    /// their queue than any of its own.
+    /// Jobs of other shards that their schedulers should have claimed: they are further ahead in
+    /// their queue than any own job.
     pub overdue: Vec<Arc<Record>>,
-    /// Others', for whoever has nothing else to do.
+    /// Jobs of other shards, for idle slots.
     pub spare: Vec<Arc<Record>>,
-    /// Whether nothing else waits in these queues behind where the look began.
+    /// Whether the scan saw all waiting jobs of these queues from its start on.
     pub is_whole: bool,
-    /// Whether there may be more in some queue than was ever seen.
+    /// Whether some queue may have jobs that no scan has seen.
     pub is_more: bool,
-    /// When the next job that waits for a moment will stand in a queue.
+    /// When the next delayed job enters its queue.
     pub next_due: Option<Timestamp>,
 }
 
-/// What others did.
+/// A change by a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum News {
-    /// There is work in some queue.
+    /// Jobs arrived in some queue.
     Work,
-    /// Whoever listens hears from now on: of what was said before, anything may have been missed.
+    /// Listening begins now. Any earlier notification may have been missed.
     Listening,
-    /// A job was called off while a worker has it.
+    /// A job was cancelled while a worker runs it.
     CalledOff(JobId),
-    /// Somebody changed settings.
+    /// Settings changed.
     Settings,
-    /// A scheduler says something else of itself.
+    /// A scheduler changed its report.
     Peers,
-    /// Another one says that something about these jobs is new.
+    /// A peer changed these jobs.
     Changed(Vec<JobId>),
-    /// Something about other jobs may be new too: what was said of them was not heard.
+    /// Other jobs may have changed too: their notifications were lost.
     Missed,
 }

@@ -1,4 +1,4 @@
-//! What the ends of one call add up to: written once a call, not once an end.
+//! The sums of the ends of one call: written once for each call, not for each end.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use model::{Ending, Fixed, Name, TenantId};
 
 use crate::{End, Ended, Run};
 
-/// What each tenant is charged by one call: the cost, and the jobs that succeeded.
+/// The charge of each tenant by one call: the cost, and the jobs that succeeded.
 pub(crate) type Sums = BTreeMap<TenantId, (Fixed, i64)>;
 
 pub(crate) fn charge(sums: &mut Sums, end: &End, answer: &Ended) {
@@ -20,12 +20,11 @@ pub(crate) fn charge(sums: &mut Sums, end: &End, answer: &Ended) {
     }
 }
 
-/// Runs of one history that one call writes down. One that brings more is of so many jobs that the
-/// rest say nothing new, and its history is full again after a few of them.
+/// Runs of one history that one call writes. A call with more has many similar jobs, so the rest
+/// would add no information. The history is full again after a few calls.
 const RUNS_MAX: usize = 25;
 
-/// The runs that are worth writing down, oldest first, each with the place of its answer: of each
-/// history the newest.
+/// The newest runs of each history, oldest first, each with the index of its answer.
 pub(crate) fn newest(answers: &[Ended], runs_max: usize) -> Vec<(usize, &Run)> {
     let mut n_newer: HashMap<(&TenantId, &Name, &str), usize> = HashMap::default();
     let mut runs: Vec<(usize, &Run)> = Vec::new();

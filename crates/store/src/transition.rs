@@ -1,7 +1,7 @@
-//! What happens to one record at each stage. Pure, so that no two stores can disagree about it.
+//! The change of one record at each stage. Pure, so that all stores agree about it.
 //!
-//! **Invariant:** a function that changes a record raises its fence by one; one that refuses
-//! leaves it as it was.
+//! **Invariant:** a function that changes a record raises its fence by one. One that refuses leaves
+//! the record as it is.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use model::{
 
 use crate::{Amend, Claim, End, Past, Provided, Run};
 
-/// A job that was just taken in and waits for `n_blockers` others.
+/// The first record of a job with `n_blockers` blockers.
 pub fn submit(id: JobId, spec: Spec, n_blockers: u32, now: Timestamp) -> Record {
     let is_blocked = n_blockers > 0;
     Record {
@@ -40,13 +40,13 @@ pub fn submit(id: JobId, spec: Spec, n_blockers: u32, now: Timestamp) -> Record 
     }
 }
 
-/// All steps in a job's life but a new one, which is [`revive`].
+/// All transitions except [`revive`].
 fn go_to(record: &mut Record, state: State) {
     debug_assert!(record.state.may_become(state), "{:?} -> {state:?}", record.state);
     record.state = state;
 }
 
-/// Gives the job to a worker, if it waits for one and is as the claim saw it.
+/// Gives the job to a worker, if it is queued and has the fence of the claim.
 pub fn claim(record: &mut Record, claim: &Claim, now: Timestamp) -> bool {
     if record.state != State::Queued || record.on_hold || record.fence != claim.fence {
         return false;
@@ -66,13 +66,13 @@ pub fn claim(record: &mut Record, claim: &Claim, now: Timestamp) -> bool {
     true
 }
 
-/// Whether this is the attempt that a worker has now, and this worker has it.
+/// Whether this is the current attempt, on this worker.
 pub(crate) fn is_current(record: &Record, attempt: u32, worker: &WorkerId) -> bool {
     record.counts.attempts == attempt
         && record.current.as_ref().is_some_and(|current| current.worker == *worker)
 }
 
-/// The current attempt runs. Said again, it changes nothing.
+/// The current attempt started. A repetition changes nothing.
 pub(crate) fn start(record: &mut Record, now: Timestamp) {
     if let (State::Claimed, Some(current)) = (record.state, record.current.as_mut()) {
         current.started = Some(now);
@@ -81,7 +81,7 @@ pub(crate) fn start(record: &mut Record, now: Timestamp) {
     }
 }
 
-/// The current attempt is so far.
+/// The current attempt reported progress.
 pub(crate) fn progress(record: &mut Record, progress: Progress) {
     if let Some(current) = record.current.as_mut() {
         current.progress = Some(progress);
@@ -89,19 +89,19 @@ pub(crate) fn progress(record: &mut Record, progress: Progress) {
     }
 }
 
-/// What is to be written beside the record when an attempt ends.
+/// The rows to write beside the record when an attempt ends.
 pub(crate) struct After {
-    /// The attempt, for the past.
+    /// The ended attempt.
     pub(crate) past: Past,
-    /// What its tenant is charged.
+    /// The charge of the tenant.
     pub(crate) charged: Fixed,
-    /// What it was like, if that says anything about its kind.
+    /// The run, if it says anything about its type.
     pub(crate) run: Option<Box<Run>>,
 }
 
-/// Whether nothing is to be kept of a job that ends so: it succeeds at its first attempt and has no
-/// result, neither a person nor a job waits for it, and it has no name but its id. Whether it has
-/// output, or a key that is answered with it, only who keeps these knows: then it is kept.
+/// Whether a job that ends in this way needs no record. It succeeds at its first attempt without a
+/// result, no person or job waits for it, and it has no name but its id. The store also keeps a job
+/// with output or with an idempotency key. Only the store knows those.
 pub(crate) fn is_forgotten(record: &Record, end: &End) -> bool {
     let Spec { on_demand, dedupe_key, group, .. } = &*record.spec;
     end.forget
@@ -112,7 +112,7 @@ pub(crate) fn is_forgotten(record: &Record, end: &End) -> bool {
         && group.is_none()
 }
 
-/// Whether a job succeeds by this end with no result, and nobody is to be told.
+/// Whether a job succeeds by this end without a result and without a webhook.
 pub(crate) fn is_bare(record: &Record, end: &End) -> bool {
     end.ending == Ending::Succeeded
         && end.provided == Provided::Nothing
@@ -124,8 +124,8 @@ pub(crate) fn is_bare(record: &Record, end: &End) -> bool {
 
 /// The current attempt ends. `None`: there is none.
 ///
-/// A job that is being called off ends as cancelled, whatever became of its attempt; the attempt
-/// itself keeps its true ending.
+/// A job with a pending cancellation ends as cancelled, with any ending of its attempt. The attempt
+/// keeps its own ending.
 pub(crate) fn end(
     record: &mut Record,
     end: &End,
@@ -165,7 +165,7 @@ pub(crate) fn end(
     Some(After { past: past(record, current, end, now), charged, run })
 }
 
-/// The job comes to a final state. Nobody waits for it any more.
+/// The job becomes final, and no job waits for it any more.
 pub(crate) fn finish(record: &mut Record, state: State, cause: Option<Cause>, now: Timestamp) {
     go_to(record, state);
     record.cause = cause;
@@ -179,20 +179,20 @@ pub(crate) fn finish(record: &mut Record, state: State, cause: Option<Cause>, no
     record.fence += 1;
 }
 
-/// What calling a job off does.
+/// The effect of a cancellation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Off {
-    /// It is final now.
+    /// The job is final now.
     Final,
-    /// A worker has it, and is to be told.
+    /// A worker runs it, and must stop it.
     Stopping,
-    /// The same, and it was so before.
+    /// The same, and a cancellation was pending before.
     StoppingAlready,
-    /// It was final before.
+    /// The job was final before.
     Before,
 }
 
-/// Somebody calls the job off.
+/// A client cancels the job.
 pub(crate) fn cancel(record: &mut Record, now: Timestamp) -> Off {
     match record.state {
         State::Blocked | State::Queued => {
@@ -209,7 +209,7 @@ pub(crate) fn cancel(record: &mut Record, now: Timestamp) -> Off {
     }
 }
 
-/// Fails the job if it is queued and no longer worth starting.
+/// Fails the job if it is queued and past its `start_before`.
 pub(crate) fn give_up(record: &mut Record, now: Timestamp) -> bool {
     let is_late = record.spec.start_before.is_some_and(|start_before| start_before <= now);
     if record.state != State::Queued || !is_late {
@@ -219,7 +219,7 @@ pub(crate) fn give_up(record: &mut Record, now: Timestamp) -> bool {
     true
 }
 
-/// Changes a job that waits. `false`: it was so before.
+/// Changes a waiting job. `false`: it had this value before.
 pub(crate) fn amend(record: &mut Record, amend: Amend) -> bool {
     let before = (record.on_hold, record.priority);
     match amend {
@@ -232,24 +232,24 @@ pub(crate) fn amend(record: &mut Record, amend: Amend) -> bool {
     is_changed
 }
 
-/// Another submission of the same dedupe key joins this job. `false`: it changes nothing.
+/// A submission with the same dedupe key joins this job. `false`: nothing changes.
 pub(crate) fn join(record: &mut Record, priority: i32) -> bool {
     priority > record.priority && amend(record, Amend::Priority(priority))
 }
 
-/// One more job waits for this one.
+/// Adds a dependent.
 pub(crate) fn add_dependent(record: &mut Record) {
     record.n_dependents += 1;
     record.fence += 1;
 }
 
-/// One job fewer waits for this one.
+/// Removes a dependent.
 pub(crate) fn remove_dependent(record: &mut Record) {
     record.n_dependents = record.n_dependents.saturating_sub(1);
     record.fence += 1;
 }
 
-/// One job fewer to wait for. `true`: that was the last, so it is queued.
+/// Removes a blocker. `true`: it was the last, so the job is queued.
 pub(crate) fn unblock(record: &mut Record, now: Timestamp) -> bool {
     record.n_blockers = record.n_blockers.saturating_sub(1);
     record.fence += 1;
@@ -261,8 +261,8 @@ pub(crate) fn unblock(record: &mut Record, now: Timestamp) -> bool {
     true
 }
 
-/// A job that failed or was cancelled begins a new life. The numbers of its attempts go on, so
-/// that no token is ever used twice.
+/// Revives a job that failed or was cancelled. Attempt numbers continue, so that no fencing token
+/// is used twice.
 pub(crate) fn revive(record: &mut Record, now: Timestamp) {
     record.state = State::Queued;
     record.counts.failures = 0;
@@ -277,7 +277,7 @@ pub(crate) fn revive(record: &mut Record, now: Timestamp) {
     record.fence += 1;
 }
 
-/// What was done counts; what came to nothing through no fault of the job does not.
+/// Completed work is charged. An attempt that failed through no fault of the job is not.
 fn charge(spec: &Spec, end: &End, was_started: bool) -> Fixed {
     let is_charged = match end.ending {
         Ending::Succeeded | Ending::Transient | Ending::Permanent | Ending::Timeout => true,
@@ -287,7 +287,7 @@ fn charge(spec: &Spec, end: &End, was_started: bool) -> Fixed {
     if is_charged { end.cost.unwrap_or(spec.cost) } else { Fixed::ZERO }
 }
 
-/// What the last attempt that failed said.
+/// The error of the last failed attempt.
 fn error(before: Option<String>, end: &End) -> Option<String> {
     match end.ending {
         Ending::Succeeded => None,
@@ -298,7 +298,7 @@ fn error(before: Option<String>, end: &End) -> Option<String> {
     }
 }
 
-/// Attempts that were stopped from outside say nothing about their kind.
+/// The run of an attempt. Attempts that were stopped from outside say nothing about their type.
 fn run(record: &Record, current: &Current, end: &End, now: Timestamp) -> Option<Box<Run>> {
     if !end.ending.is_own() {
         return None;

@@ -1,4 +1,4 @@
-//! Jobs are claimed, run, and end.
+//! Claims, starts, reports and ends of attempts.
 
 use model::{
     Ask, Cause, Ending, Fixed, Measured, Millis, Name, Progress, Record, Retry, Spec, State,
@@ -189,7 +189,7 @@ pub(super) async fn an_end_brings_a_start_that_was_not_told(site: Site) {
             assert!(site.start(&claimed).await);
         }
         site.time.pass(Millis(50));
-        // An attempt that ran is charged, also if it was called off.
+        // An attempt that ran is charged, even if its job was cancelled.
         let end = End { has_started, ..end_of(&claimed, Ending::Cancelled) };
         let ended = accepted(site.try_end(end).await);
         let is_charged = was_told || has_started;

@@ -1,4 +1,4 @@
-//! People change their minds.
+//! Cancel, hold, release, priority and revive.
 
 use model::{Cause, Ending, Fixed, JobId, Millis, Retry, Spec, State};
 
@@ -66,7 +66,7 @@ pub(super) async fn hold_release_and_priority_change_what_waits(site: Site) {
         assert_eq!(amended[2], Amended::Unknown);
         fence += 1;
         assert_eq!(site.get(&first).await.fence, fence);
-        // Again, it changes nothing.
+        // A repetition changes nothing.
         site.store.amend(ids.clone(), amend).await.expect("it answers");
         assert_eq!(site.get(&first).await.fence, fence);
     }

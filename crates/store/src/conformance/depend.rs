@@ -1,4 +1,4 @@
-//! Jobs wait for jobs.
+//! Dependencies between jobs.
 
 use model::{Cause, Ending, IfFailed, Millis, Spec, State};
 
@@ -103,7 +103,7 @@ pub(super) async fn a_failure_cancels_down_the_line_or_lets_go_by_choice(site: S
     for record in lists.into_iter().flatten() {
         assert_eq!(site.get(record).await, *record);
     }
-    // A transient failure that will be tried again releases nobody.
+    // A transient failure with a retry releases no dependent.
     let other = site.go(&other, Ending::Transient).await;
     assert_eq!((other.record.state, other.record.n_dependents), (State::Queued, 1));
     assert_eq!(other.released.len() + other.cancelled.len() + other.changed.len(), 0);

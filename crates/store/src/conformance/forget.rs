@@ -1,4 +1,4 @@
-//! Nothing is kept of jobs that nobody will ask about.
+//! A store keeps nothing of jobs that no client will ask about.
 
 use model::{Ending, Fixed, Measured, Millis, Record, Spec, State};
 

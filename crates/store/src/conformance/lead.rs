@@ -1,4 +1,4 @@
-//! One of several leads at a time; what happened is kept, a little of each kind.
+//! A lead has one holder at a time, and notes are kept up to a number for each kind.
 
 use model::Millis;
 
@@ -31,7 +31,7 @@ pub(super) async fn one_holder_leads_until_its_time_is_over(site: Site) {
     let second = lead(&site, "lane", "b").await.expect("the first let it run out");
     assert_eq!(second.token, first.token + 1);
     assert_eq!(lead(&site, "lane", "a").await, None);
-    // Whoever goes lets go.
+    // A holder that stops releases its lead.
     let gone = site.store.lead("lane".to_owned(), "b".to_owned(), Millis(0)).await;
     assert!(gone.expect("the store answers").is_some());
     let third = lead(&site, "lane", "a").await.expect("it was let go");
@@ -44,7 +44,7 @@ pub(super) async fn what_a_holder_kept_comes_to_the_next_and_old_holders_change_
     let first = lead(&site, "lane/1", "a").await.expect("it is free");
     assert!(keep(&site, &first, "one").await);
     site.time.pass(LENGTH);
-    // As long as nobody else took it, it is the first's.
+    // The first holder keeps the lead until a second one takes it.
     assert!(keep(&site, &first, "two").await);
     let second = lead(&site, "lane/1", "b").await.expect("it ran out");
     assert_eq!(second.document, "two");

@@ -1,4 +1,4 @@
-//! Workers come and go, and some vanish.
+//! Sessions and leases of workers.
 
 use model::{Ending, Millis, Record};
 
@@ -30,7 +30,7 @@ pub(super) async fn generations_go_up_and_the_newest_counts(site: Site) {
     assert_eq!(renewed.expect("the store answers"), [false, true, false]);
     assert!(!site.store.leave(first).await.expect("the store answers"));
     assert!(renew(&site, &second).await);
-    // Also after everything about it was forgotten.
+    // Also after the session was deleted.
     site.time.pass(Millis(1_000_000));
     site.store.forget(Old::from_before(site.now(), 9)).await.expect("it forgets");
     assert!(join(&site, "w").await.generation > second.generation);
@@ -49,12 +49,12 @@ pub(super) async fn attempts_of_a_silent_worker_are_expired(site: Site) {
     site.time.pass(Millis(1));
     assert_eq!(expired(&site).await, [claimed.clone(), running.clone()]);
     assert_eq!(site.store.expired(1).await.expect("the store answers"), [claimed.clone()]);
-    // Nothing is changed by asking, and a sign of life is in time as long as nobody ended them.
+    // A query changes nothing, and a heartbeat is in time until the attempts are ended.
     assert_eq!(site.get(&claimed).await, claimed);
     assert!(renew(&site, &silent).await);
     assert_eq!(expired(&site).await, []);
     site.time.pass(Millis(1_000));
-    // Coming again is a sign of life too, and its attempts stay its own.
+    // A new connection is a heartbeat too, and the worker keeps its attempts.
     join(&site, "silent").await;
     assert_eq!(expired(&site).await.len(), 1);
     assert_eq!(site.get(&running).await, running);
@@ -103,11 +103,11 @@ pub(super) async fn a_worker_that_was_heard_in_time_loses_nothing(site: Site) {
     };
     site.time.pass(LEASE);
     assert_eq!(expired(&site).await, [running.clone()]);
-    // It is heard after somebody saw that its lease is over, and before that is written down.
+    // The heartbeat arrives after the expired lease was read, and before the attempts are ended.
     assert!(renew(&site, &session).await);
     assert_eq!(end(&lost).await, Ended::Stale);
     assert_eq!(site.get(&running).await, running);
-    // Once that is written down, the lease cannot be renewed any more.
+    // After that, the lease cannot be renewed.
     site.time.pass(LEASE);
     assert_eq!(accepted(end(&lost).await).record.counts.losses, 1);
     assert!(!renew(&site, &session).await);

@@ -1,7 +1,7 @@
-//! What every store promises, as code: one list of cases that each of them passes.
+//! The promises of every store as code: one list of cases that each store passes.
 //!
-//! A case gets an empty store, made with [`options`], and the clock of that store. It panics if a
-//! promise is not kept.
+//! A case gets an empty store, made with [`options`], and the clock of that store. It panics if the
+//! store breaks a promise.
 
 #![expect(clippy::cloned_ref_to_slice_refs, reason = "lists in claims read best as lists")]
 
@@ -27,7 +27,7 @@ pub use site::{Site, Time, options};
 pub struct Case {
     /// The promise, in words.
     pub name: &'static str,
-    /// Finds out whether it is kept.
+    /// Checks the promise.
     pub run: fn(Site) -> Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
@@ -38,7 +38,7 @@ macro_rules! cases {
     };
 }
 
-/// All promises, in the order in which a job meets them.
+/// All promises, in the order of a job's life.
 #[expect(clippy::too_many_lines, reason = "it is a list")]
 pub fn cases() -> Vec<Case> {
     cases![

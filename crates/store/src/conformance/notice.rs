@@ -1,4 +1,4 @@
-//! Whoever asked for it is told that a job is final.
+//! The store returns a notice when a job with a webhook is final.
 
 use model::{Cause, Ending, Millis, Retry, Spec, State};
 
@@ -17,7 +17,7 @@ fn asking() -> Spec {
     Spec { webhook: Some("https://a.example/x".to_owned()), ..spec() }
 }
 
-/// The jobs, what they came to, and how often that was told.
+/// The jobs, their final states, and how often each notice was returned.
 fn told(notices: &[Notice]) -> Vec<(u64, State, u32)> {
     let told = |notice: &Notice| {
         let job = notice.job.as_number().expect("a store numbers its jobs");
@@ -46,7 +46,7 @@ pub(super) async fn a_notice_is_told_again_after_a_wait_until_it_is_done_with(si
     site.go(&record, Ending::Succeeded).await;
     let first = site.notices(9).await;
     for (tries, wait) in [(2, 1_000), (3, 2_000), (4, 4_000), (5, 4_000)] {
-        // Between half and all of the wait.
+        // The wait is between a half and all of `wait`.
         site.time.pass(Millis(wait / 2 - 1));
         assert_eq!(site.notices(9).await, []);
         site.time.pass(Millis(wait / 2 + 1));
@@ -84,7 +84,7 @@ pub(super) async fn every_way_to_an_end_is_told(site: Site) {
     let late = site.one(Spec { start_before: Some(site.now()), ..asking() }).await;
     site.store.give_up(vec![late.id.clone()]).await.expect("the store answers");
     done(site.cancel(&first).await);
-    // Over as soon as it comes.
+    // A job that is final at its submission.
     site.one(Spec { webhook: asking().webhook, ..after(&[&third]) }).await;
     let notices = site.notices(9).await;
     let off = State::Cancelled;

@@ -1,4 +1,4 @@
-//! What is kept is read, and forgotten.
+//! Kept data is read, and deleted after its retention.
 
 use std::sync::Arc;
 
@@ -129,7 +129,7 @@ pub(super) async fn output_is_kept_once_and_up_to_a_limit(site: Site) {
     assert_eq!(texts, expected);
     assert_eq!((logs[1].stream, logs[1].at), (Stream::Err, site.now()));
     assert_eq!(site.get(&running).await, running);
-    // What is over says nothing more, and what it said stays.
+    // An attempt that ended writes no more output, and its earlier output stays.
     site.end(&running, Ending::Transient).await;
     let late = site.store.log(vec![piece(&running, 13, "late")]).await.expect("it answers");
     assert_eq!(late, [false]);
@@ -193,7 +193,7 @@ pub(super) async fn of_those_who_saw_the_same_setting_one_changes_it(site: Site)
     assert!(replace(None, Some("1")).await);
     assert!(!replace(None, Some("2")).await && !replace(None, None).await);
     assert!(!replace(Some("0"), None).await);
-    // Many at once: each sees what is there and adds one to it, until it was nobody's but its own.
+    // Many callers at once: each reads the number and adds one, until its replacement succeeds.
     let add = async || loop {
         let settings = site.store.settings().await.expect("the store answers");
         let was = settings[0].document.as_deref().expect("it is there");
@@ -230,7 +230,7 @@ pub(super) async fn usage_is_summed_to_the_minute(site: Site) {
     assert_eq!(used(start + Millis(60_000)).await, "9 3, 10 2, b 4");
     assert_eq!(used(start + Millis(180_000)).await, "b 4");
     assert_eq!(used(site.now()).await, "");
-    // What jobs cost may still count when they are forgotten.
+    // The cost of deleted jobs may still count.
     let old = Old { charged_before: start + Millis(120_000), ..Old::from_before(site.now(), 99) };
     assert!(site.store.forget(old).await.expect("it forgets") > 0);
     assert_eq!(used(start).await, "9 3, b 4");

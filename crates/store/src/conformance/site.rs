@@ -1,4 +1,4 @@
-//! Where a case happens, and the words in which cases are told.
+//! The fixture of the cases: a store, its clock, and helpers that name the steps.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -13,28 +13,28 @@ use crate::{
     Submission, Submitted,
 };
 
-/// A clock that moves when it is told to.
+/// A clock that moves only when a case moves it.
 #[derive(Clone)]
 pub struct Time(Arc<AtomicI64>);
 
 impl Time {
-    /// A clock that shows a moment that is no round number.
+    /// A clock that starts at a time that is no round number.
     pub fn new() -> Self {
         Self(Arc::new(AtomicI64::new(1_800_000_000_123)))
     }
 
-    /// The clock, as a store wants it.
+    /// The clock as an option of a store.
     pub fn clock(&self) -> Clock {
         let time = self.clone();
         Arc::new(move || time.now())
     }
 
-    /// What it shows.
+    /// The current time of this clock.
     pub fn now(&self) -> Timestamp {
         Timestamp(self.0.load(Ordering::SeqCst))
     }
 
-    /// Lets time pass.
+    /// Moves the clock forward.
     pub fn pass(&self, length: Millis) {
         self.0.fetch_add(length.0, Ordering::SeqCst);
     }
@@ -46,7 +46,7 @@ impl Default for Time {
     }
 }
 
-/// The options under which cases hold: small limits, so that they are met.
+/// The options of the cases: small limits, so that cases reach them.
 pub fn options(time: &Time) -> Options {
     Options {
         clock: Some(time.clock()),
@@ -59,7 +59,7 @@ pub fn options(time: &Time) -> Options {
     }
 }
 
-/// Where a case happens.
+/// The fixture of a case.
 #[derive(Clone)]
 pub struct Site {
     /// An empty store.
@@ -68,12 +68,12 @@ pub struct Site {
     pub time: Time,
 }
 
-/// A tenant that most cases are about.
+/// The tenant of most cases.
 pub(super) fn tenant() -> TenantId {
     TenantId::new("tenant")
 }
 
-/// A plain job of it.
+/// A plain job of this tenant.
 pub(super) fn spec() -> Spec {
     Spec::new(tenant(), Name::new("kind"))
 }
@@ -87,7 +87,7 @@ pub(super) fn new(spec: Spec) -> NewJob {
     NewJob { spec, after_indexes: Vec::new(), repeat: Repeat::Join, on_hold: false }
 }
 
-/// For that worker, of the job as it is in this record.
+/// A claim of the job in this record, for a worker.
 pub(super) fn claim_of(record: &Record, name: &str) -> Claim {
     Claim {
         job: record.id.clone(),
@@ -109,13 +109,13 @@ pub(super) fn worker(name: &str) -> WorkerId {
     WorkerId::new(name)
 }
 
-/// An end of the record's current attempt that says nothing but how.
+/// An end of the record's current attempt with this ending and defaults.
 pub(super) fn end_of(record: &Record, ending: Ending) -> End {
     let current = record.current.as_ref().expect("the case claimed it");
     End::new(record.id.clone(), record.counts.attempts, current.worker.clone(), ending)
 }
 
-/// What an accepted end came to.
+/// The effects of an accepted end.
 pub(super) struct Accepted {
     pub(super) record: Record,
     pub(super) charged: Fixed,
@@ -132,7 +132,7 @@ pub(super) fn accepted(ended: Ended) -> Accepted {
     Accepted { record: Arc::unwrap_or_clone(record), charged, run, released, cancelled, changed }
 }
 
-/// What a cancel that is done came to: the record, and the three lists.
+/// The record of a completed cancellation, and its three lists.
 pub(super) fn done(cancelled: Cancelled) -> (Record, [Vec<Record>; 3]) {
     let Cancelled::Done { record, released, cancelled, changed } = cancelled else {
         panic!("it was not done: {cancelled:?}");
@@ -158,12 +158,12 @@ impl Site {
         submitted.expect("nothing is wrong with the submission")
     }
 
-    /// Takes in one job.
+    /// Submits one job.
     pub(super) async fn one(&self, spec: Spec) -> Record {
         self.submit(vec![new(spec)]).await.jobs.remove(0)
     }
 
-    /// Takes in one plain job.
+    /// Submits one plain job.
     pub(super) async fn plain(&self) -> Record {
         self.one(spec()).await
     }
@@ -196,7 +196,7 @@ impl Site {
         }
     }
 
-    /// Says that the current attempt runs.
+    /// Reports the start of the current attempt.
     pub(super) async fn start(&self, record: &Record) -> bool {
         let current = record.current.as_ref().expect("the case claimed it");
         let start = Start {
@@ -214,7 +214,7 @@ impl Site {
         self.get(&record).await
     }
 
-    /// A plain job that runs.
+    /// A plain job with a started attempt.
     pub(super) async fn running(&self) -> Record {
         let record = self.plain().await;
         self.run(&record, "w").await

@@ -1,4 +1,4 @@
-//! Jobs come in.
+//! Submissions.
 
 use model::{
     Ask, Cause, Counts, Ending, Fixed, IfFailed, Input, JobId, Millis, Name, Retry, Spec, State,
@@ -80,9 +80,9 @@ pub(super) async fn numbers_go_up_and_are_never_used_twice(site: Site) {
 }
 
 pub(super) async fn numbers_taken_ahead_are_nobody_elses(site: Site) {
-    // One may give none before it has written anything.
+    // A store may reserve no numbers before its first write.
     site.plain().await;
-    // A store that cannot give numbers without being asked says so.
+    // A store that cannot reserve numbers returns `None`.
     let Some(first) = site.store.number(&tenant(), 2) else { return };
     let others = site.submit(vec![new(spec()), new(spec())]).await;
     let ahead = Submission { first: Some(first.clone()), ..submission(vec![new(spec()); 2]) };
@@ -126,7 +126,7 @@ pub(super) async fn room_is_kept_for_jobs_that_are_numbered_ahead(site: Site) {
     let ahead = Submission { first: Some(first), ..submission(plain(2)) };
     let submitted = site.store.submit(ahead).await.expect("the store answers");
     assert_eq!(submitted.expect("there is room").jobs.len(), 2);
-    // It is theirs once.
+    // The room is reserved once.
     assert_eq!(site.store.number(&tenant(), 1), None);
     site.cancel(&records[0]).await;
     assert!(site.store.number(&tenant(), 1).is_some());
@@ -137,14 +137,14 @@ pub(super) async fn the_same_key_and_body_give_the_same_jobs_again(site: Site) {
     let first = site.store.submit(keyed("k", 1, jobs.clone())).await;
     let first = first.expect("the store answers").expect("it is taken in");
     assert_eq!(first.is_new, [true, true]);
-    // What they are now, not what they were.
+    // The answer holds the jobs as they are now.
     let running = site.run(&first.jobs[0], "w").await;
     let again = site.store.submit(keyed("k", 1, jobs.clone())).await;
     let again = again.expect("the store answers").expect("it is taken in");
     assert_eq!((again.is_new, again.changed), (vec![false, false], Vec::new()));
     assert_eq!(again.jobs, [running, first.jobs[1].clone()]);
     assert_eq!(site.look().await.len(), 2);
-    // Another tenant's key is another key.
+    // The same key of a different tenant is a separate key.
     let other = Spec { tenant: TenantId::new("other"), ..spec() };
     let other = site.store.submit(keyed("k", 2, vec![new(other)])).await;
     let other = other.expect("the store answers").expect("it is taken in");
@@ -182,7 +182,7 @@ pub(super) async fn a_dedupe_key_is_joined_and_raises_the_priority(site: Site) {
     assert_eq!((&higher.jobs[0].id, higher.jobs[0].priority), (&first.id, 5));
     assert_eq!(higher.jobs[0].fence, first.fence + 1);
     assert_eq!(site.look().await, higher.jobs);
-    // Another type or tenant is another key.
+    // The same key of a different type or tenant is a separate key.
     let kind = site.submit(vec![new(Spec { kind: Name::new("other"), ..deduped(0) })]).await;
     let tenant = Spec { tenant: TenantId::new("other"), ..deduped(0) };
     assert_eq!(
@@ -230,7 +230,7 @@ pub(super) async fn a_refused_submission_leaves_no_trace(site: Site) {
     let forward = NewJob { after_indexes: vec![1], ..new(spec()) };
     let refused = site.store.submit(submission(vec![forward, new(spec())])).await;
     assert!(matches!(refused, Ok(Err(Refusal::NoSuchJob { index: 0, .. }))));
-    // The key was not used up either.
+    // The refused submission did not use up its key.
     let again = site.store.submit(keyed("k", 2, vec![new(spec())])).await;
     assert_eq!(again.expect("the store answers").expect("it is taken in").is_new, [true]);
 }
@@ -248,12 +248,12 @@ pub(super) async fn a_tenant_and_a_store_can_be_full(site: Site) {
     let full = site.store.submit(submission(vec![new(other.clone())])).await;
     let store_full = Refusal::StoreFull { jobs: 40, max: 40 };
     assert_eq!(full.expect("the store answers"), Err(store_full.clone()));
-    // What is final takes no room, and neither does what is over at once.
+    // A final job takes no room, and neither does a job that is final at its submission.
     site.cancel(&records[0]).await;
     site.one(other).await;
     let over = site.one(after(&[&records[0]])).await;
     assert_is(&over, State::Cancelled, Some(Cause::Dependency));
-    // What is taken up again needs room like what is new.
+    // A revived job needs room like a new one.
     let again = site.store.revive(vec![records[0].id.clone()]).await;
     assert_eq!(again.expect("the store answers"), [Revived::Full(store_full)]);
 }

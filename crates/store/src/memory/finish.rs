@@ -1,4 +1,4 @@
-//! Attempts end, jobs are called off, and those that waited for them go on or follow.
+//! Attempts end, jobs are cancelled, and their dependents are released or cancelled.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::World;
 use crate::transition::{self, After, Off};
 use crate::{Cancelled, End, Ended, Provided, Revived, minute};
 
-/// What else changed when a job came to its end, each list by id.
+/// Other jobs that changed when a job became final, each list by id.
 #[derive(Default)]
 struct Settled {
     released: Vec<Record>,
@@ -116,7 +116,7 @@ impl World {
         Cancelled::Done { record, released, cancelled, changed }
     }
 
-    /// If the job of this number is final: takes away its edges, and settles who waited for it.
+    /// If this job is final, removes its edges and settles its dependents.
     fn settle(&mut self, number: i64, now: Timestamp) -> Settled {
         let is_end = |edge: &(i64, i64)| edge.0 == number || edge.1 == number;
         if !self.waits.iter().any(is_end) {
@@ -153,8 +153,8 @@ impl World {
         self.compare(&before)
     }
 
-    /// Nobody counts a final job among those that wait for them. Those that are final themselves
-    /// count nothing.
+    /// Removes a final job from the dependents of its blockers. Blockers that are final themselves
+    /// have no count.
     fn leave_queue(&mut self, number: i64) {
         let edges: Vec<(i64, i64)> =
             self.waits.iter().copied().filter(|(_, waiter)| *waiter == number).collect();

@@ -1,4 +1,4 @@
-//! What is old is forgotten.
+//! Deletes data after its retention.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ impl World {
     fn trim(&mut self) {
         let mut counts: BTreeMap<_, usize> = BTreeMap::new();
         let runs_max = self.options.runs_max;
-        // From the newest on.
+        // Newest first.
         self.runs.reverse();
         self.runs.retain(|run| {
             let key = (run.tenant.clone(), run.kind.clone(), run.history_key.clone());
@@ -49,7 +49,7 @@ impl World {
         self.runs.reverse();
     }
 
-    /// Should one come again, its generation is still higher than any before.
+    /// If a deleted worker returns, its generation is still higher than any before.
     fn forget_workers(&mut self, before: Timestamp) {
         let busy = self.busy();
         let mut generations = self.generations;

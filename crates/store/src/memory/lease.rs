@@ -1,4 +1,4 @@
-//! Workers come, give signs of life, and go.
+//! Workers join, send heartbeats and leave.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ impl World {
         true
     }
 
-    /// Those who said that they went are not silent.
+    /// Workers that left get no lease.
     pub(super) fn renew_all(&mut self, now: Timestamp, lease: Millis) {
         let busy = self.busy();
         for (worker, session) in &mut self.sessions {
@@ -53,14 +53,14 @@ impl World {
         self.sessions.get(worker).is_none_or(|lease| lease.until <= now)
     }
 
-    /// A worker's session is over with its lease.
+    /// Ends a worker's session with its lease.
     pub(super) fn close(&mut self, worker: &WorkerId) {
         if let Some(lease) = self.sessions.get_mut(worker) {
             lease.has_left = true;
         }
     }
 
-    /// Workers that have something.
+    /// Workers with live attempts.
     pub(super) fn busy(&self) -> BTreeSet<WorkerId> {
         let records = self.unfinished.iter().map(|number| &self.jobs[number]);
         let current = records.filter_map(|record| record.current.as_ref());

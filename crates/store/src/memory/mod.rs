@@ -1,6 +1,6 @@
-//! A store that is plain collections behind a lock: what every store means, in the fewest words.
+//! A store of plain collections behind a lock: the shortest definition of a store's behaviour.
 //!
-//! For tests and simulations. Nothing outlives the process, and nothing is fast.
+//! For tests and simulations. It persists nothing, and is not fast.
 
 mod submit;
 mod finish;
@@ -19,37 +19,37 @@ use model::{Fixed, JobId, Name, Record, State, TenantId, Timestamp, WorkerId};
 use crate::clock::Steady;
 use crate::{Lead, LogChunk, Notice, Options, Past, Run, SettingKind, number};
 
-/// A store in plain collections.
+/// A store of plain collections.
 pub struct Memory {
     clock: Steady,
     state: Mutex<World>,
 }
 
-/// Everything that is kept.
+/// All data of the store.
 struct World {
     options: Options,
     next_job: i64,
-    /// Jobs that have a number and are on their way.
+    /// Jobs with a reserved number that are not submitted yet, by tenant.
     n_ahead: BTreeMap<TenantId, usize>,
     /// All jobs, finished or not.
     jobs: BTreeMap<i64, Record>,
-    /// Those of them that are not final.
+    /// The jobs that are not final.
     unfinished: BTreeSet<i64>,
     /// Unfinished jobs that have a dedupe key.
     dedupe: BTreeMap<(TenantId, Name, String), i64>,
-    /// Unfinished jobs, and unfinished jobs that wait for them.
+    /// Pairs of an unfinished job and an unfinished dependent.
     waits: BTreeSet<(i64, i64)>,
     pasts: BTreeMap<(i64, u32), Past>,
     logs: BTreeMap<(i64, u32, u64), LogChunk>,
     sessions: BTreeMap<WorkerId, Lease>,
-    /// The highest generation of a worker that is forgotten.
+    /// The highest generation of a deleted worker.
     generations: u64,
     settings: BTreeMap<(SettingKind, String), String>,
     usage: BTreeMap<(i64, TenantId), (Fixed, u64)>,
     /// Oldest first.
     runs: Vec<Run>,
     keys: BTreeMap<(TenantId, String), ([u8; 32], Vec<i64>)>,
-    /// Jobs that a key answers with.
+    /// Jobs that belong to an idempotency key.
     keyed: BTreeSet<i64>,
     leads: BTreeMap<String, Lead>,
     /// Documents of schedulers, by minute.
@@ -57,7 +57,7 @@ struct World {
     notes: BTreeMap<u64, note::Kept>,
     /// The number of the last note.
     n_notes: u64,
-    /// With the moments at which they are due.
+    /// Notices, with the time at which each is due.
     notices: BTreeMap<u64, (Timestamp, Notice)>,
     next_notice: u64,
 }
@@ -99,7 +99,7 @@ impl Memory {
         Self { clock, state: Mutex::new(state) }
     }
 
-    /// Does something with everything that is kept, alone, at a moment.
+    /// Runs `work` on all data under the lock, with the current time.
     fn with<T>(&self, work: impl FnOnce(&mut World, Timestamp) -> T) -> T {
         let mut world = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         work(&mut world, self.clock.now())
@@ -117,12 +117,12 @@ impl World {
         Some((number, self.jobs.get_mut(&number)?))
     }
 
-    /// The record of a job that is known to be there.
+    /// The record of a job that must exist.
     fn known(&mut self, number: i64) -> &mut Record {
         self.jobs.get_mut(&number).expect("edges and lists name jobs that are there")
     }
 
-    /// Keeps the lists of unfinished jobs true to the record of this number.
+    /// Updates the list of unfinished jobs for this job.
     fn list(&mut self, number: i64) {
         let Some(record) = self.jobs.get(&number) else { return };
         let spec = &record.spec;

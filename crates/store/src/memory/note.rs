@@ -1,11 +1,11 @@
-//! Leads, and what happened.
+//! Leads and notes.
 
 use model::Timestamp;
 
 use super::World;
 use crate::{Lead, Note, NotePage, Noted};
 
-/// A note, and whether it may be forgotten when it is old.
+/// A note, and whether it may be deleted when it is old.
 pub(super) struct Kept {
     topic: String,
     noted: Noted,

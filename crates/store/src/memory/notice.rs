@@ -1,4 +1,4 @@
-//! Somebody is to be told that a job is final.
+//! Notices about final jobs.
 
 use model::{Retry, Timestamp, retry};
 
@@ -6,7 +6,7 @@ use super::World;
 use crate::Notice;
 
 impl World {
-    /// Keeps a notice, if the job of this number is final and asked for it.
+    /// Stores a notice if this job is final and has a webhook.
     pub(super) fn note(&mut self, number: i64) {
         let Some(record) = self.jobs.get(&number) else { return };
         if let Some(notice) = Notice::of(self.next_notice, record) {

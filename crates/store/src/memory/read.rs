@@ -1,4 +1,4 @@
-//! What is kept is read.
+//! Queries.
 
 use std::collections::BTreeMap;
 

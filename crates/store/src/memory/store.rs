@@ -1,4 +1,4 @@
-//! The trait, stage by stage.
+//! The store's methods, stage by stage.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -223,7 +223,7 @@ impl Store for Memory {
 }
 
 impl World {
-    /// The job, if this is its current attempt and this worker has it.
+    /// The job, if this is its current attempt on this worker.
     fn current(&mut self, id: &JobId, attempt: u32, worker: &WorkerId) -> Option<&mut Record> {
         let (_, record) = self.job_mut(id)?;
         transition::is_current(record, attempt, worker).then_some(record)
@@ -240,7 +240,7 @@ impl World {
             return Claimed::Lost(Some(Box::new(record.clone())));
         }
         let won = Claimed::Won(Arc::new(record.clone()));
-        // A worker that never came has a lease that is over.
+        // A worker that never connected gets an expired lease.
         let over = Lease { generation: 0, until: now, has_left: false };
         self.sessions.entry(claim.worker).or_insert(over);
         won

@@ -1,4 +1,4 @@
-//! Jobs come in: all of a submission, or none.
+//! Jobs are submitted: all of a submission, or none.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ impl World {
         }
         self.check(&tenant, &jobs)?;
 
-        // Those that may get another priority, or more dependents.
+        // Jobs that may get a new priority, or more dependents.
         let held = jobs.iter().filter_map(|job| self.holder(&tenant, job));
         let named = jobs.iter().flat_map(|job| job.spec.after.iter().filter_map(number::of));
         let fences: BTreeMap<i64, u64> =
@@ -64,21 +64,21 @@ impl World {
         Ok(Submitted { jobs, is_new, changed, claimed })
     }
 
-    /// The first of so many numbers that nobody else gets, if there is room for the jobs.
+    /// The first of `n_jobs` reserved numbers, if there is room for the jobs.
     pub(super) fn number_ahead(&mut self, tenant: &TenantId, n_jobs: usize) -> Option<i64> {
         self.check_room(tenant, u64::try_from(n_jobs).unwrap_or(u64::MAX)).ok()?;
         *self.n_ahead.entry(tenant.clone()).or_default() += n_jobs;
         Some(self.number(n_jobs))
     }
 
-    /// The first of so many numbers that nobody else gets.
+    /// The first of `n_jobs` numbers, which are never handed out again.
     pub(super) fn number(&mut self, n_jobs: usize) -> i64 {
         let first = self.next_job;
         self.next_job += i64::try_from(n_jobs).unwrap_or(i64::MAX);
         first
     }
 
-    /// One more wants what this unfinished job is for.
+    /// A repeated job with this dedupe key. It may raise the priority.
     fn repeat(&mut self, number: i64, job: &NewJob) {
         match job.repeat {
             Repeat::Join => _ = transition::join(self.known(number), job.spec.priority),
@@ -86,7 +86,7 @@ impl World {
         }
     }
 
-    /// Takes in one job, of which is known that it may come in.
+    /// Stores one job that passed the checks.
     fn take_in(
         &mut self,
         (tenant, number): (&TenantId, i64),
@@ -101,7 +101,7 @@ impl World {
         let placed = job.after_indexes.iter().map(|place| numbers[*place]);
         let waits: BTreeSet<i64> = named.chain(placed).collect();
         if !job.after_indexes.is_empty() {
-            // Known for as long as the job is.
+            // The record names its blockers for as long as it exists.
             spec.after = waits.iter().map(|id| number::id(*id)).collect();
         }
         let in_state = |wanted: fn(State) -> bool| {
@@ -133,10 +133,10 @@ impl World {
         self.dedupe.get(&(tenant.clone(), job.spec.kind.clone(), key)).copied()
     }
 
-    /// Why the jobs may not come in.
+    /// The reason to refuse the jobs.
     fn check(&self, tenant: &TenantId, jobs: &[NewJob]) -> Result<(), Refusal> {
         let mut keys = BTreeSet::new();
-        // For each job: whether it comes in, or is over at once.
+        // For each job: whether it is final at once.
         let mut is_over = Vec::new();
         let mut n_new = 0;
         for (index, job) in jobs.iter().enumerate() {

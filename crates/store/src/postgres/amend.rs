@@ -1,4 +1,4 @@
-//! Jobs that wait are changed.
+//! Changes of waiting jobs.
 
 use model::{JobId, State};
 
@@ -7,7 +7,7 @@ use super::draft::{Draft, Hold};
 use super::fault::Fault;
 use crate::{Amend, Amended, number, transition};
 
-/// Jobs to be changed.
+/// Jobs to change.
 pub(super) struct Amending {
     pub(super) jobs: Vec<JobId>,
     pub(super) amend: Amend,

@@ -1,9 +1,9 @@
-//! What was moved stands in queues, is what workers were given, and counts under limits.
+//! After an import: queues, grants and limits of the moved jobs.
 
 use super::columns::{PRIORITY_CLAMP, STEP_MS};
 
-/// A file has one scheduler, which counts in memory: what attempts use is written down under every
-/// limit that there may be. The names are those of `server/quota.rs`.
+/// A `SQLite` file has one scheduler, which counts limits in memory. So the import writes the usage
+/// of each live attempt under every limit that may exist. The names are those of `server/quota.rs`.
 const CHARGE: &str = "UPDATE jobs SET charges = (SELECT json_agg(json_build_array( \
     array_to_string(u.name, chr(31)), u.amount))::text FROM (VALUES \
     (ARRAY['jobs', tenant], 1), \
@@ -20,7 +20,7 @@ const HOLD: &str = "INSERT INTO holdings (name, held) \
     json_array_elements(j.charges::json) AS c(value) WHERE j.charges IS NOT NULL GROUP BY 1 \
     ON CONFLICT (name) DO UPDATE SET held = holdings.held + excluded.held";
 
-/// Jobs stand in queues, and numbers go on where they were.
+/// Puts jobs into queues, and sets the sequences behind the imported numbers.
 pub(super) fn arrive() -> String {
     format!(
         "UPDATE jobs SET queue = hashtextextended(json_build_array(tenant, kind, \

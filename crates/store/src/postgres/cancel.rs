@@ -1,4 +1,4 @@
-//! Jobs are called off, or given up because they are too late.
+//! Jobs are cancelled, or given up because they are too late.
 
 use model::{JobId, Record, Timestamp};
 
@@ -9,16 +9,16 @@ use super::settle::{Edges, Settled, settle};
 use crate::transition::{self, Off};
 use crate::{Cancelled, number};
 
-/// Why jobs come to an early end.
+/// The reason why jobs end early.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// Somebody asked for it.
+    /// A client asked for it.
     Asked,
-    /// Nobody can start them in time.
+    /// No worker can start them in time.
     TooLate,
 }
 
-/// Jobs to be called off.
+/// Jobs to cancel.
 pub(super) struct Cancelling {
     pub(super) jobs: Vec<JobId>,
     pub(super) reason: Reason,

@@ -1,10 +1,10 @@
-//! Whether what is in the database agrees with itself.
+//! The consistency check of the database.
 
 use super::Postgres;
 use super::fault::{Doubt, Fault};
 use crate::{Checked, Error, agree, number};
 
-/// What else must be nowhere where several schedulers share it.
+/// Inconsistencies that only a store of several schedulers can have.
 const SHARED: &[(&str, &str)] = &[
     (
         "jobs whose queue is not listed",
@@ -52,7 +52,7 @@ const SHARED: &[(&str, &str)] = &[
     ),
 ];
 
-/// All that must be nowhere.
+/// All rules, each a query for violations.
 pub(super) fn rules() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
     agree::PROBLEMS.iter().chain(SHARED)
 }
@@ -60,7 +60,7 @@ pub(super) fn rules() -> impl Iterator<Item = &'static (&'static str, &'static s
 const COUNTS: &str = "SELECT (SELECT count(*) FROM jobs), (SELECT count(*) FROM finished)";
 
 impl Postgres {
-    /// Counts what is there, at one moment, and finds what does not agree.
+    /// Counts the jobs of one snapshot, and finds inconsistencies.
     pub async fn check(&self) -> Result<Checked, Error> {
         let checked = self.checked().await;
         checked.map_err(|fault| fault.tell("check the store", Doubt::None))
@@ -71,7 +71,7 @@ impl Postgres {
         let builder = connection.build_transaction().read_only(true);
         let level = tokio_postgres::IsolationLevel::RepeatableRead;
         let transaction = builder.isolation_level(level).start().await?;
-        // This looks at everything: what is set up for looking at little is in its way.
+        // The check reads whole tables, so it undoes the planner settings for short reads.
         let settings = "SET LOCAL statement_timeout = 0; SET LOCAL enable_hashjoin = on; \
             SET LOCAL enable_seqscan = on; SET LOCAL enable_mergejoin = on";
         transaction.batch_execute(settings).await?;

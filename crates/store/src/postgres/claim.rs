@@ -1,4 +1,4 @@
-//! Jobs are taken out of the queue, each for one worker: one guarded statement for all of them.
+//! Claims: one guarded statement for all jobs of a call.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use super::limits;
 use super::row::{self, all_or_some, jobs_columns, read_some};
 use crate::{Claim, Claimed, document, number, transition};
 
-/// By id and fence. Whoever was quicker changed the fence, and the rest of the guard is about what
-/// the claim saw. A worker that never came has a lease that is over: what it is given is not lost
-/// with it. What becomes of `grants` is in their file.
+/// Claims by id and fence: an earlier claim raised the fence, and the rest of the guard repeats
+/// what the claim was decided on. A worker that never connected gets an expired lease, so that the
+/// reaper finds its attempts. `grants.rs` explains the rows of `grants`.
 ///
-/// Nothing that an index knows of changes, so no index is written: the job keeps its place in its
-/// queue until its attempt starts, and whoever looks passes it by.
+/// No indexed column changes, so Postgres writes no index. The job keeps its place in its queue
+/// until its attempt starts, and queue scans skip it.
 macro_rules! claim {
     ($won:literal, $answer:expr) => {
         concat!(
@@ -45,19 +45,19 @@ macro_rules! claim {
 }
 
 const CLAIM: &str = claim!(" ", jobs_columns!());
-/// For those of which everything is known already.
+/// For claims of which all records are known.
 pub(super) const CLAIM_KNOWN: &str =
     claim!(", won AS (", concat!("j.id) SELECT ", all_or_some!("won")));
 
 const LOST: &str = concat!("SELECT ", jobs_columns!(), " FROM jobs j WHERE j.id = ANY($1)");
 
-/// Claims of which none has a limit: nobody waits for anybody.
+/// Claims without limits: none of them waits for a lock of a limit.
 pub(super) async fn claim(desk: &Desk, claims: &[Claim]) -> Result<Vec<Claimed>, Fault> {
     let connection = desk.connection().await?;
     claim_on(&connection, (desk, desk.now()), claims).await
 }
 
-/// Claims, by a connection that may be in a transaction.
+/// Claims on a connection that may be in a transaction.
 pub(super) async fn claim_on(
     connection: &impl GenericClient,
     (desk, now): (&Desk, Timestamp),
@@ -100,7 +100,7 @@ async fn write(
     connection: &impl GenericClient,
     claims: &[&Claim],
 ) -> Result<HashMap<i64, Arc<Record>>, Fault> {
-    // In the order of ids, so that no two schedulers wait for each other.
+    // In the order of ids, so that two schedulers do not deadlock.
     let mut sorted: Vec<(i64, &Claim)> =
         claims.iter().filter_map(|claim| Some((number::of(&claim.job)?, *claim))).collect();
     sorted.sort_unstable_by_key(|(id, _)| *id);
@@ -138,7 +138,7 @@ async fn write(
     Ok(won)
 }
 
-/// What they will be once they are claimed, if all of them were seen lately.
+/// The records after these claims, if all of them are in the cache of recent records.
 fn known(desk: &Desk, claims: &[(i64, &Claim)], now: Timestamp) -> Option<Vec<(i64, Arc<Record>)>> {
     let mut recent = desk.recent();
     let known = claims.iter().map(|(id, claim)| {
@@ -148,7 +148,7 @@ fn known(desk: &Desk, claims: &[(i64, &Claim)], now: Timestamp) -> Option<Vec<(i
     known.collect()
 }
 
-/// Keeps what was won for those who end it.
+/// Keeps the records of won claims for their ends.
 pub(super) fn keep(desk: &Desk, claims: &[Claim], answers: &[Claimed]) {
     let mut recent = desk.recent();
     for (claim, answer) in claims.iter().zip(answers) {
@@ -160,8 +160,8 @@ pub(super) fn keep(desk: &Desk, claims: &[Claim], answers: &[Claimed]) {
     }
 }
 
-/// The places of a list in rounds, in none of which an id comes twice: a statement sees each row
-/// once. Entries without an id are in none.
+/// Splits the indexes of a list into rounds. No id is in one round twice, because a statement sees
+/// each row once. Entries without an id are left out.
 pub(super) fn rounds<T>(list: &[T], id: impl Fn(&T) -> Option<i64>) -> Vec<Vec<usize>> {
     let mut rounds: Vec<Vec<usize>> = Vec::new();
     let mut seen: HashSet<i64> = HashSet::with_capacity(list.len());

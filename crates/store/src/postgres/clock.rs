@@ -1,5 +1,5 @@
-//! The database's clock, as well as it can be known without asking: what it showed last, and what
-//! has passed since.
+//! An estimate of the database's clock without a query: the last time that it showed, plus the time
+//! since then.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -10,26 +10,26 @@ use tokio_postgres::Client;
 use super::fault::Fault;
 use crate::clock::{Clock, wall_clock};
 
-/// By how much the database's clock is ahead of this machine's.
+/// The difference between the database's clock and this machine's.
 #[derive(Clone)]
 pub(super) struct Offset {
     own: Clock,
     ahead_ms: Arc<AtomicI64>,
-    /// It was measured well once.
+    /// A good measurement exists.
     is_known: Arc<AtomicBool>,
 }
 
-/// How often it is asked at most, to be answered quickly once.
+/// Queries of one measurement, at most.
 const TRIES_MAX: u32 = 3;
-/// What takes no longer is good enough.
+/// A measurement of at most this duration is good enough.
 const QUICK_MS: i64 = 10;
-/// What takes longer says less than what was known before.
+/// A slower measurement says less than an earlier one.
 const SLOW_MS: i64 = 100;
 
 const NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 impl Offset {
-    /// This machine's clock is off by `skew_ms`, beside what it is off anyway.
+    /// A test sets `skew_ms`, which is added to this machine's clock.
     pub(super) fn new(skew_ms: i64) -> Self {
         let shown = wall_clock();
         let own: Clock = Arc::new(move || Timestamp(shown().0.saturating_add(skew_ms)));
@@ -45,9 +45,9 @@ impl Offset {
         })
     }
 
-    /// Asks the database. It showed this at some moment while it was asked: halfway, as far as
-    /// anybody knows, so an answer that took long says little. The quickest of a few counts, and
-    /// none that is slow if something is known already.
+    /// Asks the database for its time. The estimate assumes that the answer is from the middle of
+    /// the round trip, so a slow answer says little. The quickest of a few answers counts. A slow
+    /// one is ignored if a good one is known.
     pub(super) async fn measure(&self, client: &Client) -> Result<(), Fault> {
         let mut best: Option<(i64, i64)> = None;
         for _ in 0..TRIES_MAX {

@@ -1,4 +1,4 @@
-//! Lists of records as one array a column, for statements that write many rows.
+//! Records as one array for each column, for statements that write many rows.
 
 use std::error::Error;
 use std::fmt::Debug;
@@ -14,12 +14,12 @@ use crate::{Past, Run, document, number};
 
 type BoxedError = Box<dyn Error + Sync + Send>;
 
-/// One step of priority counts as much as this time of waiting (64 s).
+/// One step of priority counts like this waiting time (64 s).
 pub(super) const STEP_MS: i64 = 64_000;
-/// Priorities beyond this count as this much.
+/// Priorities beyond this bound count like the bound.
 pub(super) const PRIORITY_CLAMP: i32 = 16;
 
-/// Text as a database takes it: it has no place for a zero.
+/// Text without zero bytes, which Postgres rejects.
 pub(super) fn clean(text: &str) -> String {
     text.replace('\0', "\u{FFFD}")
 }
@@ -28,8 +28,7 @@ fn clean_some(text: Option<&String>) -> Option<String> {
     text.map(|text| clean(text))
 }
 
-/// Where a job stands that waits for a worker: its place in its queue, or the moment from which on
-/// it has one.
+/// The place of a waiting job in its queue, or the time at which it gets one.
 pub(super) fn stand(record: &Record, now: Timestamp) -> (Option<i64>, Option<i64>) {
     if record.state != State::Queued || record.on_hold {
         return (None, None);
@@ -43,10 +42,10 @@ pub(super) fn stand(record: &Record, now: Timestamp) -> (Option<i64>, Option<i64
     (Some(ready_ms.saturating_sub(STEP_MS * i64::from(priority))), None)
 }
 
-/// Which queue a new job stands in: one for jobs of a tenant that only their order tells apart. Two
-/// that are taken for one share a window, and if another build (or the function `submit` of the
-/// schema) counts differently there are two windows for one: no harm is done. Where a job stands
-/// that is there already, only its row knows.
+/// The queue of a new job. Jobs of a tenant that differ only in their order have the same queue. A
+/// hash collision puts two queues into one window. A different build, or the SQL function `submit`,
+/// may hash differently and so make two queues of one. Neither does harm. The queue of an existing
+/// job is in its row only.
 pub(super) fn queue(spec: &Spec) -> i64 {
     let mut hasher = DefaultHasher::new();
     let Spec { tenant, kind, pool, needs, slots, amounts, on_demand, resource, .. } = spec;
@@ -58,7 +57,7 @@ pub(super) fn queue(spec: &Spec) -> i64 {
 #[derive(Debug)]
 pub(super) struct Column<T>(Vec<T>);
 
-/// What a row has in a column.
+/// The value of a row in a column.
 pub(super) trait Cell: ToSql + Debug {
     fn is_nothing(&self) -> bool {
         false
@@ -104,8 +103,7 @@ impl<T> Deref for Column<T> {
     }
 }
 
-/// Where no row has anything, the database gets no array to take apart: `unnest` gives each row
-/// nothing anyway.
+/// An all-null column is sent as null, without an array: `unnest` then gives each row a null.
 impl<T: Cell> ToSql for Column<T> {
     fn to_sql(&self, list: &Type, out: &mut BytesMut) -> Result<IsNull, BoxedError> {
         if self.0.iter().all(Cell::is_nothing) {
@@ -121,7 +119,7 @@ impl<T: Cell> ToSql for Column<T> {
     to_sql_checked!();
 }
 
-/// Rows as one array a column, in the order in which statements name the columns.
+/// Rows as one array for each column, in the order of the statements.
 pub(super) trait Columns {
     /// All columns.
     fn arrays(&self) -> Vec<&(dyn ToSql + Sync)>;
@@ -199,7 +197,7 @@ impl NewJobs {
 }
 
 columns! {
-    /// Jobs that are unfinished from now on, and were there before.
+    /// Existing jobs that are unfinished after the change.
     Changes {
         id: i64,
         fence_before: i64,
@@ -259,7 +257,7 @@ impl Changes {
 }
 
 columns! {
-    /// Jobs that come to their end.
+    /// Jobs that become final.
     Ends {
         id: i64,
         fence_before: i64,
@@ -300,8 +298,8 @@ impl Ends {
 }
 
 columns! {
-    /// Jobs that succeeded and said nothing: all that is new about them. What is charged for them,
-    /// and what their runs were like, may be written elsewhere.
+    /// Jobs that succeeded without a result: all that changes in their rows. The charge and the run
+    /// may be written separately.
     Successes {
         id: i64,
         fence_before: i64,
@@ -316,7 +314,7 @@ columns! {
 }
 
 impl Successes {
-    /// Takes the job, if this is how it ended. `fence` is the one before.
+    /// Adds the job if it ended in this way. `fence` is the one before.
     pub(super) fn take(&mut self, (id, fence): (i64, u64), record: &Record, past: &Past) -> bool {
         let is_taken =
             past.is_plain(record) && record.fence == fence + 1 && record.result.is_none();
@@ -326,7 +324,7 @@ impl Successes {
         is_taken
     }
 
-    /// A job that ended so, what is charged for it, and what it was like.
+    /// Adds a job that ended in this way, with its charge and its run.
     pub(super) fn push(
         &mut self,
         (id, fence): (i64, u64),

@@ -1,4 +1,4 @@
-//! Attempts end: the attempt goes to the past, and its job waits again or is done with.
+//! Ends of attempts: the attempt is stored, and its job is queued again or final.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use crate::{End, Ended, Error, Provided, Run, number};
 
 pub(super) const DOING: &str = "end attempts";
 
-/// Attempts end: those of which there is something to say, and then the others. What cannot be
-/// written fails before anything is.
+/// Ends attempts: first those that need more than one statement, then the plain ones. Values that
+/// cannot be written fail before the first write.
 pub(super) async fn complete(desk: Arc<Desk>, ends: Vec<End>) -> Result<Vec<Ended>, Error> {
     let desk = &*desk;
     let mut answers: Vec<Option<Ended>> = vec![None; ends.len()];
@@ -37,7 +37,7 @@ pub(super) async fn complete(desk: Arc<Desk>, ends: Vec<End>) -> Result<Vec<Ende
     Ok(answers.into_iter().flatten().collect())
 }
 
-/// Ends these in a transaction.
+/// Ends these attempts in a transaction.
 async fn fully(
     desk: &Desk,
     ends: &[End],
@@ -55,7 +55,7 @@ async fn fully(
     Ok(())
 }
 
-/// The attempts that are over with these answers.
+/// The attempts that these answers ended.
 fn over(ends: &[End], answers: &[Option<Ended>]) -> impl Iterator<Item = Attempt> {
     let accepted = ends
         .iter()
@@ -64,8 +64,8 @@ fn over(ends: &[End], answers: &[Option<Ended>]) -> impl Iterator<Item = Attempt
     accepted.filter_map(|(end, _)| Some((number::of(&end.job)?, end.attempt)))
 }
 
-/// Whether other jobs may change with these. Whoever changes the same ones at the same time could
-/// wait for this in a circle.
+/// Whether these ends may change other jobs. Two such transactions that change the same jobs could
+/// deadlock.
 pub(super) fn changes_others(desk: &Desk, ends: &[End]) -> bool {
     let recent = desk.recent();
     let is_free = |end: &End| {
@@ -110,13 +110,14 @@ impl Stage for Completing {
         let runs = newest(&answers, sheet.desk.options.runs_max);
         let runs: Vec<&Run> = runs.into_iter().map(|(_, run)| run).collect();
         draft.write(sheet).await?;
-        // Last: whoever else charges the same tenant waits for this from here on, to the commit.
+        // Last: a transaction that charges the same tenant waits for this one from here to the
+        // commit.
         tokio::try_join!(history::insert_runs(sheet, &runs), history::charge(sheet, &sums))?;
         Ok(answers)
     }
 }
 
-/// How attempts ended before: by job and number, who had it and how.
+/// The worker and the ending of earlier attempts, by job and number.
 type Pasts = HashMap<(i64, i64), (WorkerId, Option<Ending>)>;
 
 pub(super) const PASTS: &str = concat!(
@@ -130,7 +131,7 @@ pub(super) const KEPT: &str = "SELECT job FROM keyed WHERE job = ANY($1) \
     UNION ALL SELECT job FROM logs WHERE job = ANY($1)";
 
 impl Completing {
-    /// Takes into the draft what was claimed lately.
+    /// Puts recently claimed records into the draft.
     fn recall(&self, sheet: &Sheet<'_>, draft: &mut Draft) {
         let mut recent = sheet.desk.recent();
         for end in &self.ends {
@@ -143,7 +144,7 @@ impl Completing {
         }
     }
 
-    /// Of the jobs that may be forgotten, those of which something is kept beside them.
+    /// The jobs without retention that have further data, which must be kept.
     async fn kept(&self, sheet: &Sheet<'_>) -> Result<HashSet<i64>, Fault> {
         let ends = self.ends.iter().filter(|end| end.forget);
         let jobs: Vec<i64> = ends.filter_map(|end| number::of(&end.job)).collect();
@@ -155,7 +156,7 @@ impl Completing {
         rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
     }
 
-    /// Reads how the attempts of those jobs ended whose current one is another.
+    /// Reads the endings of attempts whose job has a different current attempt.
     async fn pasts(&self, sheet: &Sheet<'_>, draft: &Draft) -> Result<Pasts, Fault> {
         let mut jobs = Vec::new();
         for end in &self.ends {

@@ -1,4 +1,4 @@
-//! Connections, and how each of them is set up.
+//! Connections and their settings.
 
 use std::str::FromStr as _;
 use std::time::Duration;
@@ -10,24 +10,24 @@ use tokio_postgres::config::{Host, SslMode};
 use super::seal::{Seal, Sealed};
 use crate::Error;
 
-/// Connections at most. A stage holds one at a time and waits for nothing else meanwhile, so that
-/// too few of them slow things down and stop nothing.
+/// Limit of connections. A stage holds one at a time and waits for nothing else meanwhile. So too
+/// few connections slow stages down, and cannot deadlock them.
 const CONNECTIONS_MAX: usize = 12;
-/// How long to wait for a connection: for a new one, and for one that others have.
+/// Timeout for a new connection, and for a free one of the pool.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A connection whose other end acknowledges nothing for about so long is given up: whoever dropped
-/// it on the way did not say so.
+/// A connection whose peer acknowledges nothing for about this time is closed. A network device
+/// that drops a connection does not report it.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
-/// How every connection is set up. Statements are made to be answered by an index each, in the
-/// order of their arrays: a planner that thinks a table is small must not choose otherwise.
+/// The settings of every connection. Statements are written for index lookups in the order of their
+/// arrays. These settings keep the planner from other plans if it believes that a table is small.
 const SESSION: &str = "-c search_path=maitre -c statement_timeout=30s -c lock_timeout=10s \
     -c idle_in_transaction_session_timeout=30s -c plan_cache_mode=force_generic_plan \
     -c enable_seqscan=off -c enable_bitmapscan=off -c enable_hashjoin=off \
     -c enable_mergejoin=off -c default_transaction_isolation=read\\ committed -c jit=off";
 
-/// What a URL says, with what we add to it.
+/// The settings of a URL, and ours.
 pub(super) fn config(url: &str) -> Result<(Config, Seal), Error> {
     let Sealed { url, mode, seal } = Sealed::read(url)?;
     let mut config = Config::from_str(&url).map_err(|error| {
@@ -46,14 +46,14 @@ pub(super) fn config(url: &str) -> Result<(Config, Seal), Error> {
         .keepalives_interval(SILENCE_MAX / 10)
         .keepalives_retries(5)
         .tcp_user_timeout(SILENCE_MAX);
-    // What goes through a socket of this machine needs no seal, and none is asked for.
+    // A local socket needs no encryption.
     let is_socket = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
     let is_plain = is_socket && mode == SslMode::Prefer;
     config.ssl_mode(if is_plain { SslMode::Disable } else { mode });
     Ok((config, seal))
 }
 
-/// Connections that are made when they are needed.
+/// A pool, which connects on demand.
 pub(super) fn pool(url: &str) -> Result<Pool, Error> {
     let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
     let (config, seal) = config(url)?;

@@ -1,5 +1,5 @@
-//! What a stage works with: a connection, in a transaction if it takes more than one statement, and
-//! what is kept beside it.
+//! The context of a stage: a connection, in a transaction if it takes more than one statement, and
+//! the state that is kept beside the database.
 
 use std::future::Future;
 use std::hash::{BuildHasher as _, RandomState};
@@ -27,18 +27,17 @@ use crate::clock::Steady;
 use crate::recent::Recent;
 use crate::{Error, Options, number};
 
-/// How often a stage is tried when others are quicker.
+/// Tries of a stage that conflicts with concurrent transactions.
 const TRIES_MAX: u32 = 20;
-/// Longer than the database lets a statement take: who has not answered by then never will.
+/// Longer than the statement timeout of the database: after this time no answer will come.
 const ANSWER_MAX: Duration = Duration::from_secs(40);
-/// How often the database's clock is looked at, and jobs are counted anew if that is cheap.
+/// Interval of reading the database's clock and of counting jobs. Slow counts are less frequent.
 const REFRESH_EVERY: Duration = Duration::from_secs(10);
-/// Questions that may take a while are asked by so many connections at once, and not waited for for
-/// longer than this.
+/// Limit of concurrent slow queries of users, and the timeout to wait for one of these slots.
 const QUESTIONS_MAX: usize = 6;
 const QUESTION_WAITS: Duration = Duration::from_secs(5);
-/// Schedulers add what was used to one of so many pairs of rows: so many that hardly ever two have
-/// the same, for they would wait for each other's commits.
+/// Pairs of usage rows. There are so many that two schedulers rarely share one, because they would
+/// wait for each other's commits.
 const PARTS: u32 = 4_096;
 
 pub(super) struct Desk {
@@ -48,33 +47,33 @@ pub(super) struct Desk {
     offset: Offset,
     pub(super) room: Room,
     pub(super) queues: Queues,
-    /// What was read or claimed lately, each with what its attempt uses of limits.
+    /// Records that were read or claimed lately, each with its attempt's usage of limits.
     recent: std::sync::Mutex<Recent<Option<String>>>,
     pub(super) grants: Grants,
-    /// Where looking for work begins.
+    /// The start of queue scans.
     pub(super) marks: Marks,
-    /// Where looking for what is old begins.
+    /// The start of the search for old jobs.
     pub(super) walk: Walk,
-    /// The last history that was trimmed: the next ones come after it.
+    /// The last history that was trimmed. The next step continues after it.
     trimmed: std::sync::Mutex<History>,
     teller: mpsc::Sender<Told>,
     lost: std::sync::Mutex<Told>,
-    /// What was charged long ago.
+    /// The charges of past minutes.
     pub(super) settled: Settled,
-    /// Which row of usage the next call adds to.
+    /// The usage row of the next call.
     part: AtomicU32,
-    /// What workers say about their attempts is written in the order in which it was said.
+    /// Reports of workers about their attempts are written in the order of their arrival.
     words: RwLock<()>,
-    /// For what people ask, which may take a while: what keeps leases alive has other connections.
+    /// Limits slow queries of users, so that the renewal of leases has free connections.
     questions: Arc<Semaphore>,
 }
 
-/// A stage that takes more than one statement. It may be begun again from the beginning.
+/// A stage of several statements. A conflict starts it again.
 pub(super) trait Stage: Sync {
-    /// What it comes to.
+    /// The result of the stage.
     type Answer: Send;
 
-    /// Does it, as far as the commit.
+    /// Runs the stage up to the commit.
     fn run<'a>(
         &'a self,
         sheet: &'a Sheet<'a>,
@@ -86,18 +85,18 @@ pub(super) struct Sheet<'a> {
     pub(super) transaction: &'a Transaction<'a>,
     pub(super) desk: &'a Desk,
     pub(super) now: Timestamp,
-    /// What is to be known once it is committed.
+    /// The effects outside the database, which happen after the commit.
     pub(super) outcome: std::sync::Mutex<Outcome>,
 }
 
-/// What follows from a commit.
+/// The effects of a commit outside the database.
 #[derive(Default)]
 pub(super) struct Outcome {
-    /// Tenants that have one job more or fewer, one entry a job.
+    /// Tenants with one job more or fewer, one entry for each job.
     pub(super) balance: Vec<(TenantId, i64)>,
-    /// Queues that were made sure of.
+    /// Queues that the transaction confirmed.
     pub(super) queues: Vec<i64>,
-    /// What others should hear.
+    /// The notification of the peers.
     pub(super) told: Told,
 }
 
@@ -106,7 +105,8 @@ impl Sheet<'_> {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Jobs stand in these queues, at these places; who has no place does not wait for a worker.
+    /// Announces jobs at these places of their queues. A job without a place does not wait for a
+    /// worker.
     pub(super) fn tell_work(&self, standing: impl IntoIterator<Item = (i64, Option<i64>)>) {
         let standing = standing.into_iter().filter_map(|(queue, place)| Some((queue, place?)));
         self.outcome().told.work.extend(standing);
@@ -144,19 +144,19 @@ impl Desk {
         Ok(desk)
     }
 
-    /// The one of two rows of usage to which the call before did not add: whoever adds to a row
-    /// waits for the commit of who did so before.
+    /// The row of usage, of two, that the call before did not use. A transaction that adds to a row
+    /// waits for the commit of the one before.
     pub(super) fn part(&self) -> i32 {
         let part = self.part.fetch_xor(1, Ordering::Relaxed);
         i32::try_from(part).unwrap_or(0)
     }
 
-    /// The time. The database's, unless a test says otherwise.
+    /// The database's time, unless a test sets the time.
     pub(super) fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// The time that a test says; `None` lets the database look at its clock.
+    /// The time that a test sets. `None` lets the database use its clock.
     pub(super) fn told_time(&self) -> Option<i64> {
         self.options.clock.as_ref().map(|_| self.now().0)
     }
@@ -173,7 +173,7 @@ impl Desk {
         Ok(self.pool.get().await?)
     }
 
-    /// How many wait for a connection.
+    /// The number of callers that wait for a connection.
     #[cfg(test)]
     pub(super) fn n_waiting(&self) -> usize {
         self.pool.status().waiting
@@ -184,20 +184,20 @@ impl Desk {
         self.pool.status().size
     }
 
-    /// What workers say takes its turn.
+    /// Runs reports of workers one after the other.
     pub(super) async fn in_turn<T>(&self, work: impl Future<Output = T>) -> T {
         let _turn = self.words.write().await;
         work.await
     }
 
-    /// As `in_turn`, but those that stand in line one after the other may go side by side: they are
-    /// each about other attempts.
+    /// As `in_turn`, but successive calls may run in parallel, because they are about different
+    /// attempts.
     pub(super) async fn beside<T>(&self, work: impl Future<Output = T>) -> T {
         let _turn = self.words.read().await;
         work.await
     }
 
-    /// Leave to ask something that may take a while.
+    /// Permission for a slow query of a user.
     pub(super) async fn question(
         &self,
         doing: &'static str,
@@ -210,7 +210,7 @@ impl Desk {
         Err(Error::Unavailable { doing, cause })
     }
 
-    /// A few statements that change nothing.
+    /// Runs statements that change nothing.
     pub(super) async fn reading<T>(
         &self,
         doing: &'static str,
@@ -219,7 +219,7 @@ impl Desk {
         answered(work).await.map_err(|fault| self.failed(fault, doing, Doubt::None))
     }
 
-    /// One statement that is done or not: if others are in the way, it is tried again.
+    /// Runs one atomic statement, and retries it after a conflict.
     pub(super) async fn writing<T, W: Future<Output = Result<T, Fault>>>(
         &self,
         doing: &'static str,
@@ -233,7 +233,7 @@ impl Desk {
         answer.map_err(|fault| self.failed(fault, doing, Doubt::IfLost))
     }
 
-    /// Runs a stage until it is committed, or cannot be.
+    /// Runs a stage until it is committed or fails.
     pub(super) async fn run<S: Stage>(
         &self,
         doing: &'static str,
@@ -264,8 +264,8 @@ impl Desk {
         Ok(answer)
     }
 
-    /// What to tell whoever asked. Where nobody answers, no connection is used again: one that is
-    /// dead and does not know it would be waited for once more.
+    /// The error for the caller. If the database did not answer, all pooled connections are
+    /// dropped, because each of them may be dead too.
     pub(super) fn failed(&self, fault: Fault, doing: &'static str, doubt: Doubt) -> Error {
         if matches!(fault, Fault::Silence) {
             self.pool.retain(|_, _| false);
@@ -273,18 +273,18 @@ impl Desk {
         fault.tell(doing, doubt)
     }
 
-    /// It is committed.
+    /// Applies the effects of a commit.
     fn take_note(&self, outcome: Outcome, now: Timestamp) {
         self.room.change(outcome.balance.iter().map(|(tenant, by)| (tenant, *by)));
         self.queues.are_sure(outcome.queues, now);
         self.tell(outcome.told);
     }
 
-    /// Lets others hear of it.
+    /// Notifies the peers.
     pub(super) fn tell(&self, told: Told) {
         if !told.is_empty() {
             self.marks.lower(&told);
-            // If too much waits to be told already, those who look now and then find it.
+            // If too many notifications wait, the periodic scans of the peers find the rest.
             if let Err(TrySendError::Full(told) | TrySendError::Closed(told)) =
                 self.teller.try_send(told)
             {
@@ -293,7 +293,7 @@ impl Desk {
         }
     }
 
-    /// What could not be told because too much waited to be.
+    /// The notifications that the full channel rejected.
     pub(super) fn take_lost(&self) -> Told {
         std::mem::take(&mut self.lost())
     }
@@ -302,7 +302,7 @@ impl Desk {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at the database's clock, and counts jobs. Answers how long that took.
+    /// Reads the database's clock and counts jobs. Returns the duration.
     async fn refresh(&self) -> Result<Duration, Fault> {
         let mut connection = self.connection().await?;
         self.offset.measure(&connection).await?;
@@ -320,7 +320,7 @@ impl Desk {
         Ok(Duration::from_millis(self.now().since(begun).0.max(0).unsigned_abs()))
     }
 
-    /// Keeps what is kept beside the database up to date for as long as somebody needs it.
+    /// Refreshes the state beside the database until the store is dropped.
     pub(super) async fn keep_fresh(self: Arc<Self>) {
         let desk = Arc::downgrade(&self);
         drop(self);
@@ -328,26 +328,26 @@ impl Desk {
         loop {
             tokio::time::sleep(pause).await;
             let Some(desk) = desk.upgrade() else { return };
-            // Counting may take a fiftieth of the time.
+            // Counting may take 2 % of the time.
             let took = desk.reading("count jobs", desk.refresh()).await.unwrap_or_default();
             pause = REFRESH_EVERY.max(took * 50);
         }
     }
 }
 
-/// What comes of asking the database, or that it does not answer.
+/// The answer of the database, or an error after `ANSWER_MAX`.
 async fn answered<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
     let answer = tokio::time::timeout(ANSWER_MAX, work).await;
     answer.unwrap_or(Err(Fault::Silence))
 }
 
-/// A number that is another in each process, also where each is the first of its machine.
+/// A number that differs between processes, also on machines that start alike.
 fn any() -> u32 {
     let [.., a, b] = RandomState::new().hash_one(()).to_le_bytes();
     u32::from(a) << 8 | u32::from(b)
 }
 
-/// This looks at everything: what is set up for looking at little makes the planner sort it too.
+/// Counting reads the whole table. The settings for short reads would make the planner sort it.
 pub(super) const READ_ALL: &str = "SET LOCAL enable_seqscan = on";
 const COUNT: &str = "SELECT tenant, count(*) FROM jobs GROUP BY tenant";
 

@@ -1,4 +1,4 @@
-//! The records that a stage reads and changes, written down together at its end.
+//! The records that a stage reads and changes. It writes them together at its end.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -14,26 +14,26 @@ use super::row::{self, finished_columns, finished_these, jobs_columns};
 use super::write::{BACK, FINISH, GO, INSERT_PASTS, SUCCEED, UPDATE, go, insert_over};
 use crate::Past;
 
-/// Where a record was when the stage began.
+/// The table of a record when the stage began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum From {
-    /// Nowhere.
+    /// None: the job is new.
     New,
-    /// Among the unfinished, under this fence.
+    /// Unfinished, with this fence.
     Unfinished(u64),
-    /// Among the finished, under this fence.
+    /// Finished, with this fence.
     Finished(u64),
 }
 
-/// Records by number, with what becomes of them.
+/// Records by number, with their changes.
 #[derive(Default)]
 pub(super) struct Draft {
     entries: BTreeMap<i64, (From, Box<Record>)>,
-    /// What current attempts use of limits that hold across schedulers.
+    /// The usage of current attempts under limits that hold across schedulers.
     charges: BTreeMap<i64, String>,
     /// Attempts that ended.
     pub(super) pasts: Vec<(i64, Past)>,
-    /// Finished jobs of which nothing is kept.
+    /// Finished jobs that are not stored.
     pub(super) forgotten: HashSet<i64>,
 }
 
@@ -47,17 +47,17 @@ const LOCK: &str = concat!(
 pub(super) const FINISHED: &str =
     concat!("SELECT ", finished_columns!(), " FROM ", finished_these!());
 
-/// What keeps others from changing what is read.
+/// The protection of rows against changes after they are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hold {
-    /// Nothing: if somebody does, writing it down fails, and the stage begins again.
+    /// None: after a change, the write fails and the stage begins again.
     Hope,
-    /// A lock.
+    /// A row lock.
     Lock,
 }
 
 impl Draft {
-    /// Reads unfinished jobs that are not here yet.
+    /// Reads unfinished jobs that the draft does not have.
     pub(super) async fn load(
         &mut self,
         sheet: &Sheet<'_>,
@@ -85,14 +85,14 @@ impl Draft {
         Ok(())
     }
 
-    /// An unfinished job as it was lately. If it is not so any more, writing it down fails.
+    /// Adds an unfinished job from the cache. If the record is outdated, the write fails.
     pub(super) fn recall(&mut self, id: i64, record: Arc<Record>, charges: Option<String>) {
         self.charges.extend(charges.map(|charges| (id, charges)));
         let record = Box::new(Arc::unwrap_or_clone(record));
         self.entries.insert(id, (From::Unfinished(record.fence), record));
     }
 
-    /// Reads finished jobs that are not here yet.
+    /// Reads finished jobs that the draft does not have.
     pub(super) async fn load_finished(
         &mut self,
         sheet: &Sheet<'_>,
@@ -112,12 +112,12 @@ impl Draft {
         Ok(())
     }
 
-    /// A job that is new.
+    /// Adds a new job.
     pub(super) fn insert(&mut self, id: i64, record: Record) {
         self.entries.insert(id, (From::New, Box::new(record)));
     }
 
-    /// The job of this number, finished or not, if it was read.
+    /// The job of this number, finished or not, if the draft has it.
     pub(super) fn get(&self, id: i64) -> Option<&Record> {
         self.entries.get(&id).map(|(_, record)| &**record)
     }
@@ -126,7 +126,7 @@ impl Draft {
         self.entries.get_mut(&id).map(|(_, record)| &mut **record)
     }
 
-    /// Jobs that were there before, and that are changed.
+    /// Existing jobs with changes.
     pub(super) fn changed(&self) -> impl Iterator<Item = (i64, &Record)> {
         self.entries.iter().filter_map(|(id, (from, record))| match from {
             From::Unfinished(fence) | From::Finished(fence) => {
@@ -136,7 +136,7 @@ impl Draft {
         })
     }
 
-    /// By how many jobs each tenant has more or fewer: one entry a job.
+    /// The change of each tenant's number of jobs: one entry for each job.
     fn balance(&self) -> Vec<(TenantId, i64)> {
         let change = |(from, record): &(From, Box<Record>)| {
             let was = matches!(from, From::Unfinished(_));
@@ -147,7 +147,7 @@ impl Draft {
         self.entries.values().filter_map(change).collect()
     }
 
-    /// Writes down all that changed. Fails if somebody else changed any of it meanwhile.
+    /// Writes all changes. Fails if a row changed after it was read.
     pub(super) async fn write(&self, sheet: &Sheet<'_>) -> Result<(), Fault> {
         let piles = self.sort(sheet.now)?;
         Box::pin(piles.write(sheet)).await?;
@@ -165,8 +165,8 @@ impl Draft {
         Ok(())
     }
 
-    /// What is to be written, by how it is written: in the order of numbers, and of keys where a
-    /// key is taken, so that nobody waits in a circle.
+    /// The changes by statement, ordered by number, or by key where a key is taken, so that no two
+    /// transactions deadlock.
     fn sort(&self, now: Timestamp) -> Result<Piles<'_>, Fault> {
         let mut piles = Piles::default();
         let mut done: HashSet<i64> = HashSet::new();
@@ -205,16 +205,16 @@ impl Draft {
     }
 }
 
-/// What one unfinished job at a time has.
+/// The dedupe key of a job, with its scope. At most one unfinished job has it.
 fn dedupe_key(spec: &Spec) -> Option<(&str, &Name, &TenantId)> {
     spec.dedupe_key.as_ref().map(|key| (key.as_str(), &spec.kind, &spec.tenant))
 }
 
-/// Records, each with those that are written alike.
+/// Records, grouped by statement.
 #[derive(Default)]
 struct Piles<'d> {
     new: NewJobs,
-    /// Over when they came.
+    /// Final at their submission.
     over: Vec<(i64, &'d Record)>,
     changes: Changes,
     successes: Successes,
@@ -227,8 +227,8 @@ struct Piles<'d> {
 }
 
 impl Piles<'_> {
-    /// What has to be prepared goes later than what does not, and all shall take what they change
-    /// in the same order.
+    /// Prepares statements first: a statement that needs it would run later than one that does not,
+    /// and all transactions must lock rows in the same order.
     async fn prepare(&self, sheet: &Sheet<'_>) -> Result<(), Fault> {
         let piles = [
             (self.changes.id.len(), UPDATE),

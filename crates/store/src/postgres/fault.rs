@@ -1,4 +1,4 @@
-//! What the database says went wrong, told apart by what can be done about it.
+//! Errors of the database, one variant for each reaction of the caller.
 
 use std::io;
 
@@ -7,18 +7,18 @@ use tokio_postgres::error::SqlState;
 
 use crate::Error;
 
-/// Why a stage did not come to its end.
+/// The reason why a stage failed.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// Somebody else was quicker: the same from the beginning may work.
+    /// A concurrent transaction changed the rows first. A retry from the beginning may succeed.
     Conflict,
-    /// The database said no, or nothing.
+    /// The database returned an error, or the connection failed.
     Database(tokio_postgres::Error),
-    /// There was no connection.
+    /// The pool returned no connection.
     Pool(String),
-    /// There was no answer for longer than any may take.
+    /// The database did not answer within the timeout.
     Silence,
-    /// What is there is not understood.
+    /// The store cannot read a stored value.
     Unreadable(String),
 }
 
@@ -53,17 +53,17 @@ const CONFLICTS: &[SqlState] = &[
     SqlState::UNIQUE_VIOLATION,
 ];
 
-/// Whether what was asked may have been done although nobody said so.
+/// Whether a failed call may have taken effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doubt {
-    /// It was not.
+    /// It has not.
     None,
-    /// The connection may have been lost after it was.
+    /// It may have, if the connection failed during the commit.
     IfLost,
 }
 
 impl Fault {
-    /// What to tell whoever asked.
+    /// The error for the caller.
     pub(super) fn tell(self, doing: &'static str, doubt: Doubt) -> Error {
         match self {
             Self::Conflict => {
@@ -89,8 +89,8 @@ fn silence() -> String {
     "the database does not answer".to_owned()
 }
 
-/// What to tell whoever connects. What may pass is `Unavailable`; a password, a name or a right
-/// that is wrong stays so until somebody does something about it.
+/// The error for a caller that connects. A problem that may pass is `Unavailable`. A wrong
+/// password, name or privilege stays wrong until an operator fixes it.
 pub(super) fn unreachable(fault: Fault) -> Error {
     if let Fault::Database(error) = &fault
         && !may_pass(error)
@@ -104,22 +104,21 @@ pub(super) fn unreachable(fault: Fault) -> Error {
     fault.tell("connect to the store", Doubt::None)
 }
 
-/// Whether it may go away by itself: nobody answers, it starts, it stops, it has too much to do.
+/// Whether the problem may pass: the database does not answer, starts, stops or is overloaded.
 fn may_pass(error: &tokio_postgres::Error) -> bool {
     if let Some(code) = error.code() {
         return PASSING.iter().any(|class| code.code().starts_with(class));
     }
     let source = std::error::Error::source(error);
     let source = source.map(|source| source.downcast_ref::<io::Error>());
-    // A certificate that is not to be trusted is an error in what was read.
+    // An untrusted certificate is reported as `InvalidData`.
     source.is_none_or(|io| io.is_some_and(|io| io.kind() != io::ErrorKind::InvalidData))
 }
 
-/// Classes of errors: of connections, of want of room, of locks, of those who operate it, of its
-/// machine.
+/// Classes of errors that may pass: connections, resources, locks, operator intervention, system.
 const PASSING: [&str; 5] = ["08", "53", "55", "57", "58"];
 
-/// What the database said, without the words around it.
+/// The message of the database, without the client's prefix.
 pub(super) fn cause(error: &tokio_postgres::Error) -> String {
     match error.as_db_error() {
         Some(said) => said.message().to_owned(),
@@ -130,7 +129,7 @@ pub(super) fn cause(error: &tokio_postgres::Error) -> String {
     }
 }
 
-/// Something in the database that this version does not understand.
+/// An error about a stored value that this version cannot read.
 pub(super) fn unreadable(what: &str) -> Fault {
     Fault::Unreadable(format!("{what} that this version does not understand"))
 }

@@ -1,4 +1,4 @@
-//! Which jobs a list is of, in SQL. Values are bound, never written into it.
+//! The SQL of a filter of jobs. Values are bound as parameters.
 
 use model::{Cause, Record, State};
 use tokio_postgres::types::ToSql;
@@ -64,7 +64,7 @@ impl Condition {
         condition
     }
 
-    /// Adds a value, and says how SQL names it.
+    /// Adds a value and returns its SQL placeholder.
     fn bind(&mut self, value: impl ToSql + Sync + Send + 'static) -> String {
         self.values.push(Box::new(value));
         format!("${}", self.values.len())
@@ -75,7 +75,7 @@ impl Condition {
         self.sql.push_str(sql);
     }
 
-    /// The newest that pass.
+    /// The newest jobs that match.
     pub(super) async fn page(
         mut self,
         desk: &Desk,

@@ -1,4 +1,4 @@
-//! What is old is forgotten, a step at a time.
+//! Deletes data after its retention, a step at a time.
 
 use tokio_postgres::types::ToSql;
 
@@ -9,11 +9,11 @@ use super::old;
 use super::queues::KEPT_FOR;
 use crate::{Old, minute};
 
-/// Rows of usage and history that one step removes.
+/// Rows of usage and history that one step deletes.
 const ROWS_MAX: i64 = 10_000;
 
-/// A submission is forgotten with the first of its jobs. Those that somebody else is about to
-/// change are left to them, and those that began a new life meanwhile are left alone.
+/// The key of a submission is deleted with the first of its jobs. Locked jobs are skipped, and so
+/// are jobs that were revived.
 pub(super) const JOBS: &str = "WITH old AS MATERIALIZED (SELECT f.id \
     FROM unnest($2::bigint[]) AS u(id) CROSS JOIN LATERAL (SELECT w.id FROM finished w \
     WHERE w.id BETWEEN u.id AND u.id AND w.finished < $1 FOR UPDATE SKIP LOCKED) f), \
@@ -24,7 +24,7 @@ pub(super) const JOBS: &str = "WITH old AS MATERIALIZED (SELECT f.id \
     dropped_attempts AS (DELETE FROM attempts USING old WHERE attempts.job = old.id) \
     DELETE FROM finished USING old WHERE finished.id = old.id";
 
-/// Minutes that are over by then.
+/// Usage of minutes before the limit.
 const USAGE: &str = "DELETE FROM usage WHERE ctid = ANY(ARRAY(SELECT ctid FROM usage \
     WHERE minute < $1 ORDER BY minute LIMIT $2))";
 
@@ -36,10 +36,10 @@ const MINUTES: &str = "DELETE FROM minutes WHERE ctid = ANY(ARRAY(SELECT ctid FR
 const RUNS: &str = "DELETE FROM runs \
     WHERE id = ANY(ARRAY(SELECT id FROM runs ORDER BY id LIMIT $2)) AND at < $1";
 
-/// Histories that one step looks at; the next goes on behind them.
+/// Histories that one step reads. The next step continues after them.
 const HISTORIES_MAX: i64 = 5_000;
 
-/// All but the newest of each history. Answers the last that was looked at, if there may be more.
+/// Deletes all but the newest runs of each history. Returns the last history, if there may be more.
 const TRIM: &str = "WITH RECURSIVE histories AS ( \
     (SELECT tenant, kind, history_key FROM runs WHERE (tenant, kind, history_key) > ($2, $3, $4) \
     ORDER BY tenant, kind, history_key LIMIT 1) \
@@ -55,15 +55,15 @@ const TRIM: &str = "WITH RECURSIVE histories AS ( \
     AND runs.kind = last.kind AND runs.history_key = last.history_key AND runs.id <= last.id) \
     SELECT tenant, kind, history_key FROM portion OFFSET $5 - 1";
 
-/// Workers that have not been seen for so long. Should one come again, its generation is still
+/// Sessions of workers that were away for this time. If a worker returns, its generation is still
 /// higher than any before.
 const SESSIONS: &str = "WITH old AS (DELETE FROM sessions s WHERE s.lease_until < $1 \
     AND NOT EXISTS (SELECT 1 FROM grants g WHERE g.worker = s.worker) RETURNING s.generation) \
     UPDATE generations SET highest = greatest(highest, (SELECT max(generation) FROM old)) \
     WHERE EXISTS (SELECT 1 FROM old)";
 
-/// Queues that nobody made sure of for long: those that still have jobs are kept, for which all
-/// jobs are looked at. Whoever makes sure of one meanwhile is seen by the last look at `used`.
+/// Deletes queues that no scheduler confirmed for long. Queues that still have jobs are kept, so
+/// this reads all jobs. The last check of `used` sees a queue that is confirmed meanwhile.
 const QUEUES: &str = "WITH old AS MATERIALIZED (SELECT queue FROM queues WHERE used < $1), \
     busy AS MATERIALIZED (SELECT DISTINCT queue FROM jobs WHERE EXISTS (SELECT 1 FROM old)), \
     kept AS (UPDATE queues q SET used = $2 FROM busy \
@@ -71,14 +71,14 @@ const QUEUES: &str = "WITH old AS MATERIALIZED (SELECT queue FROM queues WHERE u
     DELETE FROM queues q USING old WHERE q.queue = old.queue AND q.used < $1 \
     AND NOT EXISTS (SELECT 1 FROM busy WHERE busy.queue = q.queue)";
 
-/// Few are kept of each kind, so there are few to look at.
+/// A topic has few notes of each kind, so this reads few rows.
 const NOTES: &str = "DELETE FROM notes WHERE ages AND at < $1";
 
-/// Nobody asked for them in all this time.
+/// Notices that no scheduler could deliver in all this time.
 const NOTICES: &str = "DELETE FROM notices WHERE id = ANY(ARRAY(SELECT id FROM notices \
     WHERE finished < $1 ORDER BY finished LIMIT $2))";
 
-/// Limits of which nothing is in use; those that somebody claims under stay.
+/// Limits without usage. A limit that a claim has locked stays.
 const HOLDINGS: &str = "DELETE FROM holdings WHERE ctid = ANY(ARRAY(SELECT ctid FROM holdings \
     WHERE held = 0 LIMIT $1 FOR UPDATE SKIP LOCKED))";
 
@@ -110,13 +110,14 @@ impl Stage for Old {
         transaction.execute(&notices, &[&before.0, &ROWS_MAX]).await?;
         let holdings = transaction.prepare_cached(HOLDINGS).await?;
         transaction.execute(&holdings, &[&ROWS_MAX]).await?;
-        // Last: whoever claims drops rows too, and waits for this from here on, to the commit.
+        // Last: claims delete these rows too, and wait for this transaction from here to the
+        // commit.
         grants::sweep(sheet).await?;
         Ok(usize::try_from(n_jobs).unwrap_or(usize::MAX))
     }
 }
 
-/// Queues of which nobody has been sure for long.
+/// Queues that no scheduler confirmed for long.
 pub(super) struct OldQueues;
 
 impl Stage for OldQueues {

@@ -1,5 +1,4 @@
-//! Submissions that come at the same time are taken in together: one commit takes all that came
-//! during the last one.
+//! Groups concurrent submissions: one commit takes all that arrived during the last one.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,11 +9,11 @@ use super::desk::Desk;
 use super::submit::Taking;
 use crate::{Error, Refusal, Submission, Submitted};
 
-/// Submissions that may wait; further callers wait for a place.
+/// Submissions that may wait. Further callers wait for room.
 const WAITING_MAX: usize = 4_096;
-/// Jobs or so in one commit: what comes first should not wait long for what comes last.
+/// Approximate jobs in one commit: the first should not wait long for the last.
 const JOBS_MAX: usize = 10_000;
-/// A verb phrase, for errors.
+/// The operation as a verb phrase, for errors.
 pub(super) const DOING: &str = "take in jobs";
 
 type Answer = Result<Result<Submitted, Refusal>, Error>;
@@ -24,7 +23,7 @@ struct Waiting {
     reply: oneshot::Sender<Answer>,
 }
 
-/// Where submissions are put in.
+/// The queue of submissions.
 pub(super) struct Gather(mpsc::Sender<Waiting>);
 
 impl Gather {
@@ -63,7 +62,7 @@ async fn run(desk: Arc<Desk>, mut receiver: mpsc::Receiver<Waiting>) {
     }
 }
 
-/// Submissions that have no key in common: none of them depends on what becomes of another.
+/// Submissions without a common key: the outcome of one does not depend on the others.
 #[derive(Default)]
 struct Batch {
     submissions: Vec<Submission>,
@@ -89,7 +88,7 @@ impl Batch {
         match desk.run(DOING, &taking).await {
             Ok(answers) => {
                 for (reply, answer) in self.replies.into_iter().zip(answers) {
-                    // Whoever does not wait any more does not want to know.
+                    // A caller that dropped its future needs no answer.
                     let _ = reply.send(Ok(answer));
                 }
             }
@@ -102,7 +101,7 @@ impl Batch {
     }
 }
 
-/// Idempotency keys by tenant; dedupe keys by tenant and type.
+/// Idempotency keys by tenant, and dedupe keys by tenant and type.
 fn keys_of(submission: &Submission) -> impl Iterator<Item = (String, Option<String>, String)> {
     let tenant = submission.tenant.to_string();
     let own = submission.idempotency.iter();

@@ -1,9 +1,9 @@
-//! Who was given which jobs: a row for each worker of a call by which jobs were claimed.
+//! The jobs that workers were given: one row for each worker of a call that claimed jobs.
 //!
-//! **Invariant:** an attempt that goes on is named by a row of its worker, which is written with
-//! its claim. Rows may name more: jobs that were not won, and those whose attempts have ended. A
-//! row goes when none of those that it names goes on: who claimed them counts, and what nobody
-//! counts any more is swept up.
+//! **Invariant:** each live attempt is in a row of its worker, which the claim writes. A row may
+//! name more: jobs that the claim lost, and attempts that ended. A row is deleted when none of its
+//! attempts is live. The scheduler that claimed them counts them, and a periodic query deletes the
+//! rows that no scheduler counts.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,9 +14,9 @@ use model::{Millis, Timestamp};
 use super::desk::Sheet;
 use super::fault::Fault;
 
-/// Whoever claimed jobs has told by then how their attempts ended, or they go on for longer.
+/// By then the ends of these attempts are written, or the attempts continue.
 const SWEEP_AFTER: Millis = Millis::from_secs(60);
-/// Calls that one step removes.
+/// Calls that one step deletes.
 const CALLS_MAX: i64 = 10_000;
 
 /// A job, and the number of its attempt.
@@ -27,16 +27,16 @@ pub(super) struct Grants(Mutex<Calls>);
 
 struct Calls {
     next: i64,
-    /// Those of which attempts go on, and how many do.
+    /// Calls with live attempts, and how many each has.
     open: HashMap<i64, usize>,
-    /// By which call an attempt began.
+    /// The call that claimed an attempt.
     of: HashMap<Attempt, i64>,
-    /// Those of which none does.
+    /// Calls without live attempts.
     over: Vec<i64>,
 }
 
 impl Default for Grants {
-    /// Numbers begin anywhere, so that no two schedulers use the same.
+    /// Numbers start at a random value, so that two schedulers do not share one.
     fn default() -> Self {
         let next = RandomState::new().hash_one(()).cast_signed();
         let calls =
@@ -57,12 +57,12 @@ impl Grants {
         calls.next
     }
 
-    /// Calls whose rows can go; whoever takes them removes them.
+    /// Calls whose rows can be deleted. The caller deletes them.
     pub(super) fn take_over(&self) -> Vec<i64> {
         std::mem::take(&mut self.calls().over)
     }
 
-    /// A call began these.
+    /// Records the attempts that a call claimed.
     pub(super) fn begin(&self, call: i64, attempts: &[Attempt]) {
         let mut calls = self.calls();
         if attempts.is_empty() {
@@ -73,7 +73,7 @@ impl Grants {
         calls.of.extend(attempts.iter().map(|attempt| (*attempt, call)));
     }
 
-    /// These are over.
+    /// Records that these attempts ended.
     pub(super) fn end(&self, attempts: impl IntoIterator<Item = Attempt>) {
         let mut calls = self.calls();
         let Calls { open, of, over, .. } = &mut *calls;
@@ -91,7 +91,7 @@ impl Grants {
         self.calls().open.keys().copied().collect()
     }
 
-    /// Nobody needs to count these any more.
+    /// Stops counting these calls.
     fn forget(&self, gone: &[i64]) {
         let mut calls = self.calls();
         let Calls { open, of, .. } = &mut *calls;
@@ -105,7 +105,7 @@ impl Grants {
     }
 }
 
-/// The job `u.id`, if `u.worker` has it: `OFFSET 0` leaves one way to find it.
+/// The job `u.id`, if `u.worker` has it. `OFFSET 0` forces the lookup by id.
 macro_rules! theirs {
     () => {
         "(SELECT * FROM jobs w WHERE w.id BETWEEN u.id AND u.id AND w.worker = u.worker OFFSET 0) j"
@@ -115,7 +115,7 @@ pub(super) use theirs;
 
 const DROP: &str = "DELETE FROM grants WHERE call = ANY($1)";
 
-/// Calls of which no worker has a job any more, whoever made them.
+/// Deletes the rows of calls without a live attempt, of every scheduler.
 pub(super) const SWEEP: &str = concat!(
     "DELETE FROM grants WHERE call = ANY(ARRAY(SELECT g.call FROM grants g \
      GROUP BY g.call HAVING max(g.at) < $1 AND NOT bool_or(EXISTS (SELECT 1 FROM \
@@ -127,7 +127,7 @@ pub(super) const SWEEP: &str = concat!(
 const GONE: &str = "SELECT u.call FROM unnest($1::bigint[]) AS u(call) \
     WHERE NOT EXISTS (SELECT 1 FROM grants g WHERE g.call = u.call)";
 
-/// Removes rows of which nobody has any use.
+/// Deletes rows without a live attempt.
 pub(super) async fn sweep(sheet: &Sheet<'_>) -> Result<(), Fault> {
     let grants = &sheet.desk.grants;
     let statement = sheet.transaction.prepare_cached(DROP).await?;
@@ -135,7 +135,7 @@ pub(super) async fn sweep(sheet: &Sheet<'_>) -> Result<(), Fault> {
     let Timestamp(before) = sheet.now - SWEEP_AFTER;
     let statement = sheet.transaction.prepare_cached(SWEEP).await?;
     sheet.transaction.execute(&statement, &[&before, &CALLS_MAX]).await?;
-    // Others sweep too, and what was undone was never there.
+    // A peer may have deleted rows too, and a rolled back claim has none.
     let statement = sheet.transaction.prepare_cached(GONE).await?;
     let rows = sheet.transaction.query(&statement, &[&grants.open()]).await?;
     let gone: Vec<i64> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;

@@ -1,4 +1,4 @@
-//! What was used, and what runs were like.
+//! Usage and runs.
 
 use model::{Fixed, Millis, Name, TenantId, Timestamp};
 use tokio_postgres::Row;
@@ -10,8 +10,8 @@ use super::{read, row};
 use crate::sums::Sums;
 use crate::{Run, Usage, minute, number};
 
-/// Adds to a row of usage for each tenant of a list. Sums stop at the largest number, as
-/// everywhere. Rows are taken in the order of the tenants' names, so that nobody waits in a circle.
+/// Adds to one row of usage for each tenant of a list. Sums stop at the largest number. Rows are
+/// locked in the order of the tenants' names, so that no two transactions deadlock.
 macro_rules! add_usage {
     ($minute:literal, $part:literal, $list:literal) => {
         concat!(
@@ -37,7 +37,7 @@ const CHARGE: &str = add_usage!(
     "SELECT * FROM unnest($3::text[], $4::bigint[], $5::bigint[]) AS n(tenant, cost, completed)"
 );
 
-/// Charges tenants, in the minute of now.
+/// Charges tenants, in the current minute.
 pub(super) async fn charge(sheet: &Sheet<'_>, sums: &Sums) -> Result<(), Fault> {
     if sums.is_empty() {
         return Ok(());
@@ -109,7 +109,7 @@ fn column<T>(runs: &[&Run], of: impl Fn(&Run) -> T) -> Vec<T> {
     runs.iter().map(|run| of(run)).collect()
 }
 
-/// In the order of ids, which is that of time but for what ended at the same moment elsewhere.
+/// In the order of ids, which is nearly the order of time.
 const RUNS: &str = "SELECT tenant, kind, history_key, at, wait, duration, ending, fetched_paths, \
     fetched_bytes, n_dependents, ram_peak_mb, cpu_ms, disk_bytes, out_of_memory \
     FROM runs WHERE at >= $1 ORDER BY id DESC LIMIT $2";

@@ -1,5 +1,5 @@
-//! Everything that is in a file of `SQLite` goes to a Postgres that is empty, or that an earlier
-//! try left half full: what is there already is not copied again.
+//! Copies a `SQLite` file to a Postgres that is empty, or that an earlier import left incomplete.
+//! Rows that are there already are not copied again.
 
 use std::path::Path;
 
@@ -15,13 +15,12 @@ use super::fault::{Doubt, Fault, unreachable};
 use crate::sqlite::to_read;
 use crate::{Error, checksum};
 
-/// Rows that are written at a time, at most, and bytes after which there are enough: a message to
-/// Postgres has at most a GiB.
+/// The limits of a batch, in rows and in bytes. A message to Postgres has at most 1 GiB.
 const BATCH: usize = 2_000;
 const BATCH_BYTES: usize = 16 << 20;
 const DOING: &str = "move the store";
 
-/// One table: what is read, in an order that is the same each time, and where each column goes.
+/// One table: the query, in a stable order, and the target of each column.
 struct Table {
     name: &'static str,
     read: &'static str,
@@ -35,7 +34,8 @@ macro_rules! columns {
     };
 }
 
-/// What refers to others comes after them, jobs last: nobody works on half of it.
+/// Tables that refer to others come after them. Jobs come last, so that no scheduler runs a part of
+/// them.
 const TABLES: &[Table] = &[
     Table {
         name: "settings",
@@ -164,13 +164,13 @@ const TABLES: &[Table] = &[
     },
 ];
 
-/// Is there from the first row to the last: until then, what there is, is half of something. It
-/// belongs to no step of the schema, so that no other version trips over it.
+/// Exists during an import: until it is dropped, the store is incomplete. No step of the schema
+/// makes it, so it disturbs no other version.
 const BEGIN: &str = "CREATE TABLE moving \
     (begun timestamptz NOT NULL DEFAULT clock_timestamp(), source text NOT NULL)";
-/// What was to be moved when it was begun; nothing if a version began it that did not keep that.
+/// The state of the file when the import began. Null if an older version began it.
 const SOURCE: &str = "SELECT to_jsonb(m) ->> 'source' FROM moving m";
-/// What is not the same any more once somebody used the file: every change raises a fence.
+/// Changes with each use of the file, because every change of a job raises its fence.
 const STATE: &str = "SELECT json_array( \
     (SELECT json_array(next_job, latest, generations) FROM meta), \
     (SELECT json_array(count(*), sum(fence)) FROM jobs), \
@@ -189,8 +189,8 @@ const USED_SINCE: &str = "what is to be moved was used after the move began, so 
     already may be old; make the database empty (`DROP SCHEMA maitre CASCADE`), and move again";
 
 impl Postgres {
-    /// Copies everything from the file, which nobody may use meanwhile, and compares the counts.
-    /// `tell` hears which table is at how many of how many rows. Answers how many jobs there are.
+    /// Copies the whole file and compares the counts. No other process may use the file meanwhile.
+    /// `tell` gets a table, its copied rows and its total rows. Returns the number of jobs.
     pub async fn import(
         &self,
         path: &Path,
@@ -223,7 +223,7 @@ impl Postgres {
         import.await.map_err(|fault: Fault| fault.tell(DOING, Doubt::None))
     }
 
-    /// Goes on where another try stopped, or begins if there is nothing yet.
+    /// Continues an interrupted import, or begins one in an empty database.
     async fn begin(&self, source: &Connection) -> Result<Result<(), Error>, Fault> {
         let state: String = source.query_row(STATE, [], |row| row.get(0)).map_err(unread)?;
         let state = checksum::of(&state);
@@ -257,7 +257,7 @@ async fn is_moving(connection: &Object) -> Result<bool, Fault> {
     Ok(connection.query_one(IS_MOVING, &[]).await?.try_get(0)?)
 }
 
-/// Refuses half a store.
+/// Refuses an incomplete import.
 pub(super) async fn is_whole(pool: &Pool) -> Result<(), Error> {
     let is_moving = async { is_moving(&pool.get().await?).await };
     if is_moving.await.map_err(unreachable)? {
@@ -303,7 +303,7 @@ impl Table {
         Err(Fault::Unreadable(format!("{problem}; move into an empty database")))
     }
 
-    /// Values come as text, whatever they are.
+    /// All values are sent as text.
     fn insert(&self) -> String {
         let list = |one: fn(usize, &(&str, &str)) -> String| {
             let all: Vec<String> =

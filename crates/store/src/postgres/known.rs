@@ -1,4 +1,4 @@
-//! What the database knows of jobs that submissions name, read before they are planned.
+//! The state of jobs that submissions name, read before the plan.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -12,14 +12,14 @@ use super::row::{self, finished_these};
 use crate::plan;
 use crate::{Submission, number};
 
-/// What submissions may run into.
+/// Existing jobs and keys that submissions refer to.
 #[derive(Default)]
 pub(super) struct Known {
     /// Unfinished jobs by tenant, type and dedupe key.
     holders: HashMap<(String, String, String), i64>,
-    /// Jobs that others are to wait for: whose, and in which state.
+    /// Named blockers: the tenant and the state of each.
     states: HashMap<i64, (String, State)>,
-    /// What was answered to idempotency keys: the digest of the body, and the jobs.
+    /// The digest of the submission and the jobs of each known idempotency key.
     pub(super) keys: HashMap<(String, String), (Vec<u8>, Vec<i64>)>,
 }
 
@@ -67,8 +67,8 @@ pub(super) async fn holders(
 pub(super) const STATES: &str = concat!("SELECT j.id, j.tenant, j.state FROM ", finished_these!());
 
 impl Known {
-    /// Reads all that the submissions name. Those that are to be waited for, and those that are
-    /// joined, are in the draft afterwards.
+    /// Reads the jobs and keys that the submissions name. Blockers and joined jobs are in the draft
+    /// afterwards.
     pub(super) async fn read(
         sheet: &Sheet<'_>,
         submissions: &[&Submission],
@@ -116,7 +116,7 @@ impl Known {
         Ok(())
     }
 
-    /// A job that is to be waited for is locked: whoever ends it meanwhile would not know.
+    /// Locks each blocker, so that it cannot end before the new edge is written.
     async fn read_states(
         &mut self,
         sheet: &Sheet<'_>,

@@ -1,4 +1,4 @@
-//! Leads: one holder at a time, and what it keeps for the next. By the database's clock.
+//! Leads: one holder at a time, and its document for the next one. Times are the database's.
 
 use model::{Millis, Timestamp};
 use tokio_postgres::Row;

@@ -1,7 +1,7 @@
-//! Workers come, give signs of life, and go; what they had is found when they do not.
+//! Workers join, send heartbeats and leave. The reaper finds the attempts of those that stop.
 //!
-//! **Invariant:** leases are judged by the database's clock, in the database: no scheduler's clock
-//! can end one.
+//! **Invariant:** the database compares leases with its own clock. No scheduler's clock can end a
+//! lease.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -14,7 +14,7 @@ use super::grants::theirs;
 use super::row::{self, jobs_columns};
 use crate::{Session, number};
 
-/// The time: what a test says in the last value, or what the clock shows.
+/// The time: the value of a test, or the database's clock.
 macro_rules! now {
     ($value:literal) => {
         concat!(
@@ -25,7 +25,7 @@ macro_rules! now {
     };
 }
 
-/// Higher than any before it, also than those of workers that are forgotten.
+/// A generation above all before it, those of deleted workers included.
 const JOIN: &str = concat!(
     "INSERT INTO sessions AS s (worker, generation, lease_until, has_left) \
      VALUES ($1, (SELECT highest + 1 FROM generations), $2 + ",
@@ -75,7 +75,7 @@ pub(super) async fn renew(
     Ok(sessions.iter().map(is_renewed).collect())
 }
 
-/// Those who said that they went are not silent.
+/// Workers that left get no lease.
 pub(super) const RENEW_ALL: &str = concat!(
     "UPDATE sessions s SET lease_until = $1 + ",
     now!("$2"),
@@ -104,7 +104,7 @@ pub(super) async fn leave(desk: &Desk, session: &Session) -> Result<bool, Fault>
     Ok(connection.execute(&statement, &values).await? == 1)
 }
 
-/// In the order of names, so that nobody waits in a circle; nobody renews meanwhile.
+/// Locks in the order of names, so that no two transactions deadlock. The locks block heartbeats.
 pub(super) const HEARD: &str = concat!(
     "WITH known AS MATERIALIZED (SELECT s.worker, s.lease_until > ",
     now!("$2"),
@@ -113,7 +113,8 @@ pub(super) const HEARD: &str = concat!(
      SELECT worker FROM known WHERE is_heard"
 );
 
-/// Those of these workers who were heard within their lease. The others are not until the commit.
+/// The workers that sent a heartbeat within their lease. The locks block the others until the
+/// commit.
 pub(super) async fn heard(
     sheet: &Sheet<'_>,
     workers: &BTreeSet<String>,
@@ -130,7 +131,7 @@ pub(super) async fn heard(
 
 const CLOSE: &str = "UPDATE sessions SET has_left = true WHERE worker = ANY($1)";
 
-/// The sessions of these workers are over with their leases: whoever renews one is told so.
+/// Closes the sessions of these workers with their leases, so that later heartbeats are rejected.
 pub(super) async fn close(sheet: &Sheet<'_>, workers: &BTreeSet<String>) -> Result<(), Fault> {
     if workers.is_empty() {
         return Ok(());
@@ -141,8 +142,7 @@ pub(super) async fn close(sheet: &Sheet<'_>, workers: &BTreeSet<String>) -> Resu
     Ok(())
 }
 
-/// Few leases have run out, and each worker has few jobs: sessions first, and then what each was
-/// given.
+/// Few leases have run out and each worker has few jobs, so the query starts with the sessions.
 pub(super) const EXPIRED: &str = concat!(
     "SELECT ",
     jobs_columns!(),

@@ -1,11 +1,11 @@
-//! Limits that hold across schedulers: what is in use of each is one row, which whoever claims
-//! under it locks.
+//! Limits that hold across schedulers. The usage of each limit is one row, which a claim locks.
 //!
-//! **Invariant:** what is in use of a limit, and what was charged, is never more than the limit: it
-//! is read, compared and raised under the lock of its row, in the transaction of the claim, and it
-//! is lowered and charged in the transaction of the end.
+//! **Invariant:** the usage of a limit, with the charges of its window, never exceeds the limit.
+//! The claim's transaction reads, compares and raises it under the lock of its row. The end's
+//! transaction lowers it, and adds the charge.
 //!
-//! **Invariant:** rows are locked in the order of their names, so that nobody waits in a circle.
+//! **Invariant:** rows are locked in the order of their names, so that no two transactions
+//! deadlock.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -20,7 +20,7 @@ pub(super) struct Claiming {
     pub(super) claims: Vec<Claim>,
 }
 
-/// Names and amounts, as they are kept with an attempt; `None`: it uses nothing.
+/// Names and amounts, as stored with an attempt. `None` for an attempt without limits.
 pub(super) fn charges(limits: &[Limit]) -> Result<Option<String>, serde_json::Error> {
     if limits.is_empty() {
         return Ok(None);
@@ -81,7 +81,7 @@ pub(super) const LOCK: &str = "SELECT h.name, h.held FROM holdings h WHERE h.nam
     ORDER BY h.name COLLATE \"C\" FOR UPDATE";
 
 impl Claiming {
-    /// Locks what is in use of every limit, and adds what was charged.
+    /// Locks the usage of every limit, and adds the charges.
     async fn lock(&self, sheet: &Sheet<'_>) -> Result<HashMap<&str, i64>, Fault> {
         let limits = || self.claims.iter().flat_map(|claim| &claim.limits);
         let names: BTreeSet<&str> = limits().map(|limit| limit.name.as_str()).collect();
@@ -93,7 +93,7 @@ impl Claiming {
         for row in sheet.transaction.query(&statement, &[&names]).await? {
             held.insert(row.try_get(0)?, row.try_get(1)?);
         }
-        // One that was empty may have been removed in the meantime.
+        // An unused row may have been deleted meanwhile.
         if held.len() != names.len() {
             return Err(Fault::Conflict);
         }
@@ -111,12 +111,12 @@ impl Claiming {
     }
 }
 
-/// Between a name and itself, so that rows are locked in the order in which they are named.
+/// The condition `BETWEEN` a name and itself locks rows in the order of the list.
 pub(super) const CHANGE: &str = "UPDATE holdings h SET held = greatest(h.held + u.amount, 0) \
     FROM unnest($1::text[], $2::bigint[]) AS u(name, amount) \
     WHERE h.name BETWEEN u.name AND u.name";
 
-/// Raises or lowers what is in use.
+/// Raises or lowers usage.
 async fn change(sheet: &Sheet<'_>, by: &BTreeMap<&str, i64>) -> Result<(), Fault> {
     if by.is_empty() {
         return Ok(());
@@ -127,7 +127,7 @@ async fn change(sheet: &Sheet<'_>, by: &BTreeMap<&str, i64>) -> Result<(), Fault
     Ok(())
 }
 
-/// Attempts that used so much have ended: each text is what was kept with one.
+/// Releases the usage of ended attempts. Each text is the stored usage of one attempt.
 pub(super) async fn release(sheet: &Sheet<'_>, charges: &[&String]) -> Result<(), Fault> {
     let mut read: Vec<(String, i64)> = Vec::new();
     for text in charges {

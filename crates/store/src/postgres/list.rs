@@ -1,4 +1,4 @@
-//! Jobs are read, a page at a time.
+//! Lists of jobs, a page at a time.
 
 use model::{JobId, Name, Record, State};
 
@@ -35,13 +35,13 @@ pub(super) async fn jobs(desk: &Desk, filter: &Filter) -> Result<Vec<Record>, Fa
         let from = concat!(jobs_columns!(), " FROM jobs j ");
         open = condition.page(desk, from, filter.max).await?;
     }
-    // Last: a job that comes to its end meanwhile is in both, and not in neither.
+    // Finished jobs are read last, so that a job that ends meanwhile is in at least one page.
     if is_any || !finished.is_empty() {
         let condition = Condition::finished(filter, &finished);
         let from = concat!(finished_columns!(), " FROM finished j ");
         records = condition.page(desk, from, filter.max).await?;
     }
-    // Two pages in order make one in order; of a job that is in both, the end is the newer.
+    // Merges two ordered pages. If a job is in both, its finished record is the newer.
     records.extend(open);
     records.sort_by(|one, two| two.id.cmp(&one.id));
     records.dedup_by(|one, two| one.id == two.id);

@@ -1,4 +1,4 @@
-//! Output of attempts is kept, and read.
+//! Output of attempts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,12 +11,12 @@ use super::row;
 use super::write::exactly;
 use crate::{LogChunk, LogPage, Stream, chunk, number};
 
-/// Pieces of output to be kept.
+/// Output chunks to store.
 pub(super) struct Logging {
     pub(super) chunks: Vec<LogChunk>,
 }
 
-/// Shared, so that an end waits for what was said before it.
+/// Locks for share, so that an end waits for earlier output.
 const CURRENT: &str = "SELECT j.id, j.attempts FROM jobs j \
     WHERE j.id = ANY($1) AND j.worker IS NOT NULL ORDER BY j.id FOR SHARE";
 
@@ -79,7 +79,7 @@ impl Stage for Logging {
     }
 }
 
-/// How far the output of attempts is kept already.
+/// The number of stored bytes of each attempt.
 async fn kept(
     sheet: &Sheet<'_>,
     attempts: &HashSet<(i64, i64)>,
@@ -113,7 +113,7 @@ pub(super) async fn logs(desk: &Desk, page: &LogPage) -> Result<Vec<LogChunk>, F
     let Some(id) = number::of(&page.job) else {
         return Ok(Vec::new());
     };
-    // Attempts count from one, so this is before the first.
+    // Attempt numbers start at one, so this is before the first.
     let after = page.after.map_or((0, 0), |(attempt, at)| (i64::from(attempt), number::signed(at)));
     let max = i64::try_from(page.max).unwrap_or(i64::MAX);
     let attempt = page.attempt.map(i64::from);

@@ -1,11 +1,10 @@
-//! How far each queue was looked at: the next look begins behind that.
+//! The position in each queue up to which it was scanned. The next scan begins there.
 //!
-//! What was claimed leaves traces in the index until the last transaction that could see it has
-//! ended. Whoever began at the very beginning each time would pass by all of them, and would read
-//! what it knows again and again.
+//! A claimed row stays in the index until the last transaction that could see it ends. A scan from
+//! the head of the queue would skip all of these rows, and would read known jobs again.
 //!
-//! **Invariant:** a job that waits was seen, stands behind the mark of its queue, or there is news
-//! of it; but for those whose news got lost, which a look at everything finds.
+//! **Invariant:** each waiting job was scanned, stands behind the mark of its queue, or has a
+//! notification. A full scan finds the jobs whose notification was lost.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,10 +12,10 @@ use foldhash::HashMap;
 
 use super::tell::Told;
 
-/// Where a job stands in its queue: its place, and its number among those at the same place.
+/// The position of a job in its queue: its place, and its number among those with this place.
 pub(super) type Spot = (i64, i64);
 
-/// Before everything.
+/// Before all positions.
 pub(super) const BEGINNING: Spot = (i64::MIN, i64::MIN);
 
 #[derive(Default)]
@@ -24,32 +23,32 @@ pub(super) struct Marks(Mutex<Places>);
 
 #[derive(Default)]
 struct Places {
-    /// Whose jobs were looked for.
+    /// The shard that was scanned.
     stripe: (usize, usize),
     marks: HashMap<i64, Mark>,
-    /// Queues in which something came to stand before their marks, and at which place.
+    /// Queues with an arrival, and the lowest place of an arrival.
     news: HashMap<i64, i64>,
 }
 
-/// What is known of a queue.
+/// The state of the scan of one queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mark {
-    /// The last that was seen.
+    /// The last scanned position.
     last: Spot,
-    /// There were more than could be looked at.
+    /// The scan stopped before the end of the queue.
     is_more: bool,
 }
 
-/// What a look found in one queue.
+/// The result of a scan of one queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) last: Spot,
-    /// As many as were asked for.
+    /// The scan returned as many jobs as it asked for.
     pub(super) is_full: bool,
 }
 
 impl Places {
-    /// Whether looking for more will come to this place: what is between must not be left out.
+    /// Whether the next scan of the rest will reach this place. A scan must not jump over a place.
     fn has_its_turn(&self, queue: i64, place: i64) -> bool {
         self.marks.get(&queue).is_some_and(|mark| mark.is_more && place > mark.last.0)
     }
@@ -60,7 +59,7 @@ impl Marks {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whose jobs are looked for: if they are others than before, none of them was seen.
+    /// Sets the shard to scan. No job of a new shard was scanned.
     pub(super) fn look_for(&self, stripe: (usize, usize)) {
         let mut places = self.places();
         if places.stripe != stripe {
@@ -69,13 +68,13 @@ impl Marks {
         }
     }
 
-    /// Jobs came to stand in queues. `true`: some of them where nobody would look otherwise.
+    /// Jobs arrived in queues. `true`: the next scan would not find all of them.
     pub(super) fn lower(&self, told: &Told) -> bool {
         let mut places = self.places();
         let mut is_news = false;
         for (queue, place) in &told.work {
-            // It is kept in mind also if it has its turn: a look that is under way may have begun
-            // before it was there, and come to the end of its queue.
+            // Recorded in any case: a running scan may have begun before the job arrived, and may
+            // reach the end of the queue.
             is_news |= !places.has_its_turn(*queue, *place);
             let first = places.news.entry(*queue).or_insert(*place);
             *first = (*first).min(*place);
@@ -83,11 +82,11 @@ impl Marks {
         is_news
     }
 
-    /// Queues of which there is news, and behind which spot a look begins.
+    /// Queues with arrivals, and the position after which a scan begins.
     pub(super) fn take_news(&self) -> Vec<(i64, Spot)> {
         let mut places = self.places();
         let mut news = std::mem::take(&mut places.news);
-        // Those whose turn comes are found by a look that begins after now.
+        // A place that the next scan of the rest will reach needs no scan of its own.
         news.retain(|queue, place| !places.has_its_turn(*queue, *place));
         let mut after: Vec<(i64, Spot)> =
             news.into_iter().map(|(queue, place)| (queue, (place, i64::MIN))).collect();
@@ -95,7 +94,7 @@ impl Marks {
         after
     }
 
-    /// The same, and those of which more is left.
+    /// The same, and the queues whose scan stopped before the end.
     pub(super) fn take_more(&self) -> Vec<(i64, Spot)> {
         let mut after: HashMap<i64, Spot> = self.take_news().into_iter().collect();
         for (queue, mark) in self.places().marks.iter().filter(|(_, mark)| mark.is_more) {
@@ -107,13 +106,13 @@ impl Marks {
         after
     }
 
-    /// A look behind these spots found so much.
+    /// Records the result of a scan after these positions.
     pub(super) fn move_on(&self, after: &[(i64, Spot)], found: &HashMap<i64, Found>) {
         let mut places = self.places();
         for (queue, after) in after {
             let before = places.marks.get(queue).map_or(BEGINNING, |mark| mark.last);
             let mark = match found.get(queue) {
-                // What is between it and where the mark was is looked at again.
+                // The next scan reads again from here to the old mark.
                 Some(Found { last, is_full: true }) => Mark { last: *last, is_more: true },
                 Some(Found { last, is_full: false }) => {
                     Mark { last: before.max(*last), is_more: false }
@@ -124,13 +123,13 @@ impl Marks {
         }
     }
 
-    /// A look at everything begins: what there is news of is seen by it.
+    /// A full scan begins. It covers all notifications so far.
     pub(super) fn take_all_news(&self) -> HashMap<i64, i64> {
         std::mem::take(&mut self.places().news)
     }
 
-    /// A look at everything, from the beginning, found so much. What was seen further on is known,
-    /// and what there was news of remains so where the look did not come as far.
+    /// Records the result of a full scan. Marks that are further on stay, and so do notifications
+    /// that the scan did not reach.
     pub(super) fn begin_again(&self, news: HashMap<i64, i64>, found: &HashMap<i64, Found>) {
         let mut places = self.places();
         for (queue, place) in news {
@@ -149,7 +148,7 @@ impl Marks {
         }
     }
 
-    /// Whether some queue has more than was seen.
+    /// Whether a scan of some queue stopped before its end.
     pub(super) fn is_more(&self) -> bool {
         let places = self.places();
         let is_news = |(queue, place): (&i64, &i64)| !places.has_its_turn(*queue, *place);
@@ -178,7 +177,7 @@ mod tests {
         marks.move_on(&after, &found((8, 3), true));
         assert_eq!((marks.take_news(), marks.is_more()), (vec![], true));
         assert_eq!(marks.take_more(), [(1, (8, 3))]);
-        // Behind the mark, it comes in its turn; before it, it is news.
+        // A place behind the mark needs no notification, one before it does.
         assert!(!marks.lower(&work(1, 9)));
         assert!(marks.lower(&work(1, 8)) && marks.lower(&work(1, 2)));
         assert_eq!(marks.take_more(), [(1, (2, i64::MIN))]);
@@ -243,14 +242,14 @@ mod tests {
             let expected = if remains { vec![(1, (5, i64::MIN))] } else { Vec::new() };
             assert_eq!(marks.take_news(), expected);
         }
-        // What came while it looked is news.
+        // A job that arrives during the scan keeps its notification.
         let marks = Marks::default();
         marks.lower(&work(1, 5));
         let news = marks.take_all_news();
         marks.lower(&work(1, 6));
         marks.begin_again(news, &found((8, 3), false));
         assert_eq!(marks.take_news(), [(1, (6, i64::MIN))]);
-        // Nor does it grow where nobody looks at news alone.
+        // The map does not grow if only full scans run.
         for queue in 0..9 {
             marks.lower(&work(queue, 1));
             marks.begin_again(marks.take_all_news(), &HashMap::default());

@@ -1,4 +1,4 @@
-//! Schedulers that share the store know of each other, and take over what others had.
+//! The list of live schedulers, and the reports that they exchange.
 
 use model::{JobId, Record, Timestamp, WorkerId};
 use tokio_postgres::types::ToSql;
@@ -9,10 +9,10 @@ use super::grants::theirs;
 use super::row::{self, jobs_columns};
 use crate::{Meeting, Peer, number};
 
-/// Who said nothing for so long is not here.
+/// A scheduler that did not report for this time is gone.
 const GONE_AFTER_MS: i64 = 5_000;
 
-/// By the database's clock: nobody is taken for gone because its own clock is wrong.
+/// The time is the database's, so that a wrong clock of a scheduler does not make it look gone.
 const SAY: &str = "INSERT INTO schedulers (id, said, at) VALUES ($1, $2, \
     (extract(epoch FROM clock_timestamp()) * 1000)::bigint) \
     ON CONFLICT (id) DO UPDATE SET said = excluded.said, at = excluded.at RETURNING at";

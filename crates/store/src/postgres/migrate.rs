@@ -1,5 +1,5 @@
-//! The schema, step by step. A step is never changed once it is released, and each leaves a schema
-//! with which the version before it can go on working.
+//! Migrations of the schema. A released step never changes, and each step leaves a schema that the
+//! version before it can use.
 
 use deadpool_postgres::{GenericClient, Object, Pool, Transaction};
 use tokio_postgres::error::SqlState;
@@ -13,7 +13,7 @@ pub(super) struct Step {
     pub(super) sql: &'static str,
 }
 
-/// In order; the place in the list is the number of the schema.
+/// In order. The position in the list is the number of the schema.
 pub(super) const STEPS: &[Step] = &[
     Step { name: "0001_jobs", sql: include_str!("../../migrations/postgres/0001_jobs.sql") },
     Step { name: "0002_sql", sql: include_str!("../../migrations/postgres/0002_sql.sql") },
@@ -28,15 +28,15 @@ pub(super) const STEPS: &[Step] = &[
     Step { name: "0011_minutes", sql: include_str!("../../migrations/postgres/0011_minutes.sql") },
 ];
 
-/// How many steps newer a schema may be than this version knows: one that is being replaced goes on
-/// working until all are.
+/// Steps by which a schema may be newer than this version, so that an old scheduler can work during
+/// an upgrade.
 const NEWER_MAX: usize = 1;
 
-/// One at a time: whoever comes second finds it done.
+/// Migrations run one at a time. A second process finds them done.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtext('maitre migrations'))";
 
-/// Whoever works with a table waits for who waits to change it: it is tried again instead. Once it
-/// is being changed, that takes as long as it takes, and not as long as statements may.
+/// A waiting schema change blocks all users of its table, so it gives up after a second and is
+/// retried. Once it has its lock, it may take any time.
 const LOCK_BRIEFLY: &str = "SET LOCAL lock_timeout = '1s'; SET LOCAL statement_timeout = 0";
 
 pub(super) const PREPARE: &str = "CREATE SCHEMA IF NOT EXISTS maitre; \
@@ -47,7 +47,7 @@ pub(super) const PREPARE: &str = "CREATE SCHEMA IF NOT EXISTS maitre; \
 const APPLIED: &str = "SELECT number, name, checksum FROM maitre.migrations ORDER BY number";
 const IS_MADE: &str = "SELECT to_regclass('maitre.migrations') IS NOT NULL";
 
-/// Brings the schema up to date, or says why it cannot be used.
+/// Updates the schema, or returns why it cannot be used.
 pub(super) async fn migrate(pool: &Pool) -> Result<(), Error> {
     let mut connection = pool.get().await.map_err(|error| unreachable(error.into()))?;
     is_new_enough(&connection).await.map_err(unreachable)??;
@@ -57,7 +57,7 @@ pub(super) async fn migrate(pool: &Pool) -> Result<(), Error> {
     }
     match apply(&mut connection).await {
         Ok(answer) => answer,
-        // Whoever may change it may have done so while this one waited for its turn.
+        // A process with the privilege may have migrated while this one waited.
         Err(fault) if is_forbidden(&fault) => match is_current(pool).await {
             Err(Error::Unusable(_)) => Err(unmade(fault, n_applied)),
             current => current,
@@ -71,7 +71,7 @@ fn is_forbidden(fault: &Fault) -> bool {
     error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE)
 }
 
-/// What to tell whoever needs another schema and cannot have it.
+/// The error if the schema is too old and this role may not change it.
 fn unmade(fault: Fault, n_applied: usize) -> Error {
     let Fault::Database(error) = &fault else { return unreachable(fault) };
     if !is_forbidden(&fault) {
@@ -90,7 +90,7 @@ fn unmade(fault: Fault, n_applied: usize) -> Error {
     })
 }
 
-/// Whether the schema is there and up to date; changes nothing.
+/// Checks that the schema exists and is current. Changes nothing.
 pub(super) async fn is_current(pool: &Pool) -> Result<(), Error> {
     let connection = pool.get().await.map_err(|error| unreachable(error.into()))?;
     is_new_enough(&connection).await.map_err(unreachable)??;
@@ -108,7 +108,7 @@ pub(super) async fn is_current(pool: &Pool) -> Result<(), Error> {
     }))
 }
 
-/// The oldest Postgres whose SQL is spoken here, as it says it itself.
+/// The oldest supported Postgres, in the form of `server_version_num`.
 const VERSION_MIN: i32 = 150_000;
 const VERSION: &str = "SELECT current_setting('server_version_num')::int";
 
@@ -126,7 +126,7 @@ fn new_enough(version: i32) -> Result<(), Error> {
     Err(Error::Unusable(refused))
 }
 
-/// How many steps are applied. Changes nothing: whoever may only work with the tables can ask.
+/// The number of applied steps. Changes nothing, so it needs no privilege beyond reading.
 async fn applied(connection: &impl GenericClient) -> Result<Result<usize, Error>, Fault> {
     if !connection.query_one(IS_MADE, &[]).await?.try_get::<_, bool>(0)? {
         return Ok(Ok(0));
@@ -156,11 +156,12 @@ async fn applied(connection: &impl GenericClient) -> Result<Result<usize, Error>
     Ok(Ok(rows.len()))
 }
 
-/// Schedulers that were here a moment ago, by the database's clock.
+/// Schedulers that reported within the last 10 s, by the database's clock.
 const OTHERS: &str = "SELECT count(*) FROM maitre.schedulers \
     WHERE at > (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 10000";
 
-/// Who works with the schema goes on working with one that is a step newer, and with no other.
+/// Whether connected schedulers would meet a schema that is too new. They can work with a schema
+/// that is one step newer than theirs.
 async fn is_too_far(transaction: &Transaction<'_>, n_applied: usize) -> Result<bool, Fault> {
     if n_applied == 0 || STEPS.len() <= n_applied + NEWER_MAX {
         return Ok(false);
@@ -173,7 +174,7 @@ async fn apply(connection: &mut Object) -> Result<Result<(), Error>, Fault> {
     transaction.batch_execute(LOCK).await?;
     transaction.batch_execute(LOCK_BRIEFLY).await?;
     transaction.batch_execute(PREPARE).await?;
-    // It may have been changed while this one waited for its turn.
+    // A concurrent process may have migrated while this one waited for the lock.
     let n_applied = match applied(&transaction).await? {
         Ok(n_applied) => n_applied,
         Err(error) => return Ok(Err(error)),

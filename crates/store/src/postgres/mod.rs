@@ -1,8 +1,8 @@
-//! Everything in one Postgres, which several schedulers may share.
+//! A store in one Postgres, which several schedulers may share.
 //!
-//! One file a stage; each is SQL and what to do with its rows. What a stage does to a record is in
-//! `transition.rs`, for every store alike. Lists go to the database as arrays: a stage is a few
-//! statements, however long its list.
+//! Each stage has a file with its SQL and the conversion of its rows. The change of a record is in
+//! `transition.rs`, for every store alike. Lists go to the database as arrays, so that the number
+//! of statements does not depend on their length.
 
 mod connect;
 mod seal;
@@ -61,18 +61,18 @@ use crate::{Error, Options};
 use desk::Desk;
 use gather::Gather;
 
-/// A store in one Postgres. Must be made and used in a runtime of tokio.
+/// A store in one Postgres. Must be created and used in a tokio runtime.
 pub struct Postgres {
     desk: Arc<Desk>,
     submissions: Gather,
     url: String,
-    /// Which of those that share it this one is.
+    /// The id of this scheduler among its peers.
     id: i64,
 }
 
 impl Postgres {
-    /// Connects to a database, and brings its schema up to date. Refuses what is newer, and what
-    /// is half of a store.
+    /// Connects to a database, and updates its schema. Refuses a newer schema, and an incomplete
+    /// import.
     pub async fn connect(url: &str, options: Options) -> Result<Self, Error> {
         let pool = connect::pool(url)?;
         migrate::migrate(&pool).await?;
@@ -80,7 +80,7 @@ impl Postgres {
         Self::over(pool, url, options).await
     }
 
-    /// Connects to a store that is there already, to look whether it is whole: makes nothing.
+    /// Connects to an existing store for a check. Creates nothing.
     pub async fn connect_to_check(url: &str, options: Options) -> Result<Self, Error> {
         let pool = connect::pool(url)?;
         migrate::is_current(&pool).await?;
@@ -88,7 +88,7 @@ impl Postgres {
         Self::over(pool, url, options).await
     }
 
-    /// As `connect`, to move a store into it: also if an earlier try left half of it there.
+    /// As `connect`, for an import. Accepts an incomplete one.
     pub async fn connect_to_import(url: &str, options: Options) -> Result<Self, Error> {
         let pool = connect::pool(url)?;
         migrate::migrate(&pool).await?;

@@ -1,4 +1,4 @@
-//! What happened, for people.
+//! Notes about events, for users.
 
 use model::Timestamp;
 use tokio_postgres::Row;
@@ -9,7 +9,7 @@ use super::desk::{Desk, Sheet, Stage};
 use super::fault::Fault;
 use crate::{Note, NotePage, Noted, number};
 
-/// Notes to be written down.
+/// Notes to store.
 pub(super) struct Noting {
     pub(super) notes: Vec<Note>,
 }

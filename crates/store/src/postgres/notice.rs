@@ -1,4 +1,4 @@
-//! Somebody is to be told that a job is final.
+//! Notices about final jobs.
 
 use model::{Cause, Name, Record, Retry, State, TenantId, Timestamp, retry};
 use tokio_postgres::Row;
@@ -12,7 +12,7 @@ use crate::{Notice, number};
 const INSERT: &str = "INSERT INTO notices (job, tenant, kind, url, state, cause, finished, tries, \
     due) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $7)";
 
-/// Keeps notices of those records that are final and ask for it.
+/// Stores notices of records that are final and have a webhook.
 pub(super) async fn note<'r>(
     sheet: &Sheet<'_>,
     ended: impl Iterator<Item = (i64, &'r Record)>,
@@ -33,13 +33,13 @@ pub(super) async fn note<'r>(
     Ok(())
 }
 
-/// What is due is to be told.
+/// Takes notices that are due.
 pub(super) struct Telling {
     pub(super) wait: Retry,
     pub(super) max: usize,
 }
 
-/// Those that another tells at this moment are left to it.
+/// Skips notices that a peer has locked.
 const DUE: &str = "SELECT id, job, tenant, kind, url, state, cause, finished, tries FROM notices \
     WHERE due <= $1 ORDER BY due, id LIMIT $2 FOR UPDATE SKIP LOCKED";
 const TOLD_ONCE_MORE: &str = "UPDATE notices n SET tries = u.tries, due = u.due \
@@ -67,7 +67,7 @@ impl Stage for Telling {
     }
 }
 
-/// As it is after it is told now.
+/// The notice with this try counted.
 fn notice(row: &Row) -> Result<Notice, Fault> {
     let state = row::named(row, 5, State::named)?;
     Ok(Notice {

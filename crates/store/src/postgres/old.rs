@@ -1,10 +1,9 @@
-//! Finding the jobs that are old enough to be forgotten: a walk along their ids, a stretch at a
-//! time. Ids are nearly in the order of time, so what is old is in front, and no index of moments
-//! has to be written with every job that ends.
+//! Finds jobs past their retention with a walk along their ids, a stretch at a time. Ids are nearly
+//! in the order of time, so old jobs come first. So completions need to write no index of times.
 //!
-//! **Invariant:** what lies before the spot where the next walk begins was not old when it was last
-//! passed by, or was found by a walk that was undone. A walk that came to where no job was
-//! submitted long enough ago begins anew, so nothing is passed by for good.
+//! **Invariant:** each job before the start of the next walk was not old when the walk last passed
+//! it, or was found by a walk that was rolled back. The walk starts again from the first id when it
+//! reaches jobs that were submitted too recently. So no job is skipped for good.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -13,30 +12,31 @@ use model::Timestamp;
 use super::desk::Sheet;
 use super::fault::Fault;
 
-/// Jobs in one stretch, and stretches of one walk: so many that finished lately may stand before
-/// those that are old, and still be passed by in a few walks.
+/// Jobs in a stretch, and stretches in a walk. A few walks pass even many recent jobs that stand
+/// before the old ones.
 const STRETCH: i64 = 10_000;
 const STRETCHES_MAX: usize = 20;
 
-/// The old ones of the next stretch, the first to finish first; its last id; and whether it goes on
-/// after it. Where all were submitted later, none behind them finished before.
+/// The old jobs of the next stretch, the first to finish first, the last id of the stretch, and
+/// whether the walk continues. It stops at a stretch of recent submissions: none behind it can be
+/// old.
 pub(super) const OLD: &str = "SELECT \
     coalesce((array_agg(s.id ORDER BY s.finished, s.id) FILTER (WHERE s.finished < $1))[1:$2], \
     '{}'), max(s.id), count(*) = $4 AND min(s.created) < $1 \
     FROM (SELECT f.id, f.finished, f.created FROM finished f WHERE f.id > $3 \
     ORDER BY f.id LIMIT $4) s";
 
-/// One forgets at a time: whoever comes second leaves it to them. Two would find the same jobs, and
-/// each would take what the other forgets for the end of what is old.
+/// One process deletes at a time, and a second one returns. Two would find the same jobs, and each
+/// would take the other's deletions for the end of the old jobs.
 const LOCK: &str = "SELECT pg_try_advisory_xact_lock(hashtext('maitre forgets'))";
 
-/// Whether nobody else forgets now: whoever does would be waited for.
+/// Whether this transaction holds the lock for deletions. Does not wait.
 pub(super) async fn is_first(sheet: &Sheet<'_>) -> Result<bool, Fault> {
     let lock = sheet.transaction.prepare_cached(LOCK).await?;
     Ok(sheet.transaction.query_one(&lock, &[]).await?.try_get(0)?)
 }
 
-/// Where the next walk begins: after this id.
+/// The id after which the next walk begins.
 pub(super) struct Walk(AtomicI64);
 
 impl Default for Walk {
@@ -46,7 +46,7 @@ impl Default for Walk {
 }
 
 impl Walk {
-    /// Jobs that finished before a moment, at most so many.
+    /// At most `max` jobs that finished before a moment.
     pub(super) async fn old(
         &self,
         sheet: &Sheet<'_>,

@@ -1,6 +1,5 @@
-//! Most attempts end so: their job has succeeded, has nothing to say, and nobody waits for it. What
-//! is to be written then is one statement, with no transaction around it and nothing to wait for in
-//! between.
+//! The usual completion: the job succeeds, returns nothing, and has no dependent. It takes one
+//! statement without an explicit transaction, so no lock is held between statements.
 
 use std::sync::Arc;
 
@@ -17,11 +16,11 @@ use crate::sums::newest;
 use crate::transition::{self, After};
 use crate::{End, Ended, Error, Past, minute, number};
 
-/// Those of the ends of a call that are plain, if their jobs are as they were lately.
+/// The plain ends of a call, if the cached records of their jobs are current.
 #[derive(Default)]
 pub(super) struct Plains {
     kept: Plain,
-    /// Nothing of their jobs is to be kept.
+    /// Ends of jobs that are not stored.
     forgotten: Plain,
 }
 
@@ -31,15 +30,15 @@ struct Plain {
     /// In the order of the call, as the answers are.
     ends: Vec<Foreseen>,
     answers: Vec<Ended>,
-    /// One of the jobs has a key or a group, or had another attempt.
+    /// A job has a key or a group, or this is not its first attempt.
     has_more: bool,
 }
 
-/// One end: its place in the call, and what it comes to.
+/// One end: its index in the call, and its effect.
 struct Foreseen {
     at: usize,
     id: i64,
-    /// What the job had before.
+    /// The fence before the end.
     fence: u64,
     past: Past,
 }
@@ -47,7 +46,7 @@ struct Foreseen {
 impl Plains {
     pub(super) fn of(desk: &Desk, ends: &[End], now: Timestamp) -> Self {
         let mut plains = Self::default();
-        // Those that are about the same job go in their order.
+        // Ends of the same job take effect in their order.
         let mut ids: HashSet<i64> = HashSet::with_capacity(ends.len());
         let all = ends.iter().filter_map(|end| number::of(&end.job));
         let again: HashSet<i64> = all.filter(|id| !ids.insert(*id)).collect();
@@ -68,12 +67,13 @@ impl Plains {
         plains
     }
 
-    /// Whether the end at this place of the call is among them.
+    /// Whether the end with this index is among them.
     pub(super) fn has(&self, at: usize) -> bool {
         [&self.kept, &self.forgotten].into_iter().any(|plain| plain.has(at))
     }
 
-    /// Writes them. Those whose jobs are not as they were get no answer, and are left alone.
+    /// Writes them. An end whose cached record was outdated gets no answer, and needs a
+    /// transaction.
     pub(super) async fn write(
         self,
         desk: &Desk,
@@ -81,7 +81,7 @@ impl Plains {
         answers: &mut [Option<Ended>],
     ) -> Result<(), Error> {
         let Self { mut kept, forgotten } = self;
-        // Those of which something is kept beside them are kept.
+        // A job with further data is stored after all.
         let left = forgotten.write_down((desk, now), SUCCEED_AND_GO, answers).await?;
         kept.ends.extend(left.ends);
         kept.answers.extend(left.answers);
@@ -113,7 +113,7 @@ impl Plain {
         self.ends.binary_search_by_key(&at, |end| end.at).is_ok()
     }
 
-    /// Writes them and gives each its answer; those that are left alone come back.
+    /// Writes the ends and sets their answers. Returns those that need a transaction.
     async fn write_down(
         self,
         (desk, now): (&Desk, Timestamp),
@@ -127,7 +127,7 @@ impl Plain {
         Ok(self.answer(desk, some.as_ref(), answers))
     }
 
-    /// Answers which jobs have ended, if not all have.
+    /// Returns the jobs that ended, or `None` if all did.
     async fn write(
         &self,
         desk: &Desk,
@@ -152,7 +152,7 @@ impl Plain {
         read_some(&connection.query(&statement, &values).await?)
     }
 
-    /// All have ended, or `some`: gives each its answer, and the others back.
+    /// Sets the answers of the ends of `some`, or of all for `None`. Returns the rest.
     fn answer(
         self,
         desk: &Desk,
@@ -178,7 +178,7 @@ impl Plain {
     }
 }
 
-/// Whether nothing more comes of an end than that its job is over.
+/// Whether an end has no effect but that its job is final.
 fn is_plain(record: &Record, end: &End) -> bool {
     transition::is_bare(record, end) && end.error.is_none() && end.measured == Measured::default()
 }

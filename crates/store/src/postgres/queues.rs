@@ -1,7 +1,7 @@
-//! The list of queues: one row for jobs of a tenant that only their order tells apart.
+//! The list of queues: one row for jobs of a tenant that differ only in their order.
 //!
-//! **Invariant:** the queue of every unfinished job is listed. A row goes only when nobody made
-//! sure of it for a day, and nobody relies on a row that it made sure of more than an hour ago.
+//! **Invariant:** the queue of every unfinished job is listed. A row is deleted only after a day
+//! without a confirmation, and no scheduler relies on its own confirmation for more than an hour.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,22 +12,22 @@ use tokio_postgres::types::ToSql;
 use super::desk::Sheet;
 use super::fault::Fault;
 
-/// For so long a row that was made sure of is there.
+/// A confirmed row exists for at least this time.
 const SURE_FOR: Millis = Millis::from_secs(3_600);
-/// Rows that nobody made sure of for so long may go.
+/// Rows without a confirmation for this time may be deleted.
 pub(super) const KEPT_FOR: Millis = Millis::from_secs(24 * 3_600);
-/// Queues that are remembered; then all are made sure of anew.
+/// Queues that this process remembers. Beyond this number it forgets all, and confirms them again.
 const REMEMBERED_MAX: usize = 100_000;
 
-/// Rows that may go are looked for this often.
+/// Interval of deleting unused rows.
 const SWEPT_EVERY: Millis = Millis::from_secs(3_600);
 
-/// What this process knows of the list.
+/// The queues that this process has confirmed.
 #[derive(Default)]
 pub(super) struct Queues {
-    /// When it last made sure of each queue.
+    /// The time of the last confirmation of each queue.
     sure: Mutex<HashMap<i64, Timestamp>>,
-    /// When it last looked for rows that may go.
+    /// The time of the last deletion of unused rows.
     swept: Mutex<Option<Timestamp>>,
 }
 
@@ -38,8 +38,8 @@ const MAKE_SURE: &str = "INSERT INTO queues (queue, tenant, kind, pool, used) \
     ON CONFLICT (queue) DO UPDATE SET used = excluded.used";
 
 impl Queues {
-    /// Makes sure of the queues of these jobs, as far as this process is not sure of them.
-    /// [`Self::are_sure`] is told once that is committed.
+    /// Confirms the queues of these jobs that this process has not confirmed yet. After the commit,
+    /// [`Self::are_sure`] records them.
     pub(super) async fn make_sure(
         &self,
         sheet: &Sheet<'_>,
@@ -62,7 +62,7 @@ impl Queues {
         Ok(())
     }
 
-    /// They are committed.
+    /// Records confirmed queues after the commit.
     pub(super) fn are_sure(&self, queues: Vec<i64>, now: Timestamp) {
         let mut known = self.sure.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() > REMEMBERED_MAX {
@@ -71,7 +71,7 @@ impl Queues {
         known.extend(queues.into_iter().map(|queue| (queue, now)));
     }
 
-    /// Whether to look for rows that may go: that is not said again for a while.
+    /// Whether to delete unused rows now. Returns `true` once in each interval.
     pub(super) fn is_time_to_sweep(&self, now: Timestamp) -> bool {
         let mut swept = self.swept.lock().unwrap_or_else(PoisonError::into_inner);
         let is_time = swept.is_none_or(|at| at + SWEPT_EVERY <= now);

@@ -1,4 +1,4 @@
-//! One job is read, and the past of some.
+//! Queries of single jobs and of past attempts.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ pub(super) async fn job(desk: &Desk, id: &JobId) -> Result<Option<Record>, Fault
     Ok(these(desk, std::slice::from_ref(id)).await?.pop())
 }
 
-/// At one moment, a job is in one of the two.
+/// In one snapshot, a job is in exactly one of the two tables.
 pub(super) const THESE: &str = concat!(
     "SELECT ",
     jobs_columns!(),
@@ -31,7 +31,7 @@ pub(super) async fn these(desk: &Desk, ids: &[JobId]) -> Result<Vec<Record>, Fau
     row::read_all(&connection.query(&statement, &[&numbers]).await?)
 }
 
-/// Those that are kept by themselves, and those that are kept with their jobs.
+/// Attempts with a row of their own, and attempts in the row of their job.
 pub(super) const ATTEMPTS: &str = concat!(
     "SELECT number, worker, claimed, started, ended, ending, error, exit_code, why, ram_peak_mb, \
      cpu_ms, disk_bytes, out_of_memory, job FROM attempts WHERE job = ANY($1) UNION ALL \
@@ -72,7 +72,7 @@ pub(super) fn ending(row: &Row, column: usize) -> Result<Ending, Fault> {
     row::named(row, column, Ending::named)?.ok_or_else(|| unreadable("an ending"))
 }
 
-/// What was measured, in four columns from `column` on.
+/// The measured usage, in four columns from `column` on.
 pub(super) fn measured(row: &Row, column: usize) -> Result<Measured, Fault> {
     let count = |place: usize| {
         let read = row.try_get::<_, Option<i64>>(column + place);

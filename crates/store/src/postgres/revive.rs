@@ -1,4 +1,4 @@
-//! Jobs that failed or were cancelled are taken up again.
+//! Revival of jobs that failed or were cancelled.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use super::fault::Fault;
 use super::known::holders;
 use crate::{Revived, number, transition};
 
-/// Jobs to be taken up again.
+/// Jobs to revive.
 pub(super) struct Reviving {
     pub(super) jobs: Vec<JobId>,
 }

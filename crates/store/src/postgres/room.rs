@@ -1,8 +1,8 @@
-//! How many unfinished jobs there are, so that a limit costs no counting.
+//! The numbers of unfinished jobs in memory, so that limits need no count.
 //!
-//! What this process does is counted at once; what others do is counted when the jobs are counted
-//! anew. A limit may be passed by what others take in between: it is there to push back, not to be
-//! exact.
+//! Changes of this process count at once. Changes of peers count after the next refresh, so that
+//! submissions to several schedulers may exceed a limit until then. The limit is for backpressure
+//! and need not be exact.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -39,7 +39,8 @@ impl Room {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why there is no room for so many more, on top of `n_more` that are about to come in.
+    /// The reason why there is no room for further jobs, on top of `n_more` that are about to be
+    /// submitted.
     pub(super) fn full(
         &self,
         options: &Options,
@@ -59,7 +60,7 @@ impl Room {
         (n_new > 0 && jobs.saturating_add(n_new) > max).then_some(Refusal::StoreFull { jobs, max })
     }
 
-    /// Jobs came in, or left: so many of whom.
+    /// Jobs were submitted or ended, by tenant.
     pub(super) fn change<'t>(&self, changes: impl IntoIterator<Item = (&'t TenantId, i64)>) {
         let mut counts = self.counts();
         for (tenant, by) in changes {
@@ -67,7 +68,7 @@ impl Room {
         }
     }
 
-    /// All were counted.
+    /// Sets the counts of a full count.
     pub(super) fn set(&self, of_tenant: HashMap<TenantId, u64>) {
         let total = of_tenant.values().sum();
         *self.counts() = Counts { of_tenant, total };

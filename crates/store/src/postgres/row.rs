@@ -1,4 +1,4 @@
-//! A job as a row that is read.
+//! Reads a job from a row.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use tokio_postgres::Row;
 use super::fault::{Fault, unreadable};
 use crate::{document, number, transition};
 
-/// The columns of an unfinished job, in the order in which [`read`] wants them.
+/// The columns of an unfinished job, in the order of [`read`].
 macro_rules! jobs_columns {
     () => {
         "j.id, j.tenant, j.kind, j.state, j.fence, j.priority, j.attempts, j.failures, j.losses, \
@@ -35,9 +35,9 @@ macro_rules! finished_columns {
     };
 }
 
-/// The columns of a job that stands in its queue, in the order in which [`read_queued`] wants them:
-/// those that every such job has alike are not asked for, nor what nothing has happened to. A large
-/// payload decides nothing, and whoever claims the job reads it: a window could have any number.
+/// The columns of a queued job, in the order of [`read_queued`]. Columns with one value for all
+/// queued jobs are left out, and so is the history of a job without one. Scheduling needs no large
+/// payload: the claim reads it, because a window of large ones would take too much memory.
 macro_rules! queued_columns {
     () => {
         "j.id, j.tenant, j.kind, j.fence, j.priority, j.created, j.ready, j.document, \
@@ -48,8 +48,8 @@ macro_rules! queued_columns {
     };
 }
 
-/// The finished jobs of a list of ids, as `j`. The index of ids is the one that has them in order:
-/// a planner that last saw an empty table could take that of tenants, and walk over all of it.
+/// The finished jobs of a list of ids, as `j`. The query form forces the index of ids. A planner
+/// that last saw an empty table could choose the index of tenants, and read all of it.
 macro_rules! finished_these {
     () => {
         "(SELECT DISTINCT id FROM unnest($1::bigint[]) AS u(id)) u \
@@ -58,8 +58,8 @@ macro_rules! finished_these {
     };
 }
 
-/// Which of the ids of `$1` a part of the statement has, unless it has all, so that most statements
-/// need not say one of them. Read by [`read_some`].
+/// The ids of `$1` that a part of the statement has, or null if it has all. Most statements then
+/// return no list. Read by [`read_some`].
 macro_rules! all_or_some {
     ($part:literal) => {
         concat!(
@@ -71,14 +71,14 @@ macro_rules! all_or_some {
 
 pub(super) use {all_or_some, finished_columns, finished_these, jobs_columns, queued_columns};
 
-/// Some of the ids that a statement was given; `None`: all of them.
+/// Some of the ids of a statement. `None` means all of them.
 pub(super) fn read_some(rows: &[Row]) -> Result<Option<HashSet<i64>>, Fault> {
     let row = rows.first().ok_or_else(|| unreadable("an answer"))?;
     let some: Option<Vec<i64>> = row.try_get(0)?;
     Ok(some.map(HashSet::from_iter))
 }
 
-/// A job that stands in its queue: which, and where in it.
+/// A queued job with its queue and its place.
 pub(super) struct Queued {
     pub(super) queue: i64,
     pub(super) place: i64,
@@ -87,7 +87,7 @@ pub(super) struct Queued {
     pub(super) is_whole: bool,
 }
 
-/// How many columns [`jobs_columns`] are: what else a query selects comes after them.
+/// The number of [`jobs_columns`]. Further columns of a query come after them.
 pub(super) const N_COLUMNS: usize = 37;
 
 /// Reads the columns of [`jobs_columns`] or [`finished_columns`].
@@ -138,7 +138,7 @@ pub(super) fn read_queued(row: &Row) -> Result<Queued, Fault> {
     Ok(Queued { queue, place, record: Arc::new(record), is_whole })
 }
 
-/// What happened to a job before it came to stand in its queue again.
+/// The history of a job before it was queued again.
 #[derive(serde::Deserialize)]
 struct Happened {
     counts: [i64; 6],
@@ -162,7 +162,7 @@ impl Happened {
     }
 }
 
-/// Tenant and type, and from `column` on the document and the payload.
+/// Reads the tenant and the type, and from `column` on the document and the payload.
 fn spec(row: &Row, column: usize) -> Result<Spec, Fault> {
     let mut spec = terms(row, column)?;
     spec.payload = row.try_get(column + 1)?;
@@ -177,7 +177,7 @@ fn terms(row: &Row, column: usize) -> Result<Spec, Fault> {
     Ok(spec)
 }
 
-/// What is counted, in six columns from `column` on.
+/// The counts, in six columns from `column` on.
 fn counts(row: &Row, column: usize) -> Result<Counts, Fault> {
     Ok(Counts {
         attempts: small(row, column)?,

@@ -1,5 +1,5 @@
-//! What passes between us and the database is encrypted where its address says so, and whoever
-//! answers is vouched for. Words and their meaning are those of `libpq`.
+//! Encryption of the connection and verification of the database's certificate. Parameters have the
+//! meaning that they have in `libpq`.
 
 use std::fmt;
 use std::future::Future;
@@ -25,13 +25,13 @@ use tokio_rustls::rustls::{
 
 use crate::Error;
 
-/// What an address may say about it.
+/// The parameters of a URL.
 const MODE: &str = "sslmode";
 const ROOTS: &str = "sslrootcert";
-/// Those whom the system trusts vouch.
+/// Trust the roots of the system.
 const SYSTEM: &str = "system";
 
-/// An address without what it says about encryption, and what that comes to.
+/// A URL without its encryption parameters, and their meaning.
 pub(super) struct Sealed {
     pub(super) url: String,
     pub(super) mode: SslMode,
@@ -73,11 +73,11 @@ impl Sealed {
     }
 }
 
-/// Whom we believe that they are the database.
+/// The certificates that are accepted.
 enum Trust {
-    /// Whoever answers: nobody who only listens learns anything.
+    /// Any certificate. This protects against passive listeners only.
     Anybody,
-    /// Whoever these vouch for, under the name of the address.
+    /// Certificates for the name in the URL that these roots signed.
     Those(RootCertStore),
 }
 
@@ -103,7 +103,7 @@ fn from_file(path: &str) -> Result<RootCertStore, Error> {
     Ok(roots)
 }
 
-/// `%2F` is `/`, as everywhere in an address.
+/// Decodes percent encoding: `%2F` is `/`.
 fn decoded(text: &str) -> String {
     percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
@@ -137,14 +137,14 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> MakeTlsConnect<S> for S
     type Error = InvalidDnsNameError;
 
     fn make_tls_connect(&mut self, host: &str) -> Result<Connect, InvalidDnsNameError> {
-        // A socket has no name; nothing on it is encrypted.
+        // A socket has no name, and is not encrypted.
         let host = if host.is_empty() { "localhost" } else { host };
         let name = ServerName::try_from(host.to_owned())?;
         Ok(Connect { connector: TlsConnector::from(Arc::clone(&self.config)), name })
     }
 }
 
-/// One connection that is to be encrypted.
+/// A connection before its TLS handshake.
 pub(super) struct Connect {
     connector: TlsConnector,
     name: ServerName<'static>,
@@ -160,7 +160,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> TlsConnect<S> for Conne
     }
 }
 
-/// One that is.
+/// An encrypted connection.
 pub(super) struct Stream<S>(client::TlsStream<S>);
 
 impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Stream<S> {
@@ -203,7 +203,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<S> {
     }
 }
 
-/// Any certificate will do, but whoever shows it has its key.
+/// Accepts any certificate, but checks that the peer has its key.
 #[derive(Debug)]
 struct Unchecked(Arc<CryptoProvider>);
 

@@ -1,11 +1,11 @@
-//! Documents that somebody set.
+//! Documents that an operator set.
 
 use super::desk::{Desk, Sheet, Stage};
 use super::fault::{Fault, unreadable};
 use super::row;
 use crate::{Setting, SettingKind};
 
-/// Settings to be set or removed.
+/// Settings to set or to remove.
 pub(super) struct Changing {
     pub(super) settings: Vec<Setting>,
 }
@@ -35,7 +35,7 @@ impl Stage for Changing {
     }
 }
 
-/// A setting to be set or removed, if it still is what somebody saw.
+/// A setting to set or to remove, if it still equals `was`.
 pub(super) struct Replacing {
     pub(super) was: Option<String>,
     pub(super) setting: Setting,

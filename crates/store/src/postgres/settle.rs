@@ -1,4 +1,4 @@
-//! A job is done with: those that waited for it go on or follow.
+//! Releases or cancels the dependents of a job that became final.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,7 +9,7 @@ use super::draft::{Draft, Hold};
 use super::fault::Fault;
 use crate::transition;
 
-/// What else changed when a job came to its end, each list by id.
+/// Other jobs that changed when a job became final, each list by id.
 #[derive(Default)]
 pub(super) struct Settled {
     /// Queued now.
@@ -20,7 +20,7 @@ pub(super) struct Settled {
     pub(super) changed: Vec<Record>,
 }
 
-/// Whether a job waits for others, and others for it.
+/// Whether a job has blockers, and dependents.
 #[derive(Clone, Copy)]
 pub(super) struct Edges {
     has_blockers: bool,
@@ -28,13 +28,13 @@ pub(super) struct Edges {
 }
 
 impl Edges {
-    /// What the record said before it was final.
+    /// The edges of a record before it is final.
     pub(super) const fn of(record: &Record) -> Self {
         Self { has_blockers: record.n_blockers > 0, has_waiters: record.n_dependents > 0 }
     }
 }
 
-/// Settles what waited for a job whose record is final.
+/// Settles the dependents of a job whose record is final.
 pub(super) async fn settle(
     sheet: &Sheet<'_>,
     draft: &mut Draft,
@@ -58,7 +58,7 @@ pub(super) async fn settle(
 
 #[derive(Default)]
 struct Cascade {
-    /// Final states, and who waited for them.
+    /// Final states, and the dependents of each.
     open: VecDeque<(State, Vec<i64>)>,
     released: BTreeMap<i64, Record>,
     cancelled: BTreeMap<i64, Record>,
@@ -69,14 +69,14 @@ const TAKE_WAITERS: &str = "DELETE FROM waits WHERE blocker = $1 RETURNING waite
 const TAKE_BLOCKERS: &str = "DELETE FROM waits WHERE waiter = $1 RETURNING blocker";
 
 impl Cascade {
-    /// One of the jobs that `waiter` waited for came to `state`.
+    /// A blocker of `waiter` came to `state`.
     async fn settle(
         &mut self,
         sheet: &Sheet<'_>,
         draft: &mut Draft,
         (waiter, state): (i64, State),
     ) -> Result<(), Fault> {
-        // It may have been cancelled on another way through the same jobs.
+        // It may have been cancelled through a different blocker.
         let record = draft.get_mut(waiter).filter(|record| !record.state.is_terminal());
         let Some(record) = record else { return Ok(()) };
         let edges = Edges::of(record);
@@ -92,7 +92,7 @@ impl Cascade {
         Ok(())
     }
 
-    /// Takes away the edges of a job whose record is final.
+    /// Removes the edges of a job whose record is final.
     async fn remove(
         &mut self,
         sheet: &Sheet<'_>,
@@ -114,7 +114,7 @@ impl Cascade {
             let record = draft.get_mut(blocker).filter(|record| !record.state.is_terminal());
             let Some(record) = record else { continue };
             transition::remove_dependent(record);
-            // One that was released on the way is told once, as it is in the end.
+            // A job that was released meanwhile is listed once, in its last state.
             let is_released = self.released.contains_key(&blocker);
             let list = if is_released { &mut self.released } else { &mut self.changed };
             list.insert(blocker, record.clone());
@@ -123,7 +123,7 @@ impl Cascade {
     }
 }
 
-/// Removes edges, and says where they led.
+/// Removes edges, and returns their other ends.
 async fn take(sheet: &Sheet<'_>, sql: &str, id: i64) -> Result<Vec<i64>, Fault> {
     let statement = sheet.transaction.prepare_cached(sql).await?;
     let rows = sheet.transaction.query(&statement, &[&id]).await?;

@@ -1,8 +1,7 @@
-//! What was charged in a window: of a tenant, or of all together.
+//! The charges in a window: of one tenant, or of all together.
 //!
-//! Of all together there may be a hundred thousand rows, and whoever claims under such a budget
-//! adds them up while others wait. But what a minute comes to changes no more once it is long over:
-//! that is read once, and kept here.
+//! For all tenants there may be 100,000 rows, and a claim under such a budget adds them up while
+//! other claims wait. A past minute changes no more, so its sum is read once and kept here.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,13 +10,13 @@ use super::desk::Sheet;
 use super::fault::Fault;
 use crate::{Spent, minute};
 
-/// Minutes after which nobody charges a minute any more: whoever writes an end picks the minute
-/// just before that, and has the answer or gives up within two.
+/// Age in minutes after which the charges of a minute no longer change. A completion charges at
+/// most the minute before its start, and ends or fails within two minutes.
 const SETTLED_AFTER: i64 = 60;
-/// Minutes before the window that are kept: who asked a moment ago may be answered last.
+/// Minutes before the window that are kept, because calls may arrive out of order.
 const SPARE: i64 = 5;
 
-/// By its own minutes.
+/// Charges of one tenant, by its own minutes.
 pub(super) const SPENT_BY: &str = "SELECT \
     greatest(least(coalesce(sum(cost), 0), 9223372036854775807), -9223372036854775807)::bigint \
     FROM usage \
@@ -26,11 +25,11 @@ const SPENT: &str = "SELECT minute, \
     greatest(least(sum(cost), 9223372036854775807), -9223372036854775807)::bigint FROM usage \
     WHERE minute >= $1 GROUP BY minute";
 
-/// What minutes came to that are long over.
+/// The sums of past minutes.
 #[derive(Debug, Default)]
 pub(super) struct Settled(Mutex<Minutes>);
 
-/// What each minute from `from` on and before `until` came to; nothing, if it is not there.
+/// The sum of each minute in `from..until`. A minute without an entry has no charge.
 #[derive(Debug, Default)]
 struct Minutes {
     from: i64,
@@ -39,7 +38,7 @@ struct Minutes {
 }
 
 impl Minutes {
-    /// What minutes came to from `since` on, as far as that is known, and how far that is.
+    /// The known sum of the minutes from `since` on, and the first minute that is not in it.
     fn known(&self, since: i64) -> (i64, i64) {
         if since < self.from || since >= self.until {
             return (0, since);
@@ -48,7 +47,7 @@ impl Minutes {
         (sums.fold(0, i64::saturating_add), self.until)
     }
 
-    /// What was read from `start` on, for somebody who asked for what there is since `since`.
+    /// Keeps sums that were read from `start` on, for a window that begins at `since`.
     fn learn(&mut self, (since, start): (i64, i64), read: &[(i64, i64)], now: i64) {
         let until = now - SETTLED_AFTER;
         let is_known = self.from <= since && until <= self.until;
@@ -72,7 +71,7 @@ impl Settled {
     }
 }
 
-/// What was charged in the window.
+/// The charges in the window.
 pub(super) async fn charged(sheet: &Sheet<'_>, of: &Spent) -> Result<i64, Fault> {
     let since = minute::of(of.since);
     let Some(tenant) = &of.tenant else { return charged_to_all(sheet, since).await };
@@ -81,8 +80,8 @@ pub(super) async fn charged(sheet: &Sheet<'_>, of: &Spent) -> Result<i64, Fault>
     Ok(sheet.transaction.query_one(&statement, &[&since, &tenant]).await?.try_get(0)?)
 }
 
-/// Reads what was charged to all, if nothing of that is known here yet: whoever claims under such a
-/// budget does it before it locks what others need.
+/// Reads the charges of all tenants if none are known yet. A claim under such a budget does this
+/// before it locks any row.
 pub(super) async fn prepare(
     sheet: &Sheet<'_>,
     asked: impl Iterator<Item = &Spent>,
@@ -119,7 +118,7 @@ mod tests {
         minutes.learn((100, 100), &[(100, 1), (150, 2), (190, 4)], 200);
         assert_eq!(minutes.known(100), (1, 140));
         assert_eq!(minutes.known(101), (0, 140));
-        // An hour later, with a window that moved along.
+        // An hour later, with a later window.
         minutes.learn((110, 140), &[(150, 2), (190, 4), (230, 8)], 260);
         assert_eq!((minutes.known(110), minutes.known(151)), ((6, 200), (4, 200)));
         assert_eq!(minutes.sums.len(), 2, "what nobody asks for any more is gone");
@@ -132,7 +131,7 @@ mod tests {
         assert_eq!(minutes.known(99), (0, 99));
         minutes.learn((99, 99), &[(99, 2), (100, 1), (145, 4)], 210);
         assert_eq!(minutes.known(99), (7, 150));
-        // A window of less than an hour, and one that begins where nothing is known.
+        // A window of less than an hour, and one that begins before any known minute.
         assert_eq!(minutes.known(180), (0, 180));
         minutes.learn((180, 180), &[(180, 9)], 211);
         assert_eq!(minutes.known(99), (7, 150), "nothing of it is long over");
@@ -148,7 +147,7 @@ mod tests {
             minutes.learn((100, 140), &[(145, 2)], 210);
         }
         assert_eq!(minutes.known(100), (3, 150));
-        // It was asked before, and answered late.
+        // An answer that arrives after a later one.
         minutes.learn((100, 100), &[(100, 1)], 200);
         assert_eq!(minutes.known(100), (3, 150));
     }

@@ -1,4 +1,4 @@
-//! Workers say that their attempts run, and how far they are.
+//! Starts and progress of attempts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +11,7 @@ use super::desk::Desk;
 use super::fault::Fault;
 use crate::{Report, Start, number, transition};
 
-/// Said again, it changes nothing. Who has started leaves its place in the queue.
+/// A repeated start changes nothing. A started job leaves its place in the queue.
 pub(super) const START: &str = "UPDATE jobs j SET state = 'running', \
     started = coalesce(j.started, $4), place = NULL, \
     fence = j.fence + CASE j.state WHEN 'claimed' THEN 1 ELSE 0 END \
@@ -83,7 +83,7 @@ pub(super) async fn progress(desk: &Desk, reports: &[Report]) -> Result<Vec<bool
     Ok(answers)
 }
 
-/// The places of a round with their ids, in the order of ids, so that no two wait for each other.
+/// The indexes of a round with their ids, in the order of ids, so that two calls do not deadlock.
 fn sorted(round: Vec<usize>, id: impl Fn(usize) -> Option<i64>) -> Vec<(i64, usize)> {
     let mut sorted: Vec<(i64, usize)> =
         round.into_iter().filter_map(|at| Some((id(at)?, at))).collect();

@@ -1,4 +1,4 @@
-//! The trait, stage by stage: in which file it is, and what keeps it from being done twice.
+//! The store's methods: the file of each stage, and its retry or ordering.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -31,8 +31,8 @@ use crate::{
     Usage, Window, number,
 };
 
-/// Lets it be done beside whoever asks: what there is to compute for many rows keeps nobody else
-/// waiting. It is done even if nobody waits for the answer any more.
+/// Runs `work` in a task of its own, so that the conversion of many rows does not block the
+/// caller's task. It completes even if the caller drops its future.
 async fn apart<T: Send + 'static>(
     doing: &'static str,
     work: impl Future<Output = Result<T, Error>> + Send + 'static,
@@ -46,12 +46,12 @@ async fn apart<T: Send + 'static>(
     }
 }
 
-/// Something that is read.
+/// A query.
 type Asking<T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send>>;
 
 impl Postgres {
-    /// Answers what somebody asked who may not wait for it any more: the connection is free only
-    /// once it is answered, and only some connections are for that.
+    /// Answers a query of a user, who may drop it. Its connection is in use until the database
+    /// answers, and only some connections are for such queries.
     fn answer<T: Send + 'static>(
         &self,
         doing: &'static str,
@@ -70,7 +70,7 @@ impl Store for Postgres {
         self.desk.now()
     }
 
-    /// Nobody but the database knows which number is the next.
+    /// Only the database knows the next number.
     fn number(&self, _: &TenantId, _: usize) -> Option<JobId> {
         None
     }
@@ -282,7 +282,8 @@ impl Store for Postgres {
     fn forget(&self, old: Old) -> Reply<'_, usize> {
         Box::pin(async move {
             let n_jobs = self.desk.run("forget jobs", &old).await?;
-            // By itself: where there are very many jobs it may take longer than a statement may.
+            // A stage of its own: with very many jobs it may take longer than the statement
+            // timeout.
             if self.desk.queues.is_time_to_sweep(self.desk.now())
                 && let Err(error) = self.desk.run("forget queues", &OldQueues).await
             {

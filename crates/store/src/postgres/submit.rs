@@ -1,4 +1,4 @@
-//! Jobs are taken in: all of a submission, or none of it.
+//! Submissions: all jobs of one, or none.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,15 +14,15 @@ use super::write::exactly;
 use crate::plan::{self, Place, begin};
 use crate::{Idempotency, Refusal, Repeat, Submission, Submitted, transition};
 
-/// Submissions that have no key in common.
+/// Submissions without a common key.
 pub(super) struct Taking {
     pub(super) submissions: Vec<Submission>,
 }
 
-/// What becomes of one submission.
+/// The outcome of one submission.
 enum Plan {
     Refused(Refusal),
-    /// It came before, and these are its jobs.
+    /// A repeated submission, and its jobs.
     Answered(Vec<i64>),
     New(Vec<Place>),
 }
@@ -63,7 +63,7 @@ impl Stage for Taking {
 
 impl Taking {
     fn plan(&self, sheet: &Sheet<'_>, known: &Known) -> Vec<Plan> {
-        // What each tenant, and all of them, will have more.
+        // The new jobs of each tenant, and of all tenants.
         let mut more: HashMap<&TenantId, u64> = HashMap::new();
         let mut n_more = 0;
         let mut plans = Vec::with_capacity(self.submissions.len());
@@ -87,7 +87,7 @@ impl Taking {
         plans
     }
 
-    /// Keeps the keys of new submissions: in their order, so that nobody waits in a circle.
+    /// Writes the keys of new submissions in their order, so that no two transactions deadlock.
     async fn remember(&self, sheet: &Sheet<'_>, plans: &[Plan]) -> Result<(), Fault> {
         let keyed =
             self.submissions.iter().zip(plans).filter_map(|(submission, plan)| match plan {
@@ -102,7 +102,7 @@ impl Taking {
         Ok(())
     }
 
-    /// Makes sure that the queues of new jobs are known to those who look for work.
+    /// Confirms the queues of new jobs, so that scans read them.
     async fn insert_queues(&self, sheet: &Sheet<'_>, plans: &[Plan]) -> Result<(), Fault> {
         let mut specs: HashMap<i64, &Spec> = HashMap::new();
         for (submission, plan) in self.submissions.iter().zip(plans) {
@@ -250,7 +250,7 @@ async fn answer(
 }
 
 impl Place {
-    /// Whom it waits for, and who it is.
+    /// Pairs of a blocker and this job.
     fn edges(&self) -> Vec<(i64, i64)> {
         match self {
             Self::New { id, blockers } => blockers.iter().map(|blocker| (*blocker, *id)).collect(),
@@ -258,7 +258,7 @@ impl Place {
         }
     }
 
-    /// The jobs that may be changed by it.
+    /// Existing jobs that this job may change.
     fn touched(&self) -> Vec<i64> {
         match self {
             Self::New { blockers, .. } => blockers.iter().copied().collect(),

@@ -1,5 +1,5 @@
-//! What happens is told to all that share the store: from a connection of its own, never in the
-//! transaction in which it happens, and at most once in a while.
+//! Notifies the peers of changes, on a connection of its own. It never notifies within the
+//! transaction of the change, and merges frequent changes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -17,33 +17,33 @@ use super::desk::Desk;
 use super::fault::{Doubt, Fault};
 use crate::{News, number};
 
-/// What comes within this is told together.
+/// Changes within this time share a notification.
 const TOGETHER: Duration = Duration::from_millis(10);
-/// How soon a lost connection is made again.
+/// Delay before a reconnection, and before a lost notification is sent again.
 const AGAIN: Duration = Duration::from_millis(500);
-/// Where nothing is heard for so long, it is asked whether somebody is there; who does not answer
-/// for as long again is not.
+/// After this time without a notification, the listener sends a query. Without an answer within the
+/// same time, the connection is dead.
 const QUIET_MAX: Duration = Duration::from_secs(15);
-/// Things to tell that may wait; the rest is found by looking.
+/// Changes that may wait to be sent. Peers find dropped ones with a scan.
 const WAITING_MAX: usize = 1_024;
-/// Postgres takes no more than 8,000 bytes.
+/// Postgres allows less than 8,000 bytes.
 const BYTES_MAX: usize = 7_900;
 const CHANNEL: &str = "maitre";
 
-/// What others should hear.
+/// A notification to the peers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Told {
-    /// Queues in which jobs came to stand, and at which place.
+    /// Queues with arrivals, and their places.
     pub(super) work: Vec<(i64, i64)>,
-    /// Jobs that were called off while a worker has them.
+    /// Jobs that were cancelled while a worker runs them.
     pub(super) called_off: Vec<i64>,
     /// Settings were changed.
     pub(super) settings: bool,
-    /// A scheduler said something new of itself.
+    /// A scheduler changed its report.
     pub(super) peers: bool,
-    /// Who says that something is new about a job: scheduler and job.
+    /// Changed jobs: the scheduler that reports the change, and the job.
     pub(super) changed: Vec<(i64, i64)>,
-    /// Schedulers that cannot say of which other jobs something is new.
+    /// Schedulers whose notifications about changed jobs were lost.
     pub(super) missed: Vec<i64>,
 }
 
@@ -66,9 +66,9 @@ impl Told {
         self.missed.extend(other.missed);
     }
 
-    /// What is left to say once it could not be told: who watches jobs does not look for what is
-    /// new about them, so it has to know; and settings are seldom looked at. All else is found by
-    /// looking.
+    /// The part of a lost notification that must be sent again. Watchers of jobs do not query for
+    /// changes, so they must learn that some were missed. Settings are rarely queried. Scans find
+    /// the rest.
     pub(super) fn lost(&self) -> Self {
         let of_changed = self.changed.iter().map(|(scheduler, _)| *scheduler);
         let missed: BTreeSet<i64> = of_changed.chain(self.missed.iter().copied()).collect();
@@ -76,7 +76,7 @@ impl Told {
         Self { missed, settings: self.settings, ..Self::default() }
     }
 
-    /// Each queue once, by its first place; in texts of a size that can be told.
+    /// Each queue once, with its first place, in texts within the size limit of Postgres.
     fn texts(self) -> Vec<String> {
         let mut first: HashMap<i64, i64> = HashMap::new();
         for (queue, place) in self.work {
@@ -113,11 +113,11 @@ impl Told {
         texts
     }
 
-    /// What a text says; what is not understood is left out.
+    /// Reads a text. Unknown words are ignored.
     fn read(text: &str) -> Self {
         let mut told = Self::default();
         for word in text.split_whitespace() {
-            // Whoever may connect to the database may say anything.
+            // Every role that can connect to the database can send any text.
             let Some((kind, rest)) = word.split_at_checked(1) else { continue };
             match kind {
                 "w" => told.work.extend(pair(rest)),
@@ -138,12 +138,12 @@ fn pair(text: &str) -> Option<(i64, i64)> {
     Some((one.parse().ok()?, two.parse().ok()?))
 }
 
-/// Where things to tell are put in.
+/// The channel of notifications to send.
 pub(super) fn channel() -> (mpsc::Sender<Told>, mpsc::Receiver<Told>) {
     mpsc::channel(WAITING_MAX)
 }
 
-/// Tells what is put in, for as long as there is a store.
+/// Sends notifications until the store is dropped.
 pub(super) async fn run(desk: Weak<Desk>, mut waiting: mpsc::Receiver<Told>) {
     let mut lost = Told::default();
     while let Some(mut told) = next(&mut waiting, &lost).await {
@@ -161,7 +161,7 @@ pub(super) async fn run(desk: Weak<Desk>, mut waiting: mpsc::Receiver<Told>) {
     }
 }
 
-/// What is to be told next: something new, or after a while what was lost before.
+/// The next notification: a new one, or after a delay the lost part of an earlier one.
 async fn next(waiting: &mut mpsc::Receiver<Told>, lost: &Told) -> Option<Told> {
     if lost.is_empty() {
         return waiting.recv().await;
@@ -177,18 +177,18 @@ async fn say(desk: &Desk, told: Told) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What others tell, from now on.
+/// The notifications of peers, from now on.
 pub(super) fn listen(url: &str, desk: &Arc<Desk>, own: i64) -> mpsc::Receiver<News> {
     let (sender, receiver) = mpsc::channel(WAITING_MAX);
     tokio::spawn(hear_all(url.to_owned(), Arc::downgrade(desk), Ear::new(own, sender)));
     receiver
 }
 
-/// Who listens: what it said itself is no news to it.
+/// The receiving end. It ignores the scheduler's own notifications.
 struct Ear {
     own: i64,
     sender: mpsc::Sender<News>,
-    /// Whether it has heard what was said until now.
+    /// Whether it has listened before.
     has_listened: bool,
 }
 
@@ -197,7 +197,7 @@ impl Ear {
         Self { own, sender, has_listened: false }
     }
 
-    /// It listens from now on: what was said in the meantime was not heard.
+    /// Listening begins. Notifications that were sent during an interruption are lost.
     async fn begin(&mut self) -> bool {
         let has_missed = std::mem::replace(&mut self.has_listened, true);
         self.sender.send(News::Listening).await.is_ok()
@@ -205,11 +205,11 @@ impl Ear {
     }
 }
 
-/// Listens on a connection of its own, and on another when that is lost.
+/// Listens on a connection of its own, and reconnects when that is lost.
 async fn hear_all(url: String, desk: Weak<Desk>, mut ear: Ear) {
     while !ear.sender.is_closed() && desk.strong_count() > 0 {
         let pause = match hear(&url, &desk, &mut ear).await {
-            // A connection that was there is made again at once.
+            // A connection that worked is replaced at once.
             Ok(()) => TOGETHER,
             Err(fault) => {
                 let error = fault.tell("listen", Doubt::None);
@@ -225,7 +225,7 @@ async fn hear(url: &str, desk: &Weak<Desk>, ear: &mut Ear) -> Result<(), Fault> 
     let Ok((config, seal)) = connect::config(url) else { return Ok(()) };
     let (client, mut connection) = in_time(config.connect(seal)).await?;
     let (heard, mut messages) = mpsc::channel(WAITING_MAX);
-    // It ends with whoever hears.
+    // The task ends with the receiver.
     let mut pump = JoinSet::new();
     pump.spawn(async move {
         while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
@@ -245,14 +245,14 @@ async fn hear(url: &str, desk: &Weak<Desk>, ear: &mut Ear) -> Result<(), Fault> 
                 is_heard = pass_on(&desk, Told::read(&text), ear).await;
             }
             Ok(None) => break,
-            // Nobody speaks, or nobody is there.
+            // No peer sent anything, or the connection is dead.
             Err(_) => in_time(client.batch_execute("SELECT")).await?,
         }
     }
     Ok(())
 }
 
-/// What is asked on the way to hearing, unless it is not answered in time.
+/// Runs a query with a timeout.
 async fn in_time<T>(
     asking: impl Future<Output = Result<T, tokio_postgres::Error>>,
 ) -> Result<T, Fault> {
@@ -260,7 +260,7 @@ async fn in_time<T>(
     Ok(answer.map_err(|_| Fault::Silence)??)
 }
 
-/// Passes on what was heard. `false`: nobody wants to know any more.
+/// Passes on a notification. `false`: the receiver is gone.
 async fn pass_on(desk: &Desk, told: Told, ear: &Ear) -> bool {
     let mut news = Vec::new();
     if desk.marks.lower(&told) {

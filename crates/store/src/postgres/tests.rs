@@ -1,4 +1,4 @@
-//! What only Postgres can be asked: how it finds work, and what several that share it do.
+//! Cases for Postgres alone: how it finds work, and how several schedulers share it.
 
 mod look;
 mod given;
@@ -29,7 +29,7 @@ use crate::{
     Store as _, Submission, Window,
 };
 
-/// How many wait for a lock.
+/// The number of connections that wait for a lock.
 const ONE_WAITS: &str = "SELECT count(*) FROM pg_stat_activity \
     WHERE datname = current_database() AND wait_event_type = 'Lock'";
 
@@ -62,7 +62,7 @@ fn ids(records: &[Arc<model::Record>]) -> Vec<u64> {
     records.iter().filter_map(|record| record.id.as_number()).collect()
 }
 
-/// Few are inserted and many are copied; nobody can tell.
+/// Few jobs are inserted and many are copied, with the same result.
 #[tokio::test]
 async fn many_jobs_that_come_together_are_kept_as_few_are() {
     let (database, time) = (database(), Time::new());
@@ -92,7 +92,7 @@ async fn many_jobs_that_come_together_are_kept_as_few_are() {
     assert_eq!(seen.len(), 4 * 21, "{seen:?}");
 }
 
-/// Whoever comes first has the key; the other joins it, however many others come with it.
+/// The first submission has the key. The other one joins it, with any number of other jobs.
 #[tokio::test]
 async fn of_many_that_come_together_each_joins_whoever_has_its_key() {
     let (database, time) = (database(), Time::new());
@@ -252,7 +252,7 @@ fn end(job: &JobId, worker: &str) -> crate::End {
     crate::End { has_started: true, ..crate::End::new(job.clone(), 1, worker, ending) }
 }
 
-/// Many claim at once, one by one and in any order, and end what they won.
+/// Many concurrent claims in any order, one by one, and ends of those that are won.
 async fn scramble(database: &Database, time: &Time, limit: &crate::Limit, is_ended: bool) -> usize {
     const N_JOBS: usize = 60;
     let first = open(database, time).await;
@@ -294,7 +294,7 @@ async fn no_limit_is_exceeded_however_many_claim_at_once() {
     let held = store.desk.connection().await.unwrap();
     let held = held.query_one("SELECT held FROM holdings", &[]).await.unwrap();
     assert_eq!(held.get::<_, i64>(0), 8);
-    // What ends gives back what it used, once.
+    // An end releases its usage once.
     let live = store.held(WorkerId::new("w0")).await.unwrap();
     let others = (1..6).map(|n| format!("w{n}"));
     let mut ends: Vec<_> = live.iter().map(|record| end(&record.id, "w0")).collect();

@@ -1,4 +1,4 @@
-//! The first jobs of each queue, however long the queues are: one step into an index for each.
+//! The first jobs of each queue, with one index lookup for each, for queues of any length.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use crate::{Reach, Seen, Window, number};
 
 /// Jobs of one queue, at least and at most.
 const EACH: (usize, usize) = (8, 2_000);
-/// Jobs of others that are looked at, for each one of one's own.
+/// Jobs of other shards that are read for each job of the own shard.
 const OTHERS: usize = 4;
-/// A job of others that is so much further ahead than the first of one's own is overdue.
+/// A job of a different shard is overdue if it is so much further ahead than the first own job.
 const OVERDUE_MS: i64 = 1_000;
-/// Jobs whose moment has come that stand in their queues with one look.
+/// Due jobs that one scan puts into their queues.
 const DUE_MAX: i64 = 1_000;
 
 macro_rules! first_jobs {
@@ -40,7 +40,7 @@ macro_rules! first_jobs {
     };
 }
 
-/// All queues, from their beginnings.
+/// All queues from their heads.
 macro_rules! all_queues {
     ($stripe:literal) => {
         first_jobs!(
@@ -51,7 +51,7 @@ macro_rules! all_queues {
     };
 }
 
-/// Some queues, each behind a spot.
+/// Some queues, each from a position on.
 macro_rules! some_queues {
     ($stripe:literal) => {
         first_jobs!(
@@ -67,7 +67,7 @@ const SOME_OWN: &str = some_queues!("=");
 const SOME_OTHERS: &str = some_queues!("<>");
 
 #[cfg(test)]
-/// Every statement by which work is looked for, for those who want to see how it is answered.
+/// Every statement of a queue scan, for tests of the plans.
 pub(super) const STATEMENTS: [&str; 4] = [ALL_OWN, ALL_OTHERS, SOME_OWN, SOME_OTHERS];
 
 pub(super) async fn window(desk: &Desk, ask: Window) -> Result<Seen, Fault> {
@@ -105,7 +105,7 @@ pub(super) async fn window(desk: &Desk, ask: Window) -> Result<Seen, Fault> {
     Ok(Seen { is_whole, is_more, next_due, ..seen(own, others) })
 }
 
-/// Keeps what was seen for those who claim it.
+/// Keeps the records for the claims.
 fn keep(desk: &Desk, own: &[Queued]) {
     let mut recent = desk.recent();
     for Queued { record, .. } in own.iter().filter(|row| row.is_whole) {
@@ -139,7 +139,7 @@ impl Look<'_> {
         more: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Queued>, Fault> {
         let (place, n_all) = self.stripe;
-        // Alone, one has everything to oneself.
+        // A scheduler without peers has all shards.
         let is_alone = n_all <= 1 && (sql == ALL_OTHERS || sql == SOME_OTHERS);
         if is_alone || each == 0 {
             return Ok(Vec::new());
@@ -159,7 +159,7 @@ async fn count_queues(connection: &Object) -> Result<usize, Fault> {
     Ok(usize::try_from(row.try_get::<_, i64>(0)?).unwrap_or(usize::MAX))
 }
 
-/// How far each queue was seen, and whether it gave as many as were asked for.
+/// The last position in each queue, and whether the queue gave as many as asked for.
 fn found(own: &[Queued], each: usize) -> HashMap<i64, Found> {
     let mut found: HashMap<i64, (Spot, usize)> = HashMap::new();
     for row in own {
@@ -192,7 +192,7 @@ const LET_IN: &str = "UPDATE jobs j SET due = NULL, \
     FOR UPDATE SKIP LOCKED) d WHERE j.id = d.id RETURNING j.queue, j.place";
 const NEXT_DUE: &str = "SELECT due FROM jobs WHERE due IS NOT NULL ORDER BY due LIMIT 1";
 
-/// Jobs whose moment has come stand in their queues from now on. Answers when the next will.
+/// Puts jobs whose time has come into their queues. Returns the time of the next.
 async fn let_in(desk: &Desk, connection: &Object) -> Result<Option<Timestamp>, Fault> {
     let statement = connection.prepare_cached(NEXT_DUE).await?;
     let next = connection.query_opt(&statement, &[]).await?;

@@ -1,10 +1,10 @@
-//! Many rows in one statement each.
+//! Writes many rows with one statement each.
 //!
-//! **Invariant:** what was there before is changed only under the fence under which it was read.
+//! **Invariant:** a row that was read is changed only under the fence with which it was read.
 //!
-//! A row is found by an id *between* the one that is named and itself: an equality for which an
-//! order is of no use, so that one way is left to answer, by the index for each of the ids. With a
-//! plain equality, a planner that last saw an empty table walks over all of it instead.
+//! A row is found by an id *between* the wanted one and itself. That is an equality that offers no
+//! sort order, so the only plan is a lookup by the index for each id. With a plain equality, a
+//! planner that last saw an empty table reads all of it instead.
 
 use std::pin::pin;
 
@@ -19,7 +19,7 @@ use super::history::add_usage;
 use super::row::{all_or_some, read_some};
 use crate::{document, number};
 
-/// Runs a statement that must change so many rows, if there are any.
+/// Runs a statement that must change exactly `n_rows` rows, unless that is zero.
 pub(super) async fn exactly(
     sheet: &Sheet<'_>,
     sql: &str,
@@ -37,7 +37,7 @@ pub(super) async fn exactly(
     Err(Fault::Conflict)
 }
 
-/// All columns, and the moment of the stage.
+/// All columns, and the time of the stage.
 fn with_now<'v>(rows: &'v impl Columns, sheet: &'v Sheet<'_>) -> Vec<&'v (dyn ToSql + Sync)> {
     let mut values = rows.arrays();
     values.push(&sheet.now.0);
@@ -59,8 +59,8 @@ const INSERT: &str = concat!(
      $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::text[], $17::bytea[]) AS u"
 );
 
-/// So many jobs are copied: the server then writes them by the page. With fewer, being let to
-/// takes longer than that saves.
+/// From this number on, jobs are copied, so that the server writes them by page. For fewer, the
+/// start of a copy costs more than it saves.
 const COPY_MIN: usize = 64;
 const COPY: &str = concat!("COPY jobs (", new_columns!(), ") FROM STDIN (FORMAT binary)");
 const COPY_TYPES: [Type; 18] = [
@@ -123,7 +123,7 @@ macro_rules! changes {
     };
 }
 
-/// What its attempt was like stays for as long as it has one.
+/// Columns of the attempt stay for as long as the job has one.
 pub(super) const UPDATE: &str = concat!(
     "UPDATE jobs j \
     SET state = u.state, fence = u.fence, priority = u.priority, \
@@ -148,7 +148,7 @@ pub(super) const UPDATE: &str = concat!(
     RETURNING j.queue, j.place"
 );
 
-/// They leave the finished ones, and stand in the queue again.
+/// Moves finished jobs back into the queue.
 pub(super) const BACK: &str = concat!(
     "WITH back AS (DELETE FROM finished f \
     USING ",
@@ -173,8 +173,8 @@ impl Changes {
         self.put(sheet, BACK).await
     }
 
-    /// Where those stand that wait for a worker, their rows say: whoever submitted them may count
-    /// queues differently.
+    /// Announces the jobs that wait for a worker. The queue comes from the row, because the
+    /// submitter may have computed it differently.
     async fn put(&self, sheet: &Sheet<'_>, sql: &str) -> Result<(), Fault> {
         if self.id.is_empty() {
             return Ok(());
@@ -212,10 +212,10 @@ impl Ends {
     }
 }
 
-/// Most jobs end so: what does not change is not sent to the database to come back to it, and what
-/// is kept of the attempt is in the row that goes. Answers which jobs have ended, if not all have.
-/// `guard` is what else must be so, `returned` what else is read of the rows that go, and `over`
-/// what becomes of that.
+/// The usual end. Columns that do not change are not sent to the database and back, and the columns
+/// of the attempt are in the deleted row. Answers which jobs have ended, if not all have. `guard`
+/// is a further condition, `returned` has further columns of the deleted rows, and `over` uses
+/// them.
 macro_rules! succeed {
     ($guard:literal, $returned:expr, $over:expr) => {
         concat!(
@@ -249,7 +249,7 @@ macro_rules! succeed {
     };
 }
 
-/// Those that are kept. `returned` is what else is kept of the rows, and `kept` how.
+/// For jobs that are stored. `returned` names further columns, and `kept` their values.
 macro_rules! succeed_and_keep {
     ($returned:literal, $kept:literal) => {
         succeed!(
@@ -279,12 +279,11 @@ pub(super) const SUCCEED: &str = succeed_and_keep!(
     "dedupe_key, group_name, attempts, failures, losses, evictions, refusals, revived"
 );
 
-/// For jobs without a key or a group, by their first attempt.
+/// For jobs without a key or a group, at their first attempt.
 pub(super) const SUCCEED_AT_ONCE: &str = succeed_and_keep!("", "NULL, NULL, 1, 0, 0, 0, 0, 0");
 
-/// For jobs of which nothing is to be kept. If there is output or a key, they are left alone. (Not
-/// by `NOT EXISTS`: that is a join, and a planner that thinks there are no jobs would begin with
-/// them.)
+/// For jobs that are not stored. A job with output or a key is left alone. (`NOT EXISTS` would be a
+/// join, and a planner that believes the table empty would begin with it.)
 pub(super) const SUCCEED_AND_GO: &str = succeed!(
     " AND (SELECT keyed.job FROM keyed WHERE keyed.job = u.id LIMIT 1) IS NULL \
      AND (SELECT logs.job FROM logs WHERE logs.job = u.id LIMIT 1) IS NULL",
@@ -292,11 +291,11 @@ pub(super) const SUCCEED_AND_GO: &str = succeed!(
     ""
 );
 
-/// The same, in a transaction of more, of those that are known to have neither.
+/// The same within a larger transaction, for jobs that are known to have neither.
 pub(super) const GO: &str = "DELETE FROM jobs j USING unnest($1::bigint[], $2::bigint[]) \
     AS u(id, fence_before) WHERE j.id BETWEEN u.id AND u.id AND j.fence = u.fence_before";
 
-/// Takes away jobs, by their ids and fences.
+/// Deletes jobs by their ids and fences.
 pub(super) async fn go(sheet: &Sheet<'_>, gone: &[(i64, u64)]) -> Result<(), Fault> {
     let (ids, fences): (Vec<i64>, Vec<i64>) =
         gone.iter().map(|(id, fence)| (*id, number::signed(*fence))).unzip();
@@ -304,7 +303,7 @@ pub(super) async fn go(sheet: &Sheet<'_>, gone: &[(i64, u64)]) -> Result<(), Fau
 }
 
 impl Successes {
-    /// Writes what is written of them in a transaction of more.
+    /// Writes them within a larger transaction.
     pub(super) async fn write(&self, sheet: &Sheet<'_>) -> Result<(), Fault> {
         if self.id.is_empty() {
             return Ok(());
@@ -315,7 +314,7 @@ impl Successes {
         read_some(&rows)?.map_or(Ok(()), |_| Err(Fault::Conflict))
     }
 
-    /// The values of the statement: the moment, its minute, and which row of usage to add to.
+    /// The values of the statement: the time, its minute, and the row of usage.
     pub(super) fn values<'v>(
         &'v self,
         now: &'v Timestamp,
@@ -347,7 +346,7 @@ const INSERT_OVER: &str = "INSERT INTO finished (id, tenant, kind, dedupe_key, g
     cause, queue, document, payload, ready) \
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0, 0, 0, 0, 0, $9, $9, $10, $11, $12, $13, $14)";
 
-/// A job that was over when it came in; there are few of them.
+/// Inserts a job that was final at its submission. There are few of them.
 pub(super) async fn insert_over(sheet: &Sheet<'_>, id: i64, record: &Record) -> Result<(), Fault> {
     let spec = &record.spec;
     let (tenant, kind) = (spec.tenant.to_string(), spec.kind.to_string());

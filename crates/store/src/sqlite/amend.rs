@@ -1,4 +1,4 @@
-//! Jobs that wait are changed.
+//! Changes of waiting jobs.
 
 use model::{JobId, State};
 use rusqlite::Result;

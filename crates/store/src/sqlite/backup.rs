@@ -1,4 +1,4 @@
-//! A copy of a store while it is in use, and the proof that it is whole.
+//! A copy of a store while it is in use, and its check.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::{migrate, open};
 use crate::{Checked, Error, agree};
 
-/// What a copy holds.
+/// The content of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backup {
     /// Its size.
@@ -19,9 +19,8 @@ pub struct Backup {
     pub finished: u64,
 }
 
-/// Copies the store in the file `from`, in use or not, to the new file `to`: everything that was
-/// answered before it began, as of one moment. The copy gets its name once it is found whole and
-/// is on disk.
+/// Copies the store in the file `from`, in use or not, to the new file `to`: one snapshot with all
+/// changes that were answered before it began. The copy gets its name after its check and its sync.
 pub fn backup(from: &Path, to: &Path) -> Result<Backup, Error> {
     if !from.exists() {
         return Err(Error::Unusable(format!("there is no store at `{}`", from.display())));
@@ -35,7 +34,7 @@ pub fn backup(from: &Path, to: &Path) -> Result<Backup, Error> {
         File::open(&part)
             .and_then(|file| file.sync_all())
             .map_err(|error| cannot(&part, &error))?;
-        // Not over a file that came in the meantime.
+        // Must not replace a file that was made meanwhile.
         fs::hard_link(&part, to).map_err(|error| cannot(to, &error))?;
         let dir = to.parent().filter(|dir| !dir.as_os_str().is_empty());
         let dir = File::open(dir.unwrap_or(Path::new("."))).and_then(|dir| dir.sync_all());
@@ -50,7 +49,7 @@ fn copy(from: &Path, part: &Path) -> Result<Backup, Error> {
     let _left_over = fs::remove_file(part);
     let source = open::reader(from)?;
     migrate::check(&source, &from.display().to_string())?;
-    // One statement is one transaction, and readers stand in no writer's way.
+    // One statement is one transaction, and readers block no writer.
     source.pragma_update(None, "query_only", false).map_err(|error| cannot(part, &error))?;
     let target = part.display().to_string();
     source.execute("VACUUM INTO ?1", [&target]).map_err(|error| cannot(part, &error))?;

@@ -1,4 +1,4 @@
-//! Jobs are called off, or given up because they are too late.
+//! Jobs are cancelled, or given up because they are too late.
 
 use model::{JobId, Record};
 use rusqlite::{Connection, Result};

@@ -1,4 +1,4 @@
-//! Jobs are taken out of the queue, each for one worker.
+//! Claims of jobs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(super) fn claim(desk: &mut Desk, claims: Vec<Claim>) -> Result<Vec<Claimed>>
     claims.into_iter().map(|claim| stage.one(&claim)).collect()
 }
 
-/// What every claim needs, prepared once.
+/// The parts that all claims share, prepared once.
 struct Stage<'d> {
     now: Timestamp,
     recent: &'d mut Recent<()>,
@@ -57,7 +57,7 @@ impl Stage<'_> {
         self.won((id, Arc::new(record)), claim)
     }
 
-    /// `false`: the row is not as the record was before.
+    /// `false`: the row has a different fence.
     fn write(&mut self, (id, record): (i64, &Record), claim: &Claim) -> Result<bool> {
         let worker = claim.worker.to_string();
         let holds = claim.holds.as_ref().map(write_ask).transpose()?;
@@ -81,7 +81,7 @@ const CLAIM: &str = "UPDATE jobs SET state = 'claimed', fence = fence + 1, \
     attempts = attempts + 1, worker = ?3, claimed = ?4, holds = ?5, why = ?6, pool = ?7 \
     WHERE id = ?1 AND fence = ?2";
 
-/// A worker that never came has a lease that is over: what it is given is not lost with it.
+/// A worker that never connected gets an expired lease, so that the reaper finds its attempts.
 const SESSION: &str = "INSERT INTO sessions (worker, generation, lease_until, has_left) \
     VALUES (?1, 0, ?2, 0) ON CONFLICT DO NOTHING";
 

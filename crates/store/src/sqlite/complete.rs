@@ -1,4 +1,4 @@
-//! Attempts end: the attempt goes to the past, and its job waits again or is done with.
+//! Ends of attempts: the attempt is stored, and its job is queued again or final.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ pub(super) fn complete(desk: &mut Desk, ends: &[End]) -> Result<Vec<Ended>> {
     Ok(answers)
 }
 
-/// What every end needs, prepared once.
+/// The parts that all ends share, prepared once.
 struct Stage<'c> {
     connection: &'c Connection,
     recent: &'c mut Recent<()>,
@@ -58,7 +58,7 @@ struct Stage<'c> {
 }
 
 impl Stage<'_> {
-    /// One end; the tenants of jobs that are final with it go to `finished`.
+    /// Ends one attempt. If its job is final, its tenant is added to `finished`.
     fn one(&mut self, end: &End, finished: &mut Vec<TenantId>) -> Result<Ended> {
         let Some(id) = number::of(&end.job) else {
             return Ok(Ended::Stale);
@@ -78,7 +78,7 @@ impl Stage<'_> {
         }
     }
 
-    /// `None`: the row is not as the record says, and nothing was done.
+    /// `None`: the row has a different fence, and nothing is changed.
     fn accept(
         &mut self,
         (id, mut record): (i64, Arc<Record>),
@@ -118,7 +118,7 @@ impl Stage<'_> {
         Ok(Some(Ended::Accepted { record, charged, run, released, cancelled, changed }))
     }
 
-    /// Whether anything of a job is kept beside it.
+    /// Whether a job has further data.
     fn has_more(&self, id: i64) -> Result<bool> {
         self.connection.prepare_cached(HAS_MORE)?.query_row([id], |row| row.get(0))
     }

@@ -1,7 +1,8 @@
 //! The thread that waits for the disk: while one commit becomes durable, the next is made.
 //!
-//! **Invariant:** nobody hears of a commit before it is durable: not who asked for it, and not who
-//! read what it wrote. The log is one file, so whoever waits for the newest commit waits for all.
+//! **Invariant:** no caller gets an answer about a commit before it is durable, neither a writer
+//! nor a reader of its rows. The log is one file, so a sync for the newest commit covers all
+//! earlier ones.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -15,17 +16,17 @@ use super::fault::Broken;
 use super::spawn;
 use crate::Error;
 
-/// Commits and reads that may wait for the disk; whoever brings more waits for a place.
+/// Commits and reads that may wait for the disk. Further ones wait for room.
 const WAITING_MAX: usize = 64;
 
-/// Waits until what was written to the log is on the disk.
+/// Syncs the log.
 type Flush = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
 
-/// Tells people what they asked for, or that the disk failed.
+/// Answers callers, or reports that the disk failed.
 type Tell = Box<dyn FnOnce(&Broken) + Send>;
 
 struct Waiting {
-    /// What it is: a commit that wrote something, one that did not, or a look at what others wrote.
+    /// The kind: a commit with changes, one without, or a read of other commits.
     what: What,
     tell: Tell,
 }
@@ -37,12 +38,12 @@ pub(super) enum What {
     Read,
 }
 
-/// The way to that thread. A store in memory has none, and nothing to wait for.
+/// The channel to that thread. A store in memory has none, and nothing to sync.
 #[derive(Clone)]
 pub(super) struct Disk {
     pub(super) broken: Broken,
     thread: Option<(SyncSender<Waiting>, Flush)>,
-    /// Commits that may be visible and are not known to be durable.
+    /// Commits that readers may see and that may not be durable.
     n_open: Arc<AtomicUsize>,
 }
 
@@ -52,7 +53,7 @@ impl Disk {
         Self { broken, thread: None, n_open: Arc::default() }
     }
 
-    /// For a store in this file, which was opened already: it has its log.
+    /// For a store in this open file, which has its log.
     pub(super) fn of(path: &Path, broken: Broken) -> Result<(Self, JoinHandle<()>), Error> {
         let log = log(path).map_err(|error| {
             Error::Unusable(format!("the log of `{}` cannot be opened: {error}", path.display()))
@@ -60,7 +61,7 @@ impl Disk {
         Self::by(move || log.sync_data(), broken)
     }
 
-    /// For a store whose commits are durable when `sync` says so.
+    /// For a store whose commits are durable after `sync`.
     pub(super) fn by(
         sync: impl Fn() -> io::Result<()> + Send + Sync + 'static,
         broken: Broken,
@@ -74,13 +75,13 @@ impl Disk {
         Ok((disk, thread))
     }
 
-    /// A commit begins: who reads from now on may see it. [`Self::commit`] must follow.
+    /// A commit begins: later reads may see it. [`Self::commit`] must follow.
     pub(super) fn begin(&self) {
         self.n_open.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// The commit is made, or failed: tells so as soon as it is durable. Whoever made it waits for
-    /// the disk, unless there is something to do meanwhile or somebody waits already.
+    /// The commit is made, or failed. Calls `tell` as soon as it is durable. The writer waits for
+    /// the disk itself, unless it has more to do or a caller waits already.
     pub(super) fn commit(&self, what: What, tell: Tell, is_busy: bool) {
         let one = Waiting { what, tell };
         match &self.thread {
@@ -91,7 +92,7 @@ impl Disk {
         }
     }
 
-    /// Something was read: tells it as soon as all that it can have seen is durable.
+    /// Answers a read as soon as all commits that it may have seen are durable.
     pub(super) fn read(&self, tell: Tell) {
         if self.n_open.load(Ordering::SeqCst) == 0 {
             tell(&self.broken);
@@ -115,7 +116,7 @@ impl Disk {
     }
 }
 
-/// Until nobody can write or read any more.
+/// Runs until no writer or reader is left.
 fn run(
     sync: &dyn Fn() -> io::Result<()>,
     broken: &Broken,
@@ -129,8 +130,8 @@ fn run(
     }
 }
 
-/// Waits for the disk, if there is anything to wait for, and tells them. What a read saw may be of
-/// a commit for which another thread waits.
+/// Waits for the disk if a commit needs it, and answers all. A read may have seen a commit for
+/// which a different thread waits.
 fn settle(
     all: Vec<Waiting>,
     sync: &dyn Fn() -> io::Result<()>,
@@ -142,7 +143,7 @@ fn settle(
         What::NoChange => false,
         What::Read => n_open.load(Ordering::SeqCst) > 0,
     };
-    // What failed once is not tried again: the kernel may have dropped what it could not write.
+    // A failed sync is not retried: the kernel may have dropped the pages that it could not write.
     if all.iter().any(is_news)
         && !broken.is_set()
         && let Err(error) = sync()
@@ -160,7 +161,7 @@ fn tell(all: Vec<Waiting>, broken: &Broken, n_open: &AtomicUsize) {
     }
 }
 
-/// The log beside the file, and the certainty that it is found there after a loss of power.
+/// Opens the log, and syncs its directory entry, so that it survives a loss of power.
 fn log(path: &Path) -> io::Result<File> {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");

@@ -1,4 +1,4 @@
-//! What the database says went wrong, told apart by what can be done about it.
+//! Errors of the database, one variant for each reaction of the caller.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,20 +6,20 @@ use rusqlite::{ErrorCode, ffi};
 
 use crate::Error;
 
-/// Set once, for good: the disk failed, and nothing more is taken or told.
+/// Set once, for good: the disk failed, and the store accepts and answers no call any more.
 ///
-/// **Invariant:** a failed sync is never tried again: the kernel may have dropped what it could
-/// not write, and would answer the second time as if all were well.
+/// **Invariant:** a failed sync is never retried. The kernel may have dropped the pages that it
+/// could not write, and would report success the second time.
 #[derive(Clone, Default)]
 pub(super) struct Broken(Arc<OnceLock<String>>);
 
 impl Broken {
-    /// What to answer to everything, if it is broken.
+    /// The answer to every call, if the store is broken.
     pub(super) fn error(&self, doing: &'static str) -> Option<Error> {
         self.0.get().map(|cause| Error::Broken { doing, cause: cause.clone() })
     }
 
-    /// What to answer after `error`. Remembers it if there is no going on.
+    /// The answer after `error`. Remembers an error after which the store is broken.
     pub(super) fn note(&self, doing: &'static str, error: &rusqlite::Error) -> Error {
         let cause = error.to_string();
         match kind(error) {
@@ -36,9 +36,9 @@ impl Broken {
         self.0.get().is_some()
     }
 
-    /// There is no going on.
+    /// Marks the store as broken.
     pub(super) fn give_up(&self, cause: &str) {
-        // Whoever was first keeps the word: what follows is a consequence.
+        // The first cause stays: later errors follow from it.
         let _ = self.0.set(cause.to_owned());
     }
 }
@@ -56,7 +56,7 @@ fn kind(error: &rusqlite::Error) -> Kind {
     let Some(failure) = error.sqlite_error() else {
         return Kind::Passing;
     };
-    // Room for the index of the log is asked for before anything is written.
+    // The memory of the log's index is requested before any write.
     if failure.extended_code == ffi::SQLITE_IOERR_SHMSIZE {
         return Kind::Full;
     }
@@ -70,7 +70,7 @@ fn kind(error: &rusqlite::Error) -> Kind {
     }
 }
 
-/// Something on disk that this version does not understand, as an error of the database.
+/// A stored value that this version cannot read, as an error of the database.
 pub(super) fn unreadable(what: &str) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, what.into())
 }

@@ -1,4 +1,4 @@
-//! What is old is forgotten, a step at a time.
+//! Deletes data after its retention, a step at a time.
 
 use model::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Result, Row, params};
@@ -6,9 +6,9 @@ use rusqlite::{Connection, OptionalExtension as _, Result, Row, params};
 use super::writer::Desk;
 use crate::{Old, minute};
 
-/// Rows of usage and history that one step removes.
+/// Rows of usage and history that one step deletes.
 const ROWS_MAX: i64 = 10_000;
-/// Histories that one step looks at; the next step goes on from there.
+/// Histories that one step reads. The next step continues after them.
 const HISTORIES_MAX: usize = 1_000;
 
 pub(super) fn forget(desk: &mut Desk, old: Old) -> Result<usize> {
@@ -26,7 +26,7 @@ pub(super) fn forget(desk: &mut Desk, old: Old) -> Result<usize> {
     Ok(n_jobs)
 }
 
-/// Minutes that are over by then.
+/// Usage of minutes before the limit.
 const USAGE: &str = "DELETE FROM usage WHERE (minute, tenant) IN \
     (SELECT minute, tenant FROM usage WHERE minute < ?1 ORDER BY minute LIMIT ?2)";
 
@@ -34,7 +34,7 @@ const USAGE: &str = "DELETE FROM usage WHERE (minute, tenant) IN \
 const MINUTES: &str = "DELETE FROM minutes WHERE (minute, scheduler) IN \
     (SELECT minute, scheduler FROM minutes WHERE minute < ?1 ORDER BY minute LIMIT ?2)";
 
-/// Nobody asked for them in all this time.
+/// Notices that no scheduler could deliver in all this time.
 const NOTICES: &str = "DELETE FROM notices WHERE id IN \
     (SELECT id FROM notices WHERE finished < ?1 ORDER BY finished LIMIT ?2)";
 
@@ -42,12 +42,12 @@ const NOTICES: &str = "DELETE FROM notices WHERE id IN \
 const RUNS: &str = "DELETE FROM runs \
     WHERE id IN (SELECT id FROM runs ORDER BY id LIMIT ?2) AND at < ?1";
 
-/// Few are kept of each kind, so there are few to look at.
+/// A topic has few notes of each kind, so this reads few rows.
 const NOTES: &str = "DELETE FROM notes WHERE ages = 1 AND at < ?1";
 
 const OLD: &str = "SELECT id FROM finished WHERE finished < ?1 ORDER BY finished, id LIMIT ?2";
 
-/// A submission is forgotten with the first of its jobs.
+/// The key of a submission is deleted with the first of its jobs.
 const FORGET: &[&str] = &[
     "DELETE FROM keys WHERE id IN (SELECT key FROM keyed WHERE job = ?1)",
     "DELETE FROM logs WHERE job = ?1",
@@ -79,7 +79,7 @@ const NEXT_HISTORY: &str = "SELECT tenant, kind, history_key FROM runs \
 const FIRST_HISTORY: &str = "SELECT tenant, kind, history_key FROM runs \
     ORDER BY tenant, kind, history_key LIMIT 1";
 
-/// All but the newest of one history.
+/// Deletes all but the newest runs of one history.
 const TRIM: &str = "DELETE FROM runs WHERE tenant = ?1 AND kind = ?2 AND history_key = ?3 \
     AND id <= (SELECT id FROM runs WHERE tenant = ?1 AND kind = ?2 AND history_key = ?3 \
     ORDER BY id DESC LIMIT 1 OFFSET ?4)";
@@ -111,7 +111,7 @@ fn next_history(connection: &Connection, after: Option<&History>) -> Result<Opti
 const OLD_SESSIONS: &str = "lease_until < ?1 \
     AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.worker = sessions.worker)";
 
-/// Workers that have not been seen for so long. Should one come again, its generation is still
+/// Sessions of workers that were away for this time. If a worker returns, its generation is still
 /// higher than any before.
 fn sessions(connection: &Connection, before: Timestamp) -> Result<()> {
     let keep = format!(

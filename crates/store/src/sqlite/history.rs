@@ -1,4 +1,4 @@
-//! What was used, and what runs were like.
+//! Usage and runs.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use rusqlite::{Connection, Result, Row, params};
 use super::{read, row};
 use crate::{Run, Usage, minute};
 
-/// Sums stop at the largest number, as everywhere.
+/// Sums stop at the largest number.
 const CHARGE: &str = "INSERT INTO usage (minute, tenant, cost, completed) \
     VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET \
     cost = max(min(cost + excluded.cost, 9223372036854775807), -9223372036854775807), \

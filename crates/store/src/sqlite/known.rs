@@ -1,4 +1,4 @@
-//! What the file knows of jobs that a submission names.
+//! The state of jobs that a submission names.
 
 use model::{Name, State};
 use rusqlite::{Connection, OptionalExtension as _, Result, params};
@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension as _, Result, params};
 use super::row;
 use crate::plan::Known;
 
-/// Asked as it goes: nobody else writes meanwhile.
+/// Queries on demand: there is no concurrent writer.
 impl Known for Connection {
     type Fault = rusqlite::Error;
 

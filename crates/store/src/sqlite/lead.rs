@@ -1,4 +1,4 @@
-//! Leads: one holder at a time, and what it keeps for the next.
+//! Leads: one holder at a time, and its document for the next one.
 
 use model::{Millis, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, Result, Row, params};

@@ -1,4 +1,4 @@
-//! Workers come, give signs of life, and go; what they had is found when they do not.
+//! Workers join, send heartbeats and leave. The reaper finds the attempts of those that stop.
 
 use model::{Millis, Record, Timestamp, WorkerId};
 use rusqlite::{Connection, OptionalExtension as _, Result, params};
@@ -7,7 +7,7 @@ use super::row::{self, jobs_columns};
 use super::writer::Desk;
 use crate::Session;
 
-/// Higher than any before it, also than those of workers that are forgotten.
+/// A generation above all before it, those of deleted workers included.
 const JOIN: &str = "INSERT INTO sessions (worker, generation, lease_until, has_left) \
     VALUES (?1, (SELECT generations + 1 FROM meta), ?2, 0) \
     ON CONFLICT DO UPDATE SET generation = generation + 1, lease_until = ?2, has_left = 0 \
@@ -35,7 +35,7 @@ pub(super) fn renew(desk: &mut Desk, sessions: &[Session], lease: Millis) -> Res
     sessions.iter().map(renew).collect()
 }
 
-/// Those who said that they went are not silent.
+/// Workers that left get no lease.
 const RENEW_ALL: &str = "UPDATE sessions SET lease_until = ?1 WHERE has_left = 0 \
     AND EXISTS (SELECT 1 FROM jobs WHERE jobs.worker = sessions.worker)";
 
@@ -70,13 +70,13 @@ pub(super) fn is_silent(
 
 const CLOSE: &str = "UPDATE sessions SET has_left = 1 WHERE worker = ?1";
 
-/// A worker's session is over with its lease.
+/// Ends a worker's session with its lease.
 pub(super) fn close(connection: &Connection, worker: &WorkerId) -> Result<()> {
     connection.prepare_cached(CLOSE)?.execute([worker.to_string()])?;
     Ok(())
 }
 
-/// A cross join keeps the order: few leases have run out, and each worker has few jobs.
+/// A cross join forces the order: few leases have run out, and each worker has few jobs.
 const EXPIRED: &str = concat!(
     "SELECT ",
     jobs_columns!(),

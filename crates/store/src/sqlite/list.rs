@@ -1,4 +1,4 @@
-//! Jobs are read, a page at a time.
+//! Lists of jobs, a page at a time.
 
 use model::{Cause, JobId, Name, Record, State};
 use rusqlite::types::Value;
@@ -37,7 +37,7 @@ pub(super) fn jobs(connection: &Connection, filter: &Filter) -> Result<Vec<Recor
         let condition = Condition::unfinished(filter, &unfinished);
         records.extend(condition.page(connection, jobs_columns!(), filter)?);
     }
-    // Two pages in order make one in order; ids differ, so nothing is a tie.
+    // Merges two ordered pages. Ids differ, so there is no tie.
     records.sort_by(|one, two| two.id.cmp(&one.id));
     records.truncate(filter.max);
     Ok(records)
@@ -121,7 +121,7 @@ impl Condition {
         condition
     }
 
-    /// Adds a value, and says how SQL names it.
+    /// Adds a value and returns its SQL placeholder.
     fn bind(&mut self, text: String) -> String {
         self.values.push(Value::Text(text));
         format!("?{}", self.values.len())

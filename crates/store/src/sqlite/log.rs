@@ -1,4 +1,4 @@
-//! Output of attempts is kept, and read.
+//! Output of attempts.
 
 use model::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Result, Row, params};
@@ -52,7 +52,7 @@ pub(super) fn logs(connection: &Connection, page: &LogPage) -> Result<Vec<LogChu
     let Some(id) = number::of(&page.job) else {
         return Ok(Vec::new());
     };
-    // Attempts count from one, so this is before the first.
+    // Attempt numbers start at one, so this is before the first.
     let (attempt, position) = page.after.map_or((0, 0), |(attempt, at)| (attempt, row::count(at)));
     let max = i64::try_from(page.max).unwrap_or(i64::MAX);
     let piece = |row: &Row<'_>| {

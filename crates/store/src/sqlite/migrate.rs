@@ -1,11 +1,11 @@
-//! The schema, step by step. A step is one transaction, and is never changed once it is released.
+//! Migrations of the schema. Each step is one transaction, and a released step never changes.
 
 use model::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
 use crate::{Error, checksum};
 
-/// Says that a file is ours: `MTRE`.
+/// Marks a file as a store of Maitre: `MTRE`.
 pub(super) const APPLICATION_ID: i32 = 0x4D54_5245;
 
 struct Step {
@@ -13,7 +13,7 @@ struct Step {
     sql: &'static str,
 }
 
-/// In order; the place in the list is the number of the schema.
+/// In order. The position in the list is the number of the schema.
 const STEPS: &[Step] = &[
     Step { name: "0001_jobs", sql: include_str!("../../migrations/sqlite/0001_jobs.sql") },
     Step { name: "0002_pool", sql: include_str!("../../migrations/sqlite/0002_pool.sql") },
@@ -31,7 +31,7 @@ const MIGRATIONS: &str = "CREATE TABLE IF NOT EXISTS migrations (
     at INTEGER NOT NULL
 ) STRICT";
 
-/// Refuses what is not ours, and what is newer than this program. Changes nothing.
+/// Refuses files of other programs, and newer schemas. Changes nothing.
 pub(super) fn check(connection: &Connection, path: &str) -> Result<(), Error> {
     let cannot = |error: rusqlite::Error| {
         Error::Unusable(format!("`{path}` cannot be read as a store of Maitre: {error}"))
@@ -73,7 +73,7 @@ pub(super) fn is_current(connection: &Connection) -> bool {
     applied(connection).is_ok_and(|applied| applied.len() == STEPS.len())
 }
 
-/// Brings the schema up to date.
+/// Updates the schema.
 pub(super) fn migrate(connection: &mut Connection, now: Timestamp) -> rusqlite::Result<()> {
     for (number, step) in (1_i64..).zip(STEPS) {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

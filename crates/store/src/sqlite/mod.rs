@@ -1,6 +1,6 @@
-//! Everything in one `SQLite` file: one thread writes, one waits for the disk, two read.
+//! A store in one `SQLite` file: one thread writes, one waits for the disk, two read.
 //!
-//! One file a stage; each is SQL and what to do with its rows. What a stage does to a record is in
+//! Each stage has a file with its SQL and the conversion of its rows. The change of a record is in
 //! `transition.rs`, for every store alike.
 
 mod open;
@@ -55,23 +55,23 @@ use writer::{CALLS_MAX, Call, Desk, Writer};
 pub use backup::{Backup, backup, check};
 pub(crate) use open::to_read;
 
-/// A store in one `SQLite` file. When it is dropped, what has arrived is finished first.
+/// A store in one `SQLite` file. A drop finishes all pending calls first.
 pub struct Sqlite {
     clock: Arc<Steady>,
     numbers: Arc<Numbers>,
     room: Room,
     broken: Broken,
     commits: Arc<Mutex<Commits>>,
-    /// `None` while it is being dropped, and where it was opened to read.
+    /// `None` during the drop, and in a store that is opened to read.
     calls: Option<mpsc::Sender<Box<dyn Call>>>,
     /// Empty for a store in memory, which has one connection for all.
     reads: Vec<mpsc::Sender<Read>>,
     readers: Vec<JoinHandle<()>>,
-    /// Who writes, and who waits for the disk.
+    /// The thread that writes, and the thread that waits for the disk.
     writers: Vec<JoinHandle<()>>,
 }
 
-/// Which thread reads: a long list should not delay a look at one job.
+/// The reader thread: a long list should not delay the query of one job.
 #[derive(Clone, Copy)]
 enum Lane {
     One,
@@ -79,8 +79,8 @@ enum Lane {
 }
 
 impl Sqlite {
-    /// Opens a file, or makes one. Refuses what is not ours, damaged, or newer, and leaves it as
-    /// it is.
+    /// Opens a file, or makes one. Refuses a file that is damaged, newer or of another program, and
+    /// does not change it.
     pub fn open(path: &Path, options: Options) -> Result<Self, Error> {
         let connection = open::file(path, options.now())?;
         let connections = [open::reader(path)?, open::reader(path)?];
@@ -93,7 +93,7 @@ impl Sqlite {
         Ok(store)
     }
 
-    /// Opens a file that is there, also while a scheduler works on it. What would write is refused.
+    /// Opens an existing file, also while a scheduler uses it. Writes are refused.
     #[expect(clippy::needless_pass_by_value, reason = "as all that open one")]
     pub fn open_to_read(path: &Path, options: Options) -> Result<Self, Error> {
         let connection = to_read(path)?;
@@ -116,19 +116,19 @@ impl Sqlite {
         Ok(())
     }
 
-    /// A store that is gone with the process.
+    /// A store in memory, which ends with the process.
     pub fn in_memory(options: Options) -> Result<Self, Error> {
         let connection = open::memory(options.now())?;
         Self::begin(connection, options, Disk::none(Broken::default()))
     }
 
-    /// Finishes what has arrived and copies the log to the file.
+    /// Finishes all pending calls, and copies the log to the file.
     pub fn close(self) {
         drop(self);
     }
 
-    /// From now on the file may not be larger than this; `None` means as large as `SQLite` can.
-    /// What does not fit is refused as [`Error::Full`], until there is room.
+    /// Limits the size of the file from now on. `None` means the limit of `SQLite`. Writes beyond
+    /// it fail with [`Error::Full`] until there is room.
     pub fn limit(&self, pages_max: Option<u32>) -> Reply<'_, ()> {
         self.write(("limit the file", 1), move |desk| {
             let pages_max = pages_max.unwrap_or(u32::MAX - 1);
@@ -205,7 +205,7 @@ impl Sqlite {
         receiver.await.unwrap_or_else(|_| Err(self.gone(doing)))
     }
 
-    /// It is not known what a thread did last before it was gone.
+    /// The error if a thread is gone, whose last action is unknown.
     fn gone(&self, doing: &'static str) -> Error {
         let gone = || Error::Broken { doing, cause: "the store's thread is gone".to_owned() };
         self.broken.error(doing).unwrap_or_else(gone)
@@ -214,10 +214,10 @@ impl Sqlite {
 
 impl Drop for Sqlite {
     fn drop(&mut self) {
-        // Readers first: the last connection to close is the one that tidies up the log.
+        // Readers first: the last connection that closes removes the log.
         self.reads.clear();
         let join = |threads: Vec<JoinHandle<()>>| {
-            // A thread that panicked has told those who waited for it already.
+            // A thread that panicked has answered its callers already.
             for thread in threads {
                 drop(thread.join());
             }

@@ -1,4 +1,4 @@
-//! What happened, for people.
+//! Notes about events, for users.
 
 use model::Timestamp;
 use rusqlite::{Connection, Result, params};

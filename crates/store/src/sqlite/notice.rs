@@ -1,4 +1,4 @@
-//! Somebody is to be told that a job is final.
+//! Notices about final jobs.
 
 use model::{Cause, Name, Record, Retry, State, TenantId, Timestamp, retry};
 use rusqlite::{Connection, Result, Row, params};
@@ -11,7 +11,7 @@ use crate::{Notice, number};
 const INSERT: &str = "INSERT INTO notices (job, tenant, kind, url, state, cause, finished, tries, \
     due) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?7)";
 
-/// Keeps a notice, if the record is final and asks for it.
+/// Stores a notice if the record is final and has a webhook.
 pub(super) fn note(connection: &Connection, id: i64, record: &Record) -> Result<()> {
     let Some(notice) = Notice::of(0, record) else { return Ok(()) };
     connection.prepare_cached(INSERT)?.execute(params![
@@ -43,7 +43,7 @@ pub(super) fn notices(desk: &mut Desk, wait: Retry, max: usize) -> Result<Vec<No
     Ok(due)
 }
 
-/// As it is after it is told now.
+/// The notice with this try counted.
 fn notice(row: &Row<'_>) -> Result<Notice> {
     let state = row::named(row, 5, State::named)?;
     Ok(Notice {

@@ -1,18 +1,18 @@
-//! The numbers of new jobs: handed out in memory, and written down with every commit.
+//! The numbers of new jobs: handed out in memory, and written with every commit.
 //!
-//! **Invariant:** a number that was handed out ahead of its job never comes again, whatever becomes
-//! of the job: a commit that is durable keeps some that are not taken yet, and only those are
-//! handed out so. After a crash, what was kept and not used is left out.
+//! **Invariant:** a number that was handed out ahead of its job is never used again, even if the
+//! job is never written. A durable commit reserves numbers, and only those are handed out ahead.
+//! After a crash, unused reserved numbers are skipped.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// Numbers beyond the taken ones that every commit keeps.
+/// Numbers that every commit reserves ahead.
 const KEPT: i64 = 1_000;
 
 pub(super) struct Numbers {
-    /// The lowest that is not taken.
+    /// The lowest unused number.
     next: AtomicI64,
-    /// Those below it do not come again after a crash.
+    /// Numbers below this one are not used again after a crash.
     kept: AtomicI64,
 }
 
@@ -21,12 +21,12 @@ impl Numbers {
         Self { next: AtomicI64::new(next), kept: AtomicI64::new(next) }
     }
 
-    /// The first of so many that nobody else gets, for jobs that are written down with them.
+    /// The first of `n_jobs` numbers, for jobs that the same commit writes.
     pub(super) fn take(&self, n_jobs: usize) -> i64 {
         self.next.fetch_add(i64::try_from(n_jobs).unwrap_or(i64::MAX), Ordering::Relaxed)
     }
 
-    /// The same, for jobs that somebody may hear of before they are written down.
+    /// The same, for jobs that a client may see before they are written.
     pub(super) fn take_ahead(&self, n_jobs: usize) -> Option<i64> {
         let n_jobs = i64::try_from(n_jobs).ok()?;
         let kept = self.kept.load(Ordering::Acquire);
@@ -34,17 +34,17 @@ impl Numbers {
         self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()
     }
 
-    /// The lowest that is not taken.
+    /// The lowest unused number.
     pub(super) fn next(&self) -> i64 {
         self.next.load(Ordering::Relaxed)
     }
 
-    /// What a commit writes down as the next: once it is durable, [`Self::keep`] must follow.
+    /// The next number that a commit writes. Once it is durable, [`Self::keep`] must follow.
     pub(super) fn next_after_crash(&self) -> i64 {
         self.next().saturating_add(KEPT)
     }
 
-    /// So it is on the disk.
+    /// Records that this number is durable.
     pub(super) fn keep(&self, next_after_crash: i64) {
         self.kept.fetch_max(next_after_crash, Ordering::Release);
     }

@@ -1,4 +1,4 @@
-//! Opening a file: is it ours, is it whole, is it up to date.
+//! Opens a file after it checks its program, its integrity and its schema.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,13 +12,14 @@ use crate::Error;
 
 /// Older versions can corrupt a write-ahead log that two connections use.
 const SQLITE_VERSION_MIN: i32 = 3_051_003;
-/// How long to wait for another connection; ours are never long.
+/// Timeout for a lock of a different connection. Ours are short.
 const BUSY: Duration = Duration::from_secs(5);
-/// Up to here (one gigabyte) the whole file is checked at start; beyond, what work rests on.
+/// Up to this size (1 GiB) the whole file is checked at start. Of a larger file, only hot tables
+/// are.
 const CHECKED_PAGES_MAX: i64 = 262_144;
-/// What the work of a scheduler rests on.
+/// The tables that scheduling uses.
 const HOT_TABLES: &[&str] = &["meta", "jobs", "waits", "sessions", "settings"];
-/// Statements that stay prepared: more than there are.
+/// Statements that stay prepared. There are fewer.
 const STATEMENTS_MAX: usize = 256;
 
 /// Opens a file, or makes one.
@@ -38,7 +39,7 @@ pub(super) fn file(path: &Path, now: Timestamp) -> Result<Connection, Error> {
     Ok(connection)
 }
 
-/// A store that is gone with the process.
+/// A store in memory, which ends with the process.
 pub(super) fn memory(now: Timestamp) -> Result<Connection, Error> {
     check_version()?;
     let cannot = |error: rusqlite::Error| Error::Unusable(format!("no store in memory: {error}"));
@@ -48,7 +49,7 @@ pub(super) fn memory(now: Timestamp) -> Result<Connection, Error> {
     Ok(connection)
 }
 
-/// One more connection to the same file, which cannot write.
+/// A further connection to the same file, which cannot write.
 pub(super) fn reader(path: &Path) -> Result<Connection, Error> {
     let cannot = |error: rusqlite::Error| {
         Error::Unusable(format!("`{}` cannot be opened for reading: {error}", path.display()))
@@ -61,7 +62,7 @@ pub(super) fn reader(path: &Path) -> Result<Connection, Error> {
     Ok(connection)
 }
 
-/// A connection that cannot write, to a file that must be there, be ours, and be up to date.
+/// A connection that cannot write, to an existing file with a current schema.
 pub(crate) fn to_read(path: &Path) -> Result<Connection, Error> {
     check_version()?;
     let connection = reader(path)?;
@@ -108,22 +109,22 @@ fn check_pages(connection: &Connection, path: &str) -> Result<(), Error> {
     HOT_TABLES.iter().try_for_each(|table| check(&format!("PRAGMA quick_check({table})")))
 }
 
-/// With `NORMAL`, `SQLite` waits for the disk before and after the log is copied to the file, and
-/// not at commits: that is done beside it (`disk.rs`), before anybody is answered.
+/// With `NORMAL`, `SQLite` syncs before and after a checkpoint, and not at commits. The thread of
+/// `disk.rs` syncs those, before any caller is answered.
 fn set_up(connection: &Connection) -> rusqlite::Result<()> {
     keep_statements(connection)?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    // Nothing is written anywhere but to the file and its log.
+    // `SQLite` writes only to the file and to its log.
     connection.pragma_update(None, "temp_store", "MEMORY")?;
-    // Negative: kibibytes.
+    // A negative number is in KiB.
     connection.pragma_update(None, "cache_size", -16_384)?;
-    // A log that a long reader let grow shrinks again.
+    // Shrinks a log that grew during a long read.
     connection.pragma_update(None, "journal_size_limit", 64 << 20)
 }
 
-/// Statements are prepared once. Without the guarantee of stable plans, those that could
-/// use a partial index would be prepared again for each value.
+/// Keeps statements prepared. Without `ENABLE_QPSG`, statements that could use a partial index
+/// would be prepared again for each value.
 fn keep_statements(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;

@@ -1,4 +1,4 @@
-//! One job is read, and the past of some.
+//! Queries of single jobs and of past attempts.
 
 use model::{Ending, JobId, Measured, Record, Timestamp, WorkerId};
 use rusqlite::{Connection, Result, Row};
@@ -18,7 +18,7 @@ const ATTEMPTS: &str = "SELECT number, worker, claimed, started, ended, ending, 
     why, ram_peak_mb, cpu_ms, disk_bytes, out_of_memory \
     FROM pasts WHERE job = ?1 ORDER BY number";
 
-/// A statement a job: the file is at hand, so nothing is gained by asking for all at once.
+/// One statement for each job: the file is local, so one statement for all would gain nothing.
 pub(super) fn attempts(connection: &Connection, jobs: &[JobId]) -> Result<Vec<Vec<Past>>> {
     let mut statement = connection.prepare_cached(ATTEMPTS)?;
     let mut attempts = |job: &JobId| match number::of(job) {
@@ -47,7 +47,7 @@ pub(super) fn ending(row: &Row<'_>, column: usize) -> Result<Ending> {
     row::named(row, column, Ending::named)?.ok_or_else(|| unreadable("an ending"))
 }
 
-/// What was measured, in four columns from `column` on.
+/// The measured usage, in four columns from `column` on.
 pub(super) fn measured(row: &Row<'_>, column: usize) -> Result<Measured> {
     let number = |place: usize| {
         Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column + place)?.map(i64::unsigned_abs))

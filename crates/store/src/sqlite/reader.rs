@@ -1,7 +1,7 @@
 //! Threads that only read, so that a long list delays no write.
 //!
-//! Each read is a transaction of its own that begins when it is taken up: it sees everything that
-//! was answered before it was asked. What it sees and is not durable yet is told when it is.
+//! Each read has a transaction, which begins when a thread takes it: it sees all changes that were
+//! answered before. If it sees a commit that is not durable yet, its answer waits for the disk.
 
 use rusqlite::{Connection, Result};
 use tokio::sync::{mpsc, oneshot};
@@ -9,10 +9,10 @@ use tokio::sync::{mpsc, oneshot};
 use super::disk::Disk;
 use crate::Error;
 
-/// Something to read, and somebody to tell.
+/// A read, with the way to answer its caller.
 pub(super) type Read = Box<dyn FnOnce(&Connection, &Disk) + Send>;
 
-/// A read, and where its answer goes.
+/// A read, and the receiver of its answer.
 pub(super) fn read<T, W>(
     doing: &'static str,
     work: W,
@@ -31,14 +31,14 @@ where
         };
         disk.read(Box::new(move |broken| {
             let answer = broken.error(doing).map_or(answer, Err);
-            // Whoever does not wait any more does not want to know.
+            // A caller that dropped its future needs no answer.
             let _ = reply.send(answer);
         }));
     });
     (read, receiver)
 }
 
-/// Until nobody can ask any more.
+/// Runs until no caller is left.
 pub(super) fn run(connection: &Connection, disk: &Disk, mut reads: mpsc::Receiver<Read>) {
     while let Some(read) = reads.blocking_recv() {
         read(connection, disk);

@@ -1,4 +1,4 @@
-//! Jobs that failed or were cancelled are taken up again.
+//! Revival of jobs that failed or were cancelled.
 
 use model::{JobId, State};
 use rusqlite::Result;

@@ -1,6 +1,6 @@
-//! How many unfinished jobs there are and may be, so that limits cost no counting.
+//! The numbers and limits of unfinished jobs in memory, so that limits need no count.
 //!
-//! **Invariant:** jobs that were numbered ahead find room: nobody else gets theirs.
+//! **Invariant:** jobs that were numbered ahead find room, because it is reserved for them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,11 +13,11 @@ use crate::{Options, Refusal};
 pub(super) struct Room(Arc<Mutex<Counts>>);
 
 struct Counts {
-    /// Unfinished jobs of one tenant, and of all together.
+    /// Limits of unfinished jobs of one tenant, and of all together.
     tenant_jobs_max: u64,
     jobs_max: u64,
     here: Count,
-    /// Those that were numbered ahead.
+    /// Jobs with reserved numbers.
     on_the_way: Count,
 }
 
@@ -76,13 +76,12 @@ impl Room {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Why there is no room for so many more.
+    /// The reason why there is no room for `n_new` jobs.
     pub(super) fn refusal(&self, tenant: &TenantId, n_new: usize) -> Option<Refusal> {
         self.with(|counts| counts.refusal(tenant, count(n_new)))
     }
 
-    /// Whether there is room for so many, which is theirs from now on: [`Self::expect`] must
-    /// follow.
+    /// Reserves room for jobs, if there is enough. [`Self::expect`] must follow.
     pub(super) fn keep(&self, tenant: &TenantId, n_jobs: usize) -> bool {
         self.with(|counts| {
             let has_room = counts.refusal(tenant, count(n_jobs)).is_none();
@@ -93,8 +92,8 @@ impl Room {
         })
     }
 
-    /// They are on the way, until what is answered is dropped: by then they are here, or will not
-    /// come.
+    /// Counts jobs with reserved numbers until the result is dropped. By then they are submitted,
+    /// or will not be.
     pub(super) fn expect(&self, tenant: &TenantId, n_jobs: usize) -> Expected {
         Expected { room: self.clone(), tenant: tenant.clone(), n_jobs: count(n_jobs) }
     }
@@ -107,14 +106,14 @@ impl Room {
         self.with(|counts| counts.here.remove(tenant, 1));
     }
 
-    /// So many are here.
+    /// Sets the counts.
     pub(super) fn set(&self, of_tenant: HashMap<TenantId, u64>) {
         let total = of_tenant.values().sum();
         self.with(|counts| counts.here = Count { of_tenant, total });
     }
 }
 
-/// Jobs that were numbered ahead and are on their way.
+/// Jobs with reserved numbers that are not submitted yet.
 pub(super) struct Expected {
     room: Room,
     tenant: TenantId,

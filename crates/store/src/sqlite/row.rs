@@ -1,4 +1,4 @@
-//! A job as a row: reading one, and writing it into the table where it belongs.
+//! Reads a job from a row, and writes it into its table.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Result, Row,
 use super::fault::unreadable;
 use crate::{Past, document, number};
 
-/// The columns of an unfinished job, in the order in which [`read`] wants them.
+/// The columns of an unfinished job, in the order of [`read`].
 macro_rules! jobs_columns {
     () => {
         "j.id, j.tenant, j.kind, j.state, j.fence, j.priority, j.attempts, j.failures, j.losses, \
@@ -45,12 +45,12 @@ pub(super) fn job(connection: &Connection, id: i64) -> Result<Option<Record>> {
     found(&mut finder(connection)?, id)
 }
 
-/// What finds unfinished jobs; whoever looks for many of them prepares it once.
+/// The statement for unfinished jobs. A caller that reads many prepares it once.
 pub(super) fn finder(connection: &Connection) -> Result<CachedStatement<'_>> {
     connection.prepare_cached(JOB)
 }
 
-/// What [`finder`] finds under this number.
+/// The job with this number, by [`finder`].
 pub(super) fn found(finder: &mut CachedStatement<'_>, id: i64) -> Result<Option<Record>> {
     finder.query_row([id], read).optional()
 }
@@ -154,7 +154,7 @@ fn text<'a>(row: &'a Row<'_>, column: usize) -> Result<&'a str> {
 pub(super) const INSERT_SPEC: &str =
     "INSERT INTO specs (id, document, payload) VALUES (?1, ?2, ?3)";
 
-/// Writes down what was asked, by [`INSERT_SPEC`]. It stays where it is until the job is forgotten.
+/// Inserts a specification with [`INSERT_SPEC`]. The row stays until the job is deleted.
 pub(super) fn insert_spec(statement: &mut CachedStatement<'_>, id: i64, spec: &Spec) -> Result<()> {
     let document = document::write(spec).map_err(|error| unreadable(&error.to_string()))?;
     statement.execute(params![id, document, spec.payload])?;
@@ -167,7 +167,7 @@ pub(super) const INSERT_JOB: &str = "INSERT INTO jobs (id, tenant, kind, dedupe_
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, \
     ?19, ?20, ?21, 0)";
 
-/// Puts a job that waits among the unfinished ones, by [`INSERT_JOB`].
+/// Inserts an unfinished job with [`INSERT_JOB`].
 pub(super) fn insert_job(
     statement: &mut CachedStatement<'_>,
     id: i64,
@@ -206,8 +206,7 @@ pub(super) const INSERT_FINISHED: &str = "INSERT INTO finished (id, tenant, kind
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, \
     ?19, ?20, ?21, ?22, ?23, ?24, ?25)";
 
-/// Puts a job among the finished ones, by [`INSERT_FINISHED`]; with its last attempt, if that is
-/// plain.
+/// Inserts a finished job with [`INSERT_FINISHED`], and its last attempt if that is plain.
 pub(super) fn insert_finished(
     statement: &mut CachedStatement<'_>,
     (id, record): (i64, &Record),
@@ -248,7 +247,7 @@ const UPDATE_WAITING: &str = "UPDATE jobs SET state = ?3, fence = ?4, priority =
     on_hold = ?7, cancelling = ?8, n_blockers = ?9, n_dependents = ?10 \
     WHERE id = ?1 AND fence = ?2";
 
-/// Writes what can change between attempts. `fence` is the one before the change.
+/// Writes the columns that can change between attempts. `fence` is the one before the change.
 pub(super) fn update(connection: &Connection, fence: u64, record: &Record) -> Result<()> {
     let id = number::of(&record.id).ok_or_else(|| unreadable("the id of a job"))?;
     let n_rows = connection.prepare_cached(UPDATE_WAITING)?.execute(params![
@@ -266,12 +265,12 @@ pub(super) fn update(connection: &Connection, fence: u64, record: &Record) -> Re
     one(n_rows)
 }
 
-/// Guards that were checked before hold when it is written.
+/// Fails unless exactly one row changed: the guard was checked before the write.
 pub(super) fn one(n_rows: usize) -> Result<()> {
     if n_rows == 1 { Ok(()) } else { Err(rusqlite::Error::StatementChangedRows(n_rows)) }
 }
 
-/// A count that SQL can hold; what is larger than anything real becomes the largest.
+/// A count that SQL can hold. Larger counts become the largest.
 pub(super) fn count(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! Documents that somebody set.
+//! Documents that an operator set.
 
 use rusqlite::{Connection, OptionalExtension as _, Result, params};
 
@@ -33,7 +33,7 @@ pub(super) fn replace(desk: &mut Desk, was: Option<&str>, setting: Setting) -> R
     let mut statement = desk.connection.prepare_cached(IS)?;
     let is: Option<String> = statement.query_row(key, |row| row.get(0)).optional()?;
     drop(statement);
-    // Nobody else writes in between: there is one writer.
+    // There is one writer, so no write comes in between.
     let is_same = is.as_deref() == was;
     if is_same {
         set(desk, &[setting])?;

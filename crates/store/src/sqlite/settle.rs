@@ -1,4 +1,4 @@
-//! A job is done with: it leaves the unfinished ones, and those that waited for it go on or follow.
+//! Moves a final job to the finished ones, and releases or cancels its dependents.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,7 +9,7 @@ use super::fault::unreadable;
 use super::{notice, row};
 use crate::{Past, number, transition};
 
-/// What else changed when a job came to its end, each list by id.
+/// Other jobs that changed when a job became final, each list by id.
 #[derive(Default)]
 pub(super) struct Settled {
     /// Queued now.
@@ -18,12 +18,11 @@ pub(super) struct Settled {
     pub(super) cancelled: Vec<Record>,
     /// Unfinished, with fewer blockers or dependents.
     pub(super) changed: Vec<Record>,
-    /// The tenants of all that is final now, one entry a job: they have one job fewer.
+    /// The tenants of all jobs that became final, one entry for each job.
     pub(super) finished: Vec<TenantId>,
 }
 
-/// What a record said before it was final: its fence, and whether its job waited for others and
-/// others for it.
+/// A record before it is final: its fence, and whether its job has blockers and dependents.
 #[derive(Clone, Copy)]
 pub(super) struct Before {
     pub(super) fence: u64,
@@ -41,7 +40,7 @@ impl Before {
     }
 }
 
-/// Moves jobs whose records are final to the finished ones. What every job needs is prepared once.
+/// Moves jobs with final records to the finished ones. The shared statements are prepared once.
 pub(super) struct Finish<'c> {
     connection: &'c Connection,
     now: Timestamp,
@@ -56,8 +55,8 @@ impl<'c> Finish<'c> {
         Ok(Self { connection, now, delete, insert })
     }
 
-    /// Moves one of them, with its last attempt if that is plain, and settles what waited for it.
-    /// `None`: its row is not as the record was before, and nothing was done.
+    /// Moves one of them, with its last attempt if that is plain, and settles its dependents.
+    /// `None`: the row has a different fence, and nothing is changed.
     pub(super) fn finish(
         &mut self,
         record: &Record,
@@ -82,7 +81,7 @@ impl<'c> Finish<'c> {
         }))
     }
 
-    /// Takes away one that nothing is kept of, and that nobody waits for. `None`: as above.
+    /// Deletes a job that leaves nothing behind and has no dependents. `None`: as above.
     pub(super) fn forget(&mut self, record: &Record, before: Before) -> Result<Option<Settled>> {
         let id = number::of(&record.id).ok_or_else(|| unreadable("the id of a job"))?;
         if self.delete.execute(params![id, before.fence.cast_signed()])? == 0 {
@@ -96,7 +95,7 @@ impl<'c> Finish<'c> {
 
 #[derive(Default)]
 struct Cascade {
-    /// Final states, and who waited for them.
+    /// Final states, and the dependents of each.
     open: VecDeque<(State, Vec<i64>)>,
     released: BTreeMap<i64, Record>,
     cancelled: BTreeMap<i64, Record>,
@@ -105,9 +104,9 @@ struct Cascade {
 }
 
 impl Cascade {
-    /// One of the jobs that `waiter` waited for came to `state`.
+    /// A blocker of `waiter` came to `state`.
     fn settle(&mut self, to: &mut Finish<'_>, waiter: i64, state: State) -> Result<()> {
-        // It may have been cancelled on another way through the same jobs.
+        // It may have been cancelled through a different blocker.
         let Some(mut record) = row::job(to.connection, waiter)? else {
             return Ok(());
         };
@@ -127,7 +126,7 @@ impl Cascade {
         Ok(())
     }
 
-    /// Takes a job whose record is final out of the unfinished ones, with every edge.
+    /// Removes a final job from the unfinished ones, with every edge.
     fn remove(
         &mut self,
         to: &mut Finish<'_>,
@@ -148,7 +147,7 @@ impl Cascade {
                 let fence = record.fence;
                 transition::remove_dependent(&mut record);
                 row::update(to.connection, fence, &record)?;
-                // One that was released on the way is told once, as it is in the end.
+                // A job that was released meanwhile is listed once, in its last state.
                 let is_released = self.released.contains_key(&blocker);
                 let list = if is_released { &mut self.released } else { &mut self.changed };
                 list.insert(blocker, record);
@@ -167,7 +166,7 @@ impl Cascade {
 const TAKE_WAITERS: &str = "DELETE FROM waits WHERE blocker = ?1 RETURNING waiter";
 const TAKE_BLOCKERS: &str = "DELETE FROM waits WHERE waiter = ?1 RETURNING blocker";
 
-/// Removes edges, and says where they led.
+/// Removes edges, and returns their other ends.
 fn take(connection: &Connection, sql: &str, id: i64) -> Result<Vec<i64>> {
     let mut statement = connection.prepare_cached(sql)?;
     let mut numbers: Vec<i64> =

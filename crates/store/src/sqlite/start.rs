@@ -1,4 +1,4 @@
-//! Workers say that their attempts run, and how far they are.
+//! Starts and progress of attempts.
 
 use model::Progress;
 use rusqlite::{OptionalExtension as _, Result, params};

@@ -1,4 +1,4 @@
-//! The trait, stage by stage: which thread does it, and in which file it is.
+//! The store's methods: the thread and the file of each stage.
 
 use std::sync::PoisonError;
 

@@ -1,4 +1,4 @@
-//! Jobs come in: all of a submission, or none.
+//! Submissions: all jobs of one, or none.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(super) fn submit(
     };
     let n_new = places.iter().filter(|place| matches!(place, Place::New { .. })).count();
     let first = first.as_ref().and_then(number::of);
-    // For those that were numbered ahead room was kept.
+    // Jobs with reserved numbers have reserved room.
     if let Some(refusal) = desk.room.refusal(&tenant, n_new).filter(|_| first.is_none()) {
         return Ok(Err(refusal));
     }
@@ -46,7 +46,7 @@ pub(super) fn submit(
     Ok(Ok(submitted))
 }
 
-/// What a submission of the same key was answered, with the jobs as they are now.
+/// The answer to an earlier submission with the same key, with the jobs as they are now.
 fn answered(
     connection: &Connection,
     tenant: &str,
@@ -66,7 +66,7 @@ fn answered(
     let numbers: Vec<i64> =
         serde_json::from_str(&jobs).map_err(|error| unreadable(&error.to_string()))?;
     let record = |id: &i64| {
-        // A key is forgotten with the first of its jobs, so all of them are there.
+        // A key is deleted with the first of its jobs, so all of them exist.
         row::either(connection, *id)?.ok_or(rusqlite::Error::QueryReturnedNoRows)
     };
     let jobs = numbers.iter().map(record).collect::<Result<Vec<Record>>>()?;
@@ -93,15 +93,15 @@ fn remember(
     Ok(())
 }
 
-/// Records that a submission makes or changes, by number.
+/// Records that a submission adds or changes, by number.
 struct Draft {
     records: BTreeMap<i64, Record>,
-    /// The fences, before, of those that were there before.
+    /// The earlier fences of existing jobs.
     fences: BTreeMap<i64, u64>,
 }
 
 impl Draft {
-    /// The record of this number, read if it is not here yet.
+    /// The record of this number, read on first use.
     fn get(&mut self, connection: &Connection, id: i64) -> Result<&mut Record> {
         if !self.records.contains_key(&id) {
             let record = row::job(connection, id)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
@@ -146,7 +146,7 @@ fn write(desk: &mut Desk, jobs: Vec<NewJob>, places: &[Place]) -> Result<Submitt
     };
     let changed = draft.fences.iter().filter_map(before).collect();
     let mut records = draft.records;
-    // A record is large: it is moved once, if nobody else is answered with it.
+    // A record is large, so it is moved if no other answer has it.
     let mut jobs: Vec<Record> = Vec::with_capacity(places.len());
     if is_new.iter().all(|is_new| *is_new) {
         jobs.extend(places.iter().filter_map(|place| records.remove(&place.id())));
@@ -156,8 +156,8 @@ fn write(desk: &mut Desk, jobs: Vec<NewJob>, places: &[Place]) -> Result<Submitt
     Ok(Submitted { jobs, is_new, changed, claimed: Vec::new() })
 }
 
-/// Jobs of a submission that is likely to be claimed before much else happens. More than that
-/// would only push out what is claimed already.
+/// The size of a submission that is likely to be claimed soon. A larger one would only displace
+/// records that are claimed already.
 const SOON_MAX: usize = 64;
 
 fn insert(desk: &mut Desk, draft: &Draft, places: &[Place]) -> Result<()> {

@@ -1,4 +1,4 @@
-//! What only the thread that writes can be asked: what shares a commit, and who is hurt by what.
+//! Cases for the writer thread: which calls share a commit, and which calls an error affects.
 
 use std::sync::mpsc;
 
@@ -20,7 +20,7 @@ fn submission() -> Submission {
     Submission::new(tenant, vec![job])
 }
 
-/// Makes calls while the thread is busy with another, so that they share one commit.
+/// Makes calls while the thread is busy, so that they share one commit.
 fn together<T>(store: &Sqlite, calls: Vec<Reply<'_, T>>) -> Vec<Result<T, Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
@@ -47,7 +47,7 @@ fn together<T>(store: &Sqlite, calls: Vec<Reply<'_, T>>) -> Vec<Result<T, Error>
                     *future = None;
                 }
             }
-            // By now all of them are in the queue.
+            // All of them are in the queue now.
             let_go = None;
             if answers.iter().all(Option::is_some) {
                 std::task::Poll::Ready(())
@@ -77,7 +77,7 @@ fn calls_that_come_together_share_a_commit() {
     let calls = (0..30).map(|_| store.submit(submission())).collect();
     let answers = together(&store, calls);
     assert!(answers.iter().all(Result::is_ok));
-    // That of the hook itself, that of `busy`, and one for all.
+    // The commit of the hook, the commit of `busy`, and one for all calls.
     let n_commits = commits.try_iter().count();
     assert!(n_commits <= 3, "{n_commits} commits for 30 calls");
     assert_eq!(look(&store), 30);
@@ -91,12 +91,12 @@ fn what_the_disk_is_asked_for() {
         let sql = format!("SELECT CAST({name} AS TEXT) FROM pragma_{name}");
         connection.query_row(&sql, [], |row| row.get(0)).unwrap()
     };
-    // One is `NORMAL`.
+    // The value 1 is `NORMAL`.
     assert_eq!([pragma("synchronous"), pragma("journal_mode")], ["1", "wal"]);
     assert_eq!([pragma("foreign_keys"), pragma("temp_store")], ["1", "2"]);
 }
 
-/// A store in a file whose commits are durable when `sync` says so.
+/// A store in a file whose commits are durable after `sync`.
 fn durable_by(
     folder: &Path,
     sync: impl Fn() -> std::io::Result<()> + Send + Sync + 'static,
@@ -125,7 +125,7 @@ fn nobody_hears_of_what_is_not_durable() {
     runtime.block_on(async {
         let mut submit = store.submit(submission());
         let mut read = store.look(None, 99);
-        // The commit is made, what it wrote is read, and the thread that read it is done with it.
+        // The commit is made, a reader has read its rows, and the reader thread is free.
         assert!(poll(&mut submit).is_none());
         is_asked.recv().unwrap();
         assert!(poll(&mut read).is_none());
@@ -141,7 +141,7 @@ fn nobody_hears_of_what_is_not_durable() {
     });
 }
 
-/// Goes on with a call, and says whether it is answered.
+/// Polls a call, and returns its answer if there is one.
 fn poll<T>(call: &mut Reply<'_, T>) -> Option<Result<T, Error>> {
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     match call.as_mut().poll(&mut context) {
@@ -184,13 +184,13 @@ fn a_call_that_fails_hurts_no_other_and_leaves_nothing() {
     let told = answers[1].as_ref().unwrap_err().to_string();
     assert!(matches!(answers[1], Err(Error::Unavailable { doing: "fail", .. })), "{told}");
     assert_eq!(look(&store), 2);
-    // Counts that are kept beside the tables are right again: the tenant's limit still holds.
+    // The counts beside the tables are correct again: the tenant's limit still holds.
     let calls = (0..29).map(|_| store.submit(submission())).collect();
     let n_taken = together(&store, calls).iter().filter(|one| matches!(one, Ok(Ok(_)))).count();
     assert_eq!((n_taken, look(&store)), (28, 30));
 }
 
-/// A claim that was undone and a change that was not leave the same fence behind.
+/// A claim that was rolled back and a change that was not have the same fence.
 #[test]
 fn what_was_undone_is_not_remembered() {
     let store = store();

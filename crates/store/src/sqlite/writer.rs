@@ -1,8 +1,8 @@
-//! The one thread that writes: it takes everything that has arrived, commits once, and has it
-//! answered when it is durable.
+//! The only writer thread. It commits all pending calls as a group, and answers once they are
+//! durable.
 //!
-//! **Invariant:** what fails in one call hurts no other call of the same commit, unless the
-//! database gave up the whole transaction; then all of them are told.
+//! **Invariant:** an error of one call affects no other call of the same commit, unless the
+//! database rolled back the whole transaction. Then all of them get the error.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -23,28 +23,28 @@ use crate::clock::{self, Steady};
 use crate::recent::Recent;
 use crate::{Commits, Error, Options};
 
-/// Calls that may wait; further callers wait for a place.
+/// Calls that may wait. Further callers wait for room.
 pub(super) const CALLS_MAX: usize = 4_096;
 /// Calls in one commit.
 const BATCH_CALLS_MAX: usize = 1_024;
-/// Rows or so after which a commit takes no further call: while what comes first becomes durable
-/// and goes on its way, what comes next is written.
+/// Approximate rows after which a commit takes no further call: while this commit becomes durable,
+/// the next one is written.
 const BATCH_WEIGHT_MAX: usize = 500;
-/// Pages in the log (16 MB) after which they are copied to where they belong.
+/// Pages of the log (16 MB) that cause a checkpoint.
 const LOG_PAGES_MAX: i32 = 4_096;
 
-/// What a stage works with: the connection, in a transaction, and what is kept beside it.
+/// The context of a stage: the connection, in a transaction, and the state that is kept beside it.
 pub(super) struct Desk {
     pub(super) connection: Connection,
     pub(super) options: Options,
     pub(super) clock: Arc<Steady>,
     /// The number of the next new job.
     pub(super) numbers: Arc<Numbers>,
-    /// How many jobs there are and may be. Counted again after a rollback.
+    /// The numbers and limits of jobs. Counted again after a rollback.
     pub(super) room: Room,
-    /// What was written lately. Forgotten after a rollback.
+    /// Recently written records. Cleared after a rollback.
     pub(super) recent: Recent<()>,
-    /// Where the search for histories with too many runs goes on.
+    /// The position of the search for histories with too many runs.
     pub(super) trimmed: Option<History>,
 }
 
@@ -61,7 +61,7 @@ impl Desk {
         self.clock.now()
     }
 
-    /// Makes what is kept beside the connection what the rows say.
+    /// Reads the state beside the connection from the rows.
     fn look_again(&mut self) -> Result<()> {
         self.recent.clear();
         let n_jobs = "SELECT tenant, count(*) FROM jobs GROUP BY tenant";
@@ -73,8 +73,8 @@ impl Desk {
         Ok(())
     }
 
-    /// Writes what is kept beside the connection, as part of the same commit; a commit without
-    /// changes costs no wait for the disk. Answers the number of the next job, if it was written.
+    /// Writes the state beside the connection in the same commit. A commit without changes needs no
+    /// sync. Returns the number of the next job, if it was written.
     fn put_down(&self, n_changes_before: u64) -> Result<Option<i64>> {
         if self.connection.total_changes() == n_changes_before {
             return Ok(None);
@@ -96,19 +96,19 @@ impl Desk {
     }
 }
 
-/// Something to do in a transaction, and somebody to tell.
+/// A change within a transaction, with the way to answer its caller.
 pub(super) trait Call: Send {
-    /// A verb phrase, for errors.
+    /// The operation as a verb phrase, for errors.
     fn doing(&self) -> &'static str;
-    /// How much work it is, in rows or so.
+    /// The approximate work, in rows.
     fn weight(&self) -> usize;
-    /// Does it, and keeps the answer.
+    /// Runs the call, and keeps the answer.
     fn run(&mut self, desk: &mut Desk) -> Result<()>;
-    /// Tells the answer, or what went wrong.
+    /// Sends the answer or the error.
     fn answer(self: Box<Self>, outcome: Result<(), Error>);
 }
 
-/// A call, and where its answer goes.
+/// A call, and the receiver of its answer.
 pub(super) fn call<T, W>(
     (doing, weight): (&'static str, usize),
     work: W,
@@ -148,19 +148,19 @@ impl<T: Send, W: FnOnce(&mut Desk) -> Result<T> + Send> Call for Asked<T, W> {
     fn answer(self: Box<Self>, outcome: Result<(), Error>) {
         let Self { doing, answer, reply, .. } = *self;
         let missing = || Error::Unavailable { doing, cause: "it was not done".to_owned() };
-        // Whoever does not wait any more does not want to know.
+        // A caller that dropped its future needs no answer.
         let _ = reply.send(outcome.and_then(|()| answer.ok_or_else(missing)));
     }
 }
 
-/// The thread's own.
+/// The state of the thread.
 pub(super) struct Writer {
     desk: Desk,
     disk: Disk,
     calls: mpsc::Receiver<Box<dyn Call>>,
     log_pages: Arc<AtomicI32>,
     commits: Arc<Mutex<Commits>>,
-    /// Whether what is kept beside the connection is what is on disk.
+    /// Whether the state beside the connection matches the rows.
     is_in_step: bool,
 }
 
@@ -173,7 +173,7 @@ impl Writer {
     ) -> Result<Self> {
         let log_pages = Arc::new(AtomicI32::new(0));
         let seen = Arc::clone(&log_pages);
-        // In place of SQLite's own checkpoints, which delay an answer and hide their errors.
+        // Replaces SQLite's automatic checkpoints, which delay an answer and hide errors.
         desk.connection.wal_hook(Some(move |_: &mut Wal, n_pages| {
             seen.store(n_pages, Ordering::Relaxed);
             Ok(())
@@ -181,7 +181,7 @@ impl Writer {
         Ok(Self { desk, disk, calls, log_pages, commits, is_in_step: false })
     }
 
-    /// Until nobody can call any more.
+    /// Runs until no caller is left.
     pub(super) fn run(mut self) {
         while let Some(first) = self.calls.blocking_recv() {
             let mut weight = first.weight();
@@ -202,7 +202,7 @@ impl Writer {
         self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)");
     }
 
-    /// Numbers that were kept and that nobody took are the next ones.
+    /// At the end, unused reserved numbers become the next ones.
     fn let_numbers_go(&self) {
         if !self.is_broken()
             && let Err(error) = self.desk.write_next(self.desk.numbers.next())
@@ -211,8 +211,8 @@ impl Writer {
         }
     }
 
-    /// Does calls from the front of the batch, commits, and answers them. Leaves those that were
-    /// not begun when the database gave up.
+    /// Runs calls from the front of the batch, commits, and answers them. If the database rolls
+    /// back, the calls that have not begun stay in the batch.
     fn commit(&mut self, batch: &mut VecDeque<Box<dyn Call>>) {
         if self.is_broken() {
             for call in batch.drain(..) {
@@ -258,7 +258,7 @@ impl Writer {
         self.hand_over(done, &committed, is_change.then_some(began));
     }
 
-    /// Has them answered once the commit is durable. `began`: when what it changed was begun.
+    /// Answers the calls once the commit is durable. `began` is the time of the first change.
     fn hand_over(
         &self,
         done: Vec<Box<dyn Call>>,
@@ -290,14 +290,14 @@ impl Writer {
         self.disk.commit(what, Box::new(tell), !self.calls.is_empty());
     }
 
-    /// One call of several, so that it leaves nothing behind if it fails.
+    /// Runs one call of several in a savepoint, so that a failure leaves nothing behind.
     fn step(&mut self, call: &mut dyn Call) -> Result<()> {
         self.desk.run("SAVEPOINT call")?;
         let outcome = call.run(&mut self.desk);
         if outcome.is_err() && !self.desk.connection.is_autocommit() {
             self.desk.run("ROLLBACK TO call")?;
             self.desk.run("RELEASE call")?;
-            // Numbers that it took are left out: the next one is written down with the commit.
+            // Its numbers are skipped: the commit writes the next one.
             self.desk.look_again()?;
             return outcome;
         }
@@ -313,7 +313,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Leaves no transaction open, and forgets what was only in it.
+    /// Ends an open transaction, and clears the state that came from it.
     fn roll_back(&mut self) {
         if !self.desk.connection.is_autocommit()
             && let Err(error) = self.desk.run("ROLLBACK")
@@ -327,7 +327,7 @@ impl Writer {
         self.disk.broken.is_set()
     }
 
-    /// A checkpoint that fails for lack of room is done later; the log holds everything.
+    /// A checkpoint that fails for lack of space is retried later: the log holds everything.
     fn checkpoint(&mut self, pragma: &str) {
         if self.is_broken() {
             return;

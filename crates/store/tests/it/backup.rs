@@ -1,4 +1,4 @@
-//! A copy that is made while others write.
+//! A copy that is made during writes.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -37,7 +37,7 @@ fn a_copy_has_all_that_was_answered_before_and_can_be_worked_on() {
         time.pass(Millis(1));
         let copy = Sqlite::open(copy, many()).unwrap();
         let next = block_on(submit(&copy, 1)).unwrap().remove(0);
-        // Numbers may be left out: they could have been given away ahead of their jobs.
+        // Numbers may be skipped: they could have been reserved ahead of their jobs.
         assert!(next.id > model::JobId::number(backup.unfinished));
     }
 }
@@ -91,7 +91,7 @@ fn what_does_not_agree_in_a_file_is_named() {
         ("INSERT INTO waits VALUES (3, 4)", "n_dependents = 0 WHERE id = 3", waits),
         ("INSERT INTO waits VALUES (1, 3)", "n_dependents = 1 WHERE id = 1", blockers),
     ] {
-        // One more that waits counts, so that only the other side does not agree.
+        // The count includes the extra edge, so only the other side disagrees.
         let counted = "UPDATE jobs SET n_dependents = (SELECT count(*) FROM waits \
             WHERE blocker = jobs.id)";
         let counted = if harm.starts_with("INSERT") { counted } else { "" };

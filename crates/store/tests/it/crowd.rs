@@ -1,4 +1,4 @@
-//! Many at once.
+//! Many concurrent calls.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,4 +1,4 @@
-//! A full disk is told, loses nothing, and is over when there is room.
+//! A full disk causes errors, loses nothing, and ends when there is space.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ fn many(time: &Time) -> Options {
     Options { jobs_max: 1_000_000, tenant_jobs_max: 1_000_000, ..options(time) }
 }
 
-/// Takes in jobs until there is no room; answers those that were acknowledged.
+/// Submits jobs until the disk is full. Returns the acknowledged ones.
 async fn fill(store: &Sqlite) -> Vec<Record> {
     let mut records = Vec::new();
     loop {
@@ -42,7 +42,7 @@ fn a_full_disk_loses_nothing_and_is_over_when_there_is_room() {
         let records = fill(&store).await;
         assert!(records.len() > 20);
         assert_eq!(look(&store).await, records);
-        // It stays so as long as there is no room, and one can still read.
+        // Writes fail as long as there is no space, and reads work.
         assert!(matches!(store.submit(submission(5, 2_000)).await, Err(Error::Full { .. })));
         assert_eq!(look(&store).await, records);
 
@@ -92,7 +92,7 @@ fn whoever_fits_is_taken_in_beside_one_who_does_not() {
         for (place, call) in calls.into_iter().enumerate() {
             match call.await.unwrap() {
                 Ok(submitted) => taken.extend(submitted.unwrap().jobs),
-                // Those of the same commit are told the same; nothing of theirs is kept.
+                // The other submissions of the same commit get the same error, and are not stored.
                 Err(Error::Full { .. }) => assert!(place <= 50, "{place} came later"),
                 Err(error) => panic!("{error}"),
             }

@@ -1,4 +1,4 @@
-//! A process is killed in the middle of its work: whatever it was answered is there afterwards.
+//! A process is killed while it works. All changes that it answered are there afterwards.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -12,12 +12,12 @@ use store::{Claim, Claimed, End, Ended, Options, Sqlite, Store};
 use crate::place::Place;
 use crate::submit::{block_on, submission};
 
-/// Tells this binary, started again, to be the process that is killed.
+/// Makes a new process of this binary the one that is killed.
 const FILE: &str = "MAITRE_STORE_TEST_FILE";
 const N_KILLS: u32 = 25;
 
-/// Not a claim of its own: the process that the next test kills. Says on its output what it was
-/// answered: `t` for a job that was taken in, `d` for one that is done.
+/// Not a test of its own: the process that the next test kills. It prints each acknowledged change:
+/// `t` for a submitted job, `d` for a completed one.
 #[test]
 fn the_process_that_is_killed() {
     let Some(file) = std::env::var_os(FILE) else { return };
@@ -31,7 +31,7 @@ fn the_process_that_is_killed() {
     runtime.block_on(work);
 }
 
-/// The life of two jobs, of which one is done.
+/// Submits two jobs and completes one of them.
 async fn one(store: &Sqlite) {
     let records = store.submit(submission(2, 300)).await.unwrap().unwrap().jobs;
     for record in &records {
@@ -55,7 +55,7 @@ async fn one(store: &Sqlite) {
 }
 
 fn say(what: char, id: &str) {
-    // One write a line, or a kill could cut it in two.
+    // One write for each line, because a kill could cut a line in two.
     std::io::stdout().write_all(format!("\n{what} {id}\n").as_bytes()).unwrap();
 }
 
@@ -118,7 +118,7 @@ fn check(file: &Path, taken: &[String], done: &[String]) {
             .map(|usage| usage.completed)
             .sum();
         let done: u64 = done.len().try_into().unwrap();
-        // A kill may come between the commit and the answer, three of which are under way.
+        // A kill may come between the commit and the answer of three concurrent tasks.
         assert!(completed >= done && completed <= done + 3 * u64::from(N_KILLS));
     });
     store.close();

@@ -1,4 +1,4 @@
-//! Claims about the stores: what all of them promise, and what survives when things go wrong.
+//! The promises of all stores, and the data that survives failures.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test that fails says where")]
 

@@ -1,4 +1,4 @@
-//! What is in a file goes to a Postgres, and is there as it was.
+//! An import copies a file to a Postgres without a change.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -43,7 +43,7 @@ fn end(job: &JobId, ending: Ending) -> End {
     }
 }
 
-/// A store in which something of everything has happened.
+/// A store with rows in every table.
 pub(crate) fn fill(store: &Sqlite) {
     let key = Some(Idempotency { key: "key".to_owned(), body: [9; 32] });
     let mut first = Submission { idempotency: key, ..submission(12, 300) };
@@ -96,7 +96,7 @@ async fn all(store: &dyn Store) -> String {
     write!(said, "{:#?}", store.minutes(since, later).await.unwrap()).unwrap();
     write!(said, "{:#?}", store.settings().await.unwrap()).unwrap();
     write!(said, "{:#?}", store.expired(99).await.unwrap()).unwrap();
-    // A database has no place for a zero in a text.
+    // Postgres text cannot hold a zero.
     said.replace("\\0", "\u{FFFD}")
 }
 
@@ -111,7 +111,7 @@ fn everything_is_there_as_it_was_and_goes_on() {
         let before = all(&file).await;
         for table in ["attempts", "finished", "jobs"] {
             interrupted(&store, &place.file(), table).await;
-            // Nobody works on half of it.
+            // No scheduler starts on an incomplete import.
             let refused = Postgres::connect(database.url(), many(&time)).await.map(drop);
             let refused = refused.unwrap_err().to_string();
             assert!(refused.contains("half there") && refused.contains("store move"), "{refused}");
@@ -126,7 +126,7 @@ fn everything_is_there_as_it_was_and_goes_on() {
         let checked = store.check().await.unwrap();
         assert_eq!(checked.problems, Vec::<String>::new());
         assert_eq!(checked.unfinished + checked.finished, 5_012);
-        // What was moved already is not moved again, and is whole.
+        // An import that is complete is not repeated, and the store is whole.
         let refused = store.import(&place.file(), |_, _, _| {}).await.unwrap_err().to_string();
         assert!(refused.contains("empty database"), "{refused}");
         assert_eq!(all(&store).await, before);
@@ -200,7 +200,7 @@ fn what_was_used_since_the_move_began_is_not_mixed_with_what_is_there() {
     });
 }
 
-/// Begins to move, and stops in the middle of a table, without a word.
+/// Begins an import, and drops it in the middle of a table.
 pub(crate) async fn interrupted(store: &Postgres, file: &Path, table: &str) {
     let stop = tokio::sync::Notify::new();
     let moving = store.import(file, |at, _, _| {

@@ -1,5 +1,5 @@
-//! The version before this one works on with the schema of this one: what it says is understood,
-//! and either goes on with what the other left.
+//! The version before this one works with the schema of this one. Each version understands the rows
+//! of the other, and continues its work.
 
 use model::{Ending, JobId, Millis, State, WorkerId};
 use store::conformance::{Time, options};
@@ -12,10 +12,10 @@ use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 use crate::postgres;
 use crate::submit::submit;
 
-/// What it says.
+/// The statements of the older version.
 const STATEMENTS: &str = include_str!("older.sql");
 
-/// A scheduler of the version before, as far as its store goes.
+/// The statements of the older version's store.
 struct Older {
     client: Client,
     time: Time,
@@ -30,7 +30,7 @@ impl Older {
         Self { client, time: time.clone() }
     }
 
-    /// The rows of an answer, as text; `NOW` is the moment.
+    /// The rows of an answer as text. `NOW` stands for the current time.
     async fn ask(&self, sql: impl AsRef<str>) -> Vec<Vec<Option<String>>> {
         let sql = sql.as_ref().replace("NOW", &self.time.now().0.to_string());
         let said = self.client.simple_query(&sql).await;
@@ -59,7 +59,7 @@ impl Older {
         seen.iter().any(|row| row[0] == Some(job.to_string()))
     }
 
-    /// Whether it wins the job.
+    /// Whether it wins the claim.
     async fn claims(&self, job: &JobId, fence: u64) -> bool {
         let won = self.ask(format!(
             "EXECUTE claim(ARRAY[{job}], ARRAY[{fence}], ARRAY['w'], NULL, ARRAY['because'], \
@@ -73,7 +73,7 @@ impl Older {
         !self.ask(sql).await.is_empty()
     }
 
-    /// Whether it ends the job, by one of the two ways in which most end.
+    /// Whether it ends the job, with one of the two usual statements.
     async fn succeeds(&self, way: &str, job: &JobId, fence: u64) -> bool {
         let ended = self.ask(format!(
             "EXECUTE {way}(ARRAY[{job}], ARRAY[{fence}], ARRAY[NOW], NULL, ARRAY[1000], \
@@ -91,7 +91,7 @@ impl Older {
         .await;
     }
 
-    /// An attempt fails, and its job waits for another.
+    /// Fails an attempt with a retry.
     async fn fails(&self, job: &JobId, (attempt, fence): (u32, u64)) {
         self.ask("BEGIN").await;
         let changed = self.ask(format!(
@@ -106,7 +106,7 @@ impl Older {
         self.ask("COMMIT").await;
     }
 
-    /// An attempt ends, and its job with it.
+    /// Ends an attempt and its job.
     async fn ends(&self, job: &JobId, (attempt, fence): (u32, u64), (state, cause): (&str, &str)) {
         self.ask("BEGIN").await;
         self.ask(format!(
@@ -171,7 +171,7 @@ impl Both {
         matches!(self.new.complete(vec![end]).await.unwrap()[..], [Ended::Accepted { .. }])
     }
 
-    /// What became of a job, and how its attempts ended.
+    /// The state of a job, and the endings of its attempts.
     async fn fate(&self, job: &JobId) -> (State, Vec<Ending>) {
         let pasts = self.new.attempts(vec![job.clone()]).await.unwrap().remove(0);
         (self.job(job).await.state, pasts.into_iter().map(|past| past.ending).collect())
@@ -184,12 +184,13 @@ fn a_job_has_its_life_with_either_version_and_with_both_by_turns() {
     runtime.block_on(async {
         let both = Both::meet(database.url()).await;
         let (old, succeeded) = (&both.old, (State::Succeeded, vec![Ending::Succeeded]));
-        // The old one alone.
+        // Only the old version.
         let job = old.submit().await;
         assert!(old.sees(&job).await && old.claims(&job, 1).await && !old.claims(&job, 1).await);
         assert!(old.starts(&job, 1).await && old.succeeds("succeed", &job, 3).await);
         assert_eq!(both.fate(&job).await, succeeded);
-        // What the old one took in the new one claims, and ends what the old one says has started.
+        // The new version claims a job that the old one accepted, and ends an attempt that the old
+        // one started.
         let job = old.submit().await;
         assert!(both.new_sees(&job).await && both.new_claims(&job).await);
         assert!(!old.claims(&job, 1).await && old.starts(&job, 1).await);
@@ -202,7 +203,7 @@ fn a_job_has_its_life_with_either_version_and_with_both_by_turns() {
         assert_eq!(both.fate(&job).await, succeeded);
         let page = LogPage { job, attempt: None, after: None, max: 9 };
         assert_eq!(both.new.logs(page).await.unwrap()[0].bytes[..], *b"hi");
-        // And the other way round, by both ways to end.
+        // In the other direction, with both statements.
         for way in ["succeed", "succeed_at_once"] {
             let job = both.submit().await;
             assert!(old.sees(&job).await && old.claims(&job, 1).await);
@@ -231,7 +232,7 @@ fn what_one_version_gave_back_or_called_off_the_other_goes_on_with() {
         assert!(old.claims(&job, 1).await && both.new_ends(&job, 1, Ending::Transient).await);
         assert!(!old.sees(&job).await, "it waits for its moment");
         wait();
-        // Who looks lets it stand in its queue.
+        // A scan leaves the job in its queue.
         assert!(both.new_sees(&job).await && old.sees(&job).await && both.new_claims(&job).await);
         old.fails(&job, (2, both.job(&job).await.fence)).await;
         assert!(!both.new_sees(&job).await);
@@ -244,7 +245,7 @@ fn what_one_version_gave_back_or_called_off_the_other_goes_on_with() {
         let revived = both.new.revive(vec![job.clone()]).await.unwrap();
         assert!(matches!(revived[..], [Revived::Done(_)]));
         assert!(old.sees(&job).await && old.claims(&job, both.job(&job).await.fence).await);
-        // The new one calls off what the old one has, which ends it so.
+        // The new version cancels a job of the old one, which ends it as cancelled.
         let called_off = both.new.cancel(vec![job.clone()]).await.unwrap();
         assert!(matches!(called_off[..], [Cancelled::Stopping(_)]), "{called_off:?}");
         let cancelling = both.job(&job).await;
@@ -273,7 +274,7 @@ fn sessions_are_both_versions_and_each_forgets_what_the_other_kept() {
         both.new.join(WorkerId::new("w"), Millis(1_000)).await.unwrap();
         let renewed = old.ask("EXECUTE renew(ARRAY['w'], ARRAY[1], 1000, NOW)").await;
         assert!(renewed.is_empty(), "it is another session by now");
-        // Of a job whose type forgets, nothing is there for the old one to trip over.
+        // A job without retention leaves no row for the old version.
         let end =
             End { forget: true, ..End::new(job.clone(), 1, session.worker, Ending::Succeeded) };
         let ended = both.new.complete(vec![end]).await.unwrap();
@@ -284,7 +285,7 @@ fn sessions_are_both_versions_and_each_forgets_what_the_other_kept() {
         assert!(!old.succeeds("succeed", &job, 2).await);
         assert!(old.ask(format!("EXECUTE pasts(ARRAY[{job}])")).await.is_empty());
         old.ask("EXECUTE sweep(NOW + 1, 99)").await;
-        // What either kept goes by the word of the old one, too.
+        // The old version deletes the jobs of both versions.
         let kept = [both.submit().await, old.submit().await];
         for job in &kept {
             assert!(both.new_claims(job).await && both.new_ends(job, 1, Ending::Succeeded).await);

@@ -1,8 +1,8 @@
--- What the version before this one says to its store: its statements, word for word, under names. It
--- knows schema 8, and is the one that works beside this one while schedulers are replaced.
+-- The unchanged statements of the version before this one, as named prepared statements. It has
+-- schema 8, and works beside this version during an upgrade.
 --
--- To be renewed with each step of the schema that is released: these are then the statements of the
--- last version that does not know it. What `EXECUTE` is given in the test may change with them.
+-- Replace them with each released step of the schema by the statements of the last version without
+-- that step. The arguments of `EXECUTE` in the test may change with them.
 
 PREPARE ensure AS
 INSERT INTO queues (queue, tenant, kind, pool, used) SELECT u.queue, u.tenant, u.kind, u.pool,

@@ -1,4 +1,4 @@
-//! A directory that is gone after the test.
+//! A temporary directory, removed after the test.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ impl Place {
         Self::under(&std::env::temp_dir())
     }
 
-    /// In memory where there is such a place, for tests that are not about disks.
+    /// A directory in memory if there is one, for tests that are not about disks.
     pub(crate) fn quick() -> Self {
         let memory = Path::new("/dev/shm");
         if memory.is_dir() { Self::under(memory) } else { Self::new() }

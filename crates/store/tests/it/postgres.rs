@@ -1,4 +1,4 @@
-//! A Postgres for a test: a database of its own on the server that all tests share.
+//! A database for each test, on the server that all tests share.
 
 use cluster::{Cluster, Database};
 use store::{Options, Postgres};
@@ -9,7 +9,7 @@ pub(crate) fn database() -> Database {
     cluster.database().unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A runtime in which a store can live.
+/// A runtime for a store.
 pub(crate) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
@@ -25,7 +25,7 @@ const WIPE: &str = "TRUNCATE maitre.jobs, maitre.finished, maitre.attempts, mait
     maitre.notices, maitre.minutes RESTART IDENTITY; ALTER SEQUENCE maitre.job_ids RESTART; \
     UPDATE maitre.generations SET highest = 0";
 
-/// As it was when it was made: quicker than to make another.
+/// Empties the database: quicker than making a new one.
 pub(crate) fn wipe(database: &Database) {
     database.say(WIPE).unwrap();
 }

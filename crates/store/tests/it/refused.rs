@@ -1,4 +1,4 @@
-//! What is not ours, damaged or newer is refused with a reason, and left as it is.
+//! Files that are damaged, newer or of another program are refused with a reason, and not changed.
 
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! A store that is opened again goes on where it was.
+//! A store that is opened again continues where it was.
 
 use model::{JobId, Millis, WorkerId};
 use store::conformance::{Time, options};
@@ -50,7 +50,7 @@ fn a_number_that_was_taken_ahead_does_not_come_again_after_a_crash() {
     let written = block_on(submit(&store, 1)).unwrap().remove(0).id;
     let ahead = store.number(&tenant, 1).expect("one is kept");
     assert!(ahead > written);
-    // What a crash would leave.
+    // The files as a crash leaves them.
     for suffix in ["", "-wal"] {
         let named = |place: &Place| {
             let mut name = place.file().into_os_string();
@@ -62,7 +62,7 @@ fn a_number_that_was_taken_ahead_does_not_come_again_after_a_crash() {
     let crashed = Sqlite::open(&after.file(), options(&time)).unwrap();
     let next = block_on(submit(&crashed, 1)).unwrap().remove(0).id;
     assert!(next > ahead, "{next} comes after {ahead}");
-    // Who stops in good order leaves nothing out.
+    // A store that is closed properly skips no number.
     store.close();
     let store = Sqlite::open(&place.file(), options(&time)).unwrap();
     let next = block_on(submit(&store, 1)).unwrap().remove(0).id;

@@ -1,4 +1,4 @@
-//! A move that was interrupted goes on where it stopped, and is over only if all is there.
+//! An interrupted import continues where it stopped, and ends only if it is complete.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use crate::moved::{fill, interrupted, many};
 use crate::place::Place;
 use crate::postgres;
 
-/// Tables of which there is something to move, those before `jobs` first.
+/// Tables with rows to import, those before `jobs` first.
 const FILLED: [&str; 4] = ["settings", "attempts", "finished", "jobs"];
 
-/// Counts the rows that come to each of them, also those that are there already.
+/// Counts the rows that are sent to each of them, existing ones included.
 const COUNT_SENT: &str = "CREATE FUNCTION public.count_sent() RETURNS trigger LANGUAGE plpgsql \
     AS $$ BEGIN PERFORM nextval('public.sent_' || TG_TABLE_NAME); RETURN NEW; END $$";
 
-/// Who looks on at a move.
+/// A client that observes an import.
 struct Witness {
     client: Client,
 }
@@ -54,7 +54,7 @@ impl Witness {
         self.number(&sql).await
     }
 
-    /// Ends what the mover still had under way, and waits until it is over.
+    /// Ends the other connections, and waits for their end.
     async fn end_all_others(&self) {
         let sql = "SELECT count(pg_terminate_backend(pid, 60000)) FROM pg_stat_activity \
             WHERE datname = current_database() AND pid <> pg_backend_pid()";
@@ -62,7 +62,7 @@ impl Witness {
     }
 }
 
-/// What was told of a move: per table, how far it was each time, and of how much.
+/// The progress of an import by table: the row counts so far, and the total.
 type Told = BTreeMap<String, (Vec<u64>, u64)>;
 
 fn note(told: &mut Told, table: &str, n: u64, total: u64) {

@@ -1,5 +1,4 @@
-//! Connections to Postgres are encrypted where the address says so, and whoever answers is vouched
-//! for.
+//! Connections to Postgres are encrypted as the URL says, and the server's certificate is verified.
 
 use std::path::Path;
 
@@ -9,7 +8,7 @@ use store::{Options, Postgres};
 
 use crate::postgres::runtime;
 
-/// Somebody who vouches, and papers for `localhost` from them.
+/// A certificate authority, and its certificate for `localhost`.
 fn papers() -> (String, Papers) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -38,7 +37,7 @@ fn what_passes_is_encrypted_and_whoever_answers_is_vouched_for() {
         connected.map(drop).map_err(|error| error.to_string())
     };
     let full = format!("sslmode=verify-full&sslrootcert={ca}");
-    // The server takes nobody at its port who does not encrypt.
+    // This server accepts only encrypted connections on its port.
     assert!(connect("localhost", "sslmode=disable").unwrap_err().contains("no encryption"));
     for question in ["", "sslmode=prefer", "sslmode=require", &full] {
         assert_eq!(connect("localhost", question), Ok(()), "{question}");

@@ -1,4 +1,4 @@
-//! Plain jobs for tests that are about something else.
+//! Plain jobs for tests about other subjects.
 
 use std::future::Future;
 
@@ -16,7 +16,7 @@ pub(crate) fn submission(n_jobs: usize, n_bytes: usize) -> Submission {
     Submission::new(tenant, vec![job; n_jobs])
 }
 
-/// Takes in so many jobs.
+/// Submits `n_jobs` jobs.
 pub(crate) async fn submit(store: &impl Store, n_jobs: usize) -> Result<Vec<Record>, Error> {
     let submitted = store.submit(submission(n_jobs, 100)).await?;
     Ok(submitted.unwrap().jobs)

@@ -1,4 +1,4 @@
-//! The end of the log is torn off: what is left is a beginning of what was.
+//! The log is truncated at any length. The rest is a prefix of the acknowledged jobs.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ fn many(time: &Time) -> Options {
 fn a_torn_log_leaves_a_beginning_of_what_was() {
     let (place, time) = (Place::new(), Time::new());
     let store = Sqlite::open(&place.file(), many(&time)).unwrap();
-    // Each submission is one commit, so each must be there whole or not at all.
+    // Each submission is one commit, so it must be stored completely or not at all.
     let n_commits = 40;
     let mut records: Vec<Record> = Vec::new();
     for _ in 0..n_commits {
@@ -35,7 +35,7 @@ fn a_torn_log_leaves_a_beginning_of_what_was() {
     store.close();
 
     let mut lengths: Vec<usize> = (0..60).map(|n| wal.len() * n / 60 + n * 7).collect();
-    // Also right before, at and after the beginning of a frame.
+    // Also just before, at and after the start of a frame.
     lengths.extend([0, 31, 32, 33, wal.len() - 1, wal.len()]);
     lengths.sort_unstable();
     let mut n_kept_before = 0;
@@ -49,7 +49,7 @@ fn a_torn_log_leaves_a_beginning_of_what_was() {
         assert_eq!(kept.len() % 3, 0, "half a submission after {length} bytes");
         assert!(kept.len() >= n_kept_before);
         n_kept_before = kept.len();
-        // And it goes on from there, with numbers that nobody has heard of.
+        // The store continues with unused numbers.
         let more = block_on(submit(&store, 1)).unwrap();
         assert!(more[0].id > model::JobId::number(u64::try_from(kept.len()).unwrap()));
     }

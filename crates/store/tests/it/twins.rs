@@ -1,5 +1,5 @@
-//! Two stores that are told the same answer the same, whatever they are told and however often one
-//! of them is closed and opened again.
+//! Two stores get the same random requests and must give the same answers. One of them is closed
+//! and opened again in between.
 
 mod operation;
 mod invariants;
@@ -42,7 +42,7 @@ proptest! {
 fn postgres_answers_as_memory_does() {
     let (database, runtime) = (postgres::database(), postgres::runtime());
     let config = ProptestConfig {
-        // Every question goes over a connection: fewer of them say as much.
+        // Every query needs a round trip, so there are fewer cases.
         cases: n_cases().div_ceil(4),
         max_shrink_iters: 500,
         failure_persistence: None,
@@ -68,7 +68,7 @@ fn n_cases() -> u32 {
 
 /// The store that is compared with the one in memory.
 enum Other<'d> {
-    /// `None` only while it is being opened again.
+    /// `None` only while it is closed and opened again.
     Sqlite {
         place: Place,
         store: Option<Sqlite>,
@@ -135,7 +135,7 @@ impl<'d> Twins<'d> {
         }
     }
 
-    /// What is asked all the time.
+    /// Compares the results of the queries after each step.
     async fn compare(&mut self) {
         let other = self.other.store();
         let all = Filter { max: usize::MAX, ..Filter::default() };
@@ -151,7 +151,7 @@ impl<'d> Twins<'d> {
         }
     }
 
-    /// What is asked now and then.
+    /// Compares the results of the expensive queries after some steps.
     async fn compare_the_rest(&self) {
         let (memory, other) = (&self.memory, self.other.store());
         let since = self.time.now() - Millis(200_000);
@@ -162,7 +162,7 @@ impl<'d> Twins<'d> {
         let retry = model::Retry::DEFAULT;
         let notices = (memory.notices(retry, 99).await, other.notices(retry, 99).await);
         same(&notices.0.unwrap(), &notices.1.unwrap(), "notices");
-        // In no order, and some twice.
+        // In any order, and some twice.
         let ids: Vec<JobId> = (0..80).map(|n| JobId::number(n * 37 % 60)).collect();
         let pasts = (memory.attempts(ids.clone()).await, other.attempts(ids).await);
         same(&pasts.0.unwrap(), &pasts.1.unwrap(), "attempts");
@@ -177,7 +177,7 @@ impl<'d> Twins<'d> {
     }
 }
 
-/// Limits that are met.
+/// Limits that the cases reach.
 fn few(time: &Time) -> Options {
     Options { jobs_max: 14, tenant_jobs_max: 10, ..options(time) }
 }

@@ -1,12 +1,12 @@
-//! A look at everything finds what does not agree, whichever way round, and names it.
+//! The check finds each inconsistency in both directions, and names it.
 
 use super::*;
 
-/// What the cases hurt, kept beside them.
+/// The tables that the cases damage. A copy of each is kept beside it.
 const HURT: [&str; 7] = ["jobs", "finished", "waits", "sessions", "grants", "queues", "holdings"];
 
-/// In this store job 1 runs under a limit, 2 waits for a worker, 3 for job 2, and 4 for a worker;
-/// 5 has succeeded. Each case: what is done to it, and all that is then found.
+/// In this store job 1 runs under a limit, job 2 is queued, job 3 waits for job 2, job 4 is queued,
+/// and job 5 has succeeded. Each case has the damage, and all problems that the check then finds.
 const CASES: &[(&str, &[&str])] = &[
     ("UPDATE finished SET id = 4", &["1 jobs that are both finished and not"]),
     ("UPDATE jobs SET queue = queue + 1 WHERE id = 4", &["1 jobs whose queue is not listed"]),
@@ -103,7 +103,7 @@ async fn whatever_does_not_agree_is_named_and_nothing_else() {
     assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
 }
 
-/// The sums are of one moment: what others commit meanwhile does not make them disagree.
+/// All sums are of one snapshot, so concurrent commits do not make them disagree.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_found_while_others_work() {
     let (database, time) = (database(), Time::new());

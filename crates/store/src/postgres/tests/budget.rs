@@ -1,4 +1,4 @@
-//! What was charged counts under budgets: of one tenant, and of all together.
+//! Charges count under the budgets of one tenant and of all tenants.
 
 use super::super::desk::{Sheet, Stage};
 use super::super::fault::Fault;
@@ -15,7 +15,7 @@ async fn a_budget_for_so_many_jobs_lets_exactly_so_many_start() {
     assert_eq!(scramble(&database, &time, &limit, true).await, 17);
 }
 
-/// What was charged in these last hours, as somebody is told who claims.
+/// The charges of the last hours, as a claim reads them.
 struct Charged(Spent);
 
 impl Stage for Charged {
@@ -57,7 +57,7 @@ async fn what_is_too_much_to_add_up_is_over_every_budget() {
     }
 }
 
-/// So many jobs of a tenant run to their ends, and cost 1 each.
+/// Runs `n_jobs` jobs of a tenant, which cost 1 each.
 async fn do_jobs(store: &Postgres, tenant: &str, n_jobs: usize) {
     let jobs = store.submit(submission(tenant, "kind", n_jobs)).await.unwrap().unwrap().jobs;
     let claims = jobs.iter().map(|record| claim(&record.id, "w")).collect();
@@ -77,7 +77,7 @@ async fn what_all_were_charged_counts_for_as_long_as_the_window_reaches() {
         assert_eq!(in_the_last(store, 3, None).await, 3_000);
     }
     assert_eq!(in_the_last(&one, 3, Some("a")).await, 1_000);
-    // What is known of what is long over does not hide what comes.
+    // Known sums of past minutes do not hide new charges.
     do_jobs(&other, "a", 4).await;
     time.pass(Millis::from_secs(1_800));
     do_jobs(&one, "b", 8).await;
@@ -88,7 +88,7 @@ async fn what_all_were_charged_counts_for_as_long_as_the_window_reaches() {
             assert_eq!(in_the_last(store, hours, None).await, charged, "{hours} hours");
         }
     }
-    // It is not read again: whoever changed it now would not be heard.
+    // It is not read again: a change of these rows would have no effect.
     let connection = one.desk.connection().await.unwrap();
     connection.batch_execute("DELETE FROM usage").await.unwrap();
     assert_eq!(in_the_last(&one, 4, None).await, 15_000 - 8_000);

@@ -1,4 +1,4 @@
-//! What became of jobs, for those who read it by SQL.
+//! Completions, for users who read them with SQL.
 
 use std::time::SystemTime;
 
@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// As docs/postgres.md has it.
+/// The query of docs/postgres.md.
 const PAGE: &str = "SELECT id, finished_at FROM maitre.completions \
     WHERE (finished_at, id) > ($1, $2) ORDER BY finished_at, id LIMIT 10";
 const INDEX: &str =
     "CREATE INDEX finished_for_readers ON maitre.finished (to_timestamp(finished / 1000.0), id)";
 
-/// Jobs that are done, all at one moment.
+/// Jobs that all finish at one time.
 async fn finish(store: &Postgres, n_jobs: usize) -> Vec<i64> {
     let jobs = store.submit(submission("a", "kind", n_jobs)).await.unwrap().unwrap().jobs;
     store.claim(jobs.iter().map(|job| claim(&job.id, "w")).collect()).await.unwrap();
@@ -29,7 +29,7 @@ async fn a_reader_that_goes_on_behind_the_last_row_sees_each_once_and_sorts_noth
     time.pass(Millis(1));
     expected.extend(finish(&store, 3_000).await);
     let connection = store.desk.connection().await.unwrap();
-    // As it is for whoever connects without being set up for looking at little.
+    // The planner settings of a plain connection.
     let plain = format!(
         "SET enable_seqscan = on; SET enable_bitmapscan = on; SET plan_cache_mode = auto; \
          {INDEX}; ANALYZE finished"

@@ -1,11 +1,11 @@
-//! Ends that are written in one statement leave the same behind as those that take a transaction.
+//! Ends in one statement leave the same rows as ends in a transaction.
 
 use model::{Ending, Fixed};
 
 use super::*;
 use crate::Ended;
 
-/// What is left of the jobs of a tenant: they, their runs, and what was charged for them.
+/// All rows of a tenant: its jobs, their runs, and its charges.
 async fn left(store: &Postgres, tenant: &str) -> Vec<String> {
     let connection = store.desk.connection().await.unwrap();
     let sql = "SELECT (to_jsonb(f) - 'id' - 'tenant' - 'queue')::text FROM finished f \
@@ -18,12 +18,12 @@ async fn left(store: &Postgres, tenant: &str) -> Vec<String> {
     rows.iter().map(|row| row.get(0)).collect()
 }
 
-/// Jobs of a tenant that were claimed, and how they end.
+/// Claimed jobs of a tenant, and their ends.
 async fn claimed(store: &Postgres, tenant: &str, n_jobs: usize) -> Vec<crate::End> {
     claimed_of(store, tenant, n_jobs, None).await
 }
 
-/// The same, of a group or of none.
+/// The same, with a group or without one.
 async fn claimed_of(
     store: &Postgres,
     tenant: &str,
@@ -63,7 +63,7 @@ async fn leave_the_same(group: Option<&str>) {
     let other = claimed_of(&one, "b", 40, group).await;
     time.pass(Millis(1_234));
     let ended = one.complete(plain).await.unwrap();
-    // Who did not claim them does not know them: that takes a transaction.
+    // A scheduler that did not claim the jobs does not know them, so it needs a transaction.
     let others = two.complete(other).await.unwrap();
     assert!(ended.iter().chain(&others).all(|end| matches!(end, Ended::Accepted { .. })));
     let (a, b) = (left(&one, "a").await, left(&one, "b").await);
@@ -128,7 +128,7 @@ async fn ends_that_have_more_to_say_are_not_plain() {
 const WAITING: &str = "SELECT count(*) FROM pg_stat_activity \
     WHERE datname = current_database() AND wait_event_type = 'Lock'";
 
-/// Whoever sees that a job is final sees all that it wrote.
+/// A reader that sees a final job sees all its output.
 #[tokio::test]
 async fn an_end_waits_for_the_output_that_came_before_it() {
     let (database, time) = (database(), Time::new());
@@ -154,7 +154,7 @@ async fn an_end_waits_for_the_output_that_came_before_it() {
         while watcher.query_one(WAITING, &[]).await.unwrap().get::<_, i64>(0) == 0 {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        // What could pass by has the time of some questions to do so.
+        // Time for an end to overtake the output.
         for _ in 0..20 {
             let record = other.job(job.clone()).await.unwrap().unwrap();
             assert!(!record.state.is_terminal());

@@ -1,4 +1,4 @@
-//! What is forgotten, and what must not be because somebody needs it at that very moment.
+//! Retention, also for data that comes into use at the moment of its deletion.
 
 use model::Timestamp;
 
@@ -13,7 +13,7 @@ async fn a_queue_that_somebody_makes_sure_of_while_it_is_forgotten_stays() {
     let job = one.submit(gone.clone()).await.unwrap().unwrap().jobs.remove(0).id;
     one.cancel(vec![job]).await.unwrap();
     time.pass(Millis::from_secs(48 * 3600));
-    // Somebody is about to stand in the queue, and has not committed yet.
+    // A second transaction puts a job into the queue, and has not committed yet.
     let comes = two.desk.connection().await.unwrap();
     let used = format!("BEGIN; UPDATE queues SET used = {}", time.now().0);
     comes.batch_execute(&used).await.unwrap();
@@ -34,7 +34,7 @@ async fn a_queue_that_somebody_makes_sure_of_while_it_is_forgotten_stays() {
     assert_eq!(n_queues.get::<_, i64>(0), 0, "it goes when nobody needs it");
 }
 
-/// More histories than one step looks at.
+/// There are more histories than one step reads.
 #[tokio::test]
 async fn of_many_histories_each_is_trimmed_in_its_turn() {
     let (database, time) = (database(), Time::new());

@@ -1,11 +1,11 @@
-//! A worker's attempts are named by rows that go with the last of them.
+//! Rows of grants name a worker's attempts, and are deleted with the last of them.
 
 use model::Timestamp;
 
 use super::*;
 use crate::{Ended, Old};
 
-/// Each row that is there: the worker, and how many jobs it names.
+/// Each row: the worker, and how many jobs it names.
 async fn granted(store: &Postgres) -> Vec<(String, i32)> {
     let connection = store.desk.connection().await.unwrap();
     let sql = "SELECT worker, cardinality(jobs) FROM grants ORDER BY worker, 2";
@@ -48,7 +48,7 @@ async fn what_nobody_counts_is_swept_up_and_what_goes_on_is_not() {
     let jobs = numbers(&[1, 2, 3]);
     one.claim(vec![claim(&jobs[0], "w")]).await.unwrap();
     one.claim(vec![claim(&jobs[1], "v")]).await.unwrap();
-    // The worker moved to the other, which does not know of the call.
+    // The worker moved to the other scheduler, which does not know the call.
     let ended = two.complete(vec![end(&jobs[0], "w")]).await.unwrap();
     assert!(matches!(ended[..], [Ended::Accepted { .. }]), "{ended:?}");
     two.claim(vec![claim(&jobs[0], "u")]).await.unwrap();
@@ -62,7 +62,7 @@ async fn what_nobody_counts_is_swept_up_and_what_goes_on_is_not() {
     assert_eq!(granted(&one).await, []);
 }
 
-/// On which page each job is, and whether it has a place in its queue.
+/// The page of each job, and whether the job has a place in its queue.
 async fn pages(store: &Postgres) -> Vec<(i64, String, bool)> {
     let connection = store.desk.connection().await.unwrap();
     let sql = "SELECT id, split_part(ctid::text, ',', 1), place IS NOT NULL FROM jobs ORDER BY id";
@@ -89,7 +89,7 @@ async fn a_claim_leaves_a_job_where_it_is_until_it_starts() {
     assert!(pages(&store).await.iter().all(|(.., has_place)| !has_place));
 }
 
-/// Rows that did not come with one call are not judged by the oldest of them.
+/// Rows of several calls are not deleted by the age of the oldest.
 #[tokio::test]
 async fn a_call_is_swept_up_when_all_of_its_rows_are_old_and_over() {
     let (database, time) = (database(), Time::new());

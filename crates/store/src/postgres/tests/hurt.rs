@@ -1,5 +1,4 @@
-//! A database that does not answer in time, connections that are all taken, and schemas of two
-//! versions at once.
+//! A database that does not answer in time, an exhausted pool, and two versions with one schema.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use super::super::fault::{Doubt, Fault};
 use super::*;
 use crate::Error;
 
-/// As many as would need every connection many times over.
+/// Enough calls to need every connection many times.
 const CROWD: usize = 200;
 
 /// Holds all jobs locked until it is dropped.
@@ -56,7 +55,7 @@ async fn who_does_not_hear_any_longer_listens_again_and_looks() {
     assert_eq!(next(&mut news).await, News::Listening);
     let connection = one.desk.connection().await.unwrap();
     assert_eq!(connection.execute(END_LISTENERS, &[]).await.unwrap(), 1);
-    // Nobody did anything: it is told to look because something may have been missed.
+    // Nothing changed. The receiver must scan, because it may have missed a notification.
     assert_eq!(next(&mut news).await, News::Listening);
     assert_eq!(next(&mut news).await, News::Missed);
     let setting = Setting { kind: SettingKind::Pool, name: "p".to_owned(), document: None };
@@ -75,7 +74,7 @@ async fn where_nobody_answers_no_connection_is_used_again() {
     submit(&store, submission("a", "kind", 1)).await;
 }
 
-/// One of many that call at once: what each does, in the order of their numbers.
+/// One of many concurrent calls. Its number selects the method.
 async fn call(store: &Postgres, n: usize) -> Result<(), Error> {
     let job = JobId::number(u64::try_from(n).unwrap() + 1);
     let limit = crate::Limit { name: "one".to_owned(), amount: 1, max: 9, spent: None };
@@ -95,7 +94,7 @@ async fn whoever_waits_for_a_connection_gets_one_however_many_do() {
     let (database, time) = (database(), Time::new());
     let store = Arc::new(open(&database, &time).await);
     submit(&store, submission("a", "kind", CROWD)).await;
-    // Those that are ended and called off are under way: half of them under a limit.
+    // The jobs that are ended and cancelled are claimed: half of them under a limit.
     let (limit, ids) =
         (crate::Limit { name: "one".to_owned(), amount: 1, max: 99, spent: None }, 0..CROWD);
     let under_way = ids.filter(|n| n % 7 > 4).map(|n| {
@@ -110,7 +109,7 @@ async fn whoever_waits_for_a_connection_gets_one_however_many_do() {
         let store = Arc::clone(&store);
         crowd.spawn(async move { call(&store, n).await });
     }
-    // All connections are taken, and wait for one that is not theirs.
+    // All connections are in use, and wait for the lock of a different connection.
     while store.desk.n_waiting() == 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -124,8 +123,8 @@ async fn whoever_waits_for_a_connection_gets_one_however_many_do() {
     assert!(off.unwrap().unwrap().cancelling);
 }
 
-/// What a version may rely on: columns, by table, with their types and whether a row may leave
-/// them out.
+/// The part of the schema that a version relies on: columns by table, with their types and whether
+/// a row may leave them out.
 async fn shape(store: &deadpool_postgres::Object) -> BTreeMap<(String, String), (String, bool)> {
     let sql = "SELECT table_name::text, column_name::text, data_type::text, \
         is_nullable = 'YES' OR column_default IS NOT NULL OR is_identity = 'YES' \
@@ -142,8 +141,8 @@ async fn rules(store: &deadpool_postgres::Object) -> BTreeMap<(String, String), 
     rows.iter().map(|row| ((row.get(0), row.get(1)), row.get(2))).collect()
 }
 
-/// The version before works on with the schema of this one, until it is replaced: whatever it
-/// writes and reads is still there, and nothing more is asked of it.
+/// The version before this one works with the schema of this one until it is replaced. All columns
+/// that it uses still exist, and no new one is mandatory.
 #[tokio::test]
 async fn each_step_of_the_schema_leaves_room_for_the_version_before_it() {
     let database = database();
@@ -173,7 +172,7 @@ async fn each_step_of_the_schema_leaves_room_for_the_version_before_it() {
     assert!(!before.0.is_empty() && !before.1.is_empty());
 }
 
-/// Who works with a schema that is two steps older would go on as if nothing had happened.
+/// A version that is two steps older would not notice the change.
 #[tokio::test]
 async fn a_schema_does_not_go_two_steps_under_those_who_work_with_it() {
     let database = database();
@@ -199,7 +198,7 @@ async fn a_schema_does_not_go_two_steps_under_those_who_work_with_it() {
     assert_eq!(usize::try_from(n).unwrap(), migrate::STEPS.len());
 }
 
-/// Its own right is not asked for what is done by then.
+/// The role needs no privilege for a migration that is done.
 #[tokio::test]
 async fn who_may_not_change_the_schema_goes_on_once_somebody_else_has() {
     let (database, time) = (database(), Time::new());

@@ -1,4 +1,4 @@
-//! What a look at queues finds, and what it leaves alone.
+//! Queue scans: the jobs that they find, and those that they skip.
 
 use super::*;
 use crate::recent::PAYLOAD_BYTES_MAX;
@@ -93,7 +93,7 @@ async fn the_window_is_in_the_order_of_priority_and_age_and_holds_what_can_run()
     assert_eq!(ids(&seen.own), [2, 1, 4, 6]);
     store.amend(vec![JobId::number(3)], crate::Amend::Release).await.unwrap();
     let news = Window { reach: Reach::News, ..all(0, 1) };
-    // From its place on: what stands before it was seen.
+    // The scan begins at the new place. Jobs before it were scanned.
     assert_eq!(ids(&store.window(news).await.unwrap().own), [1, 3, 4, 6]);
     let nothing = Seen { is_whole: true, ..Seen::default() };
     assert_eq!(store.window(news).await.unwrap(), nothing);

@@ -1,8 +1,8 @@
-//! Whatever several want at once they take in one order, so that nobody waits in a circle.
+//! Transactions lock shared rows in one order, so that they do not deadlock.
 //!
-//! Two want the same three things, one from the first to the last and one from the last to the
-//! first. Somebody else has the one in the middle until both stand still: if each took what it
-//! was told in its own order, each would have by then what the other wants next.
+//! Two transactions want the same three rows, one from the first to the last and one from the last
+//! to the first. A third one holds the middle row until both block. If each locked in its own
+//! order, each would then hold the row that the other wants next.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use crate::{Amend, Idempotency, Limit, Start};
 
 const FORTH: [u64; 3] = [1, 2, 3];
 const BACK: [u64; 3] = [3, 2, 1];
-/// The middle one of three jobs.
+/// The middle job of three.
 const JOB: &str = "SELECT FROM jobs WHERE id = 2 FOR UPDATE";
 
-/// Two that share a store with three jobs, and those who watch them.
+/// Two schedulers with three jobs, and the connections that observe them.
 struct Scene {
     one: Postgres,
     two: Postgres,
@@ -44,7 +44,7 @@ impl Scene {
         scene
     }
 
-    /// Both call, and wait for the one who holds what the statement locks.
+    /// Both call, and wait for the connection that holds the lock of `statement`.
     async fn cross(self, statement: &str, call: impl AsyncFn(&Postgres, [u64; 3])) {
         self.holder.batch_execute(&format!("BEGIN; {statement}")).await.unwrap();
         tokio::join!(call(&self.one, FORTH), call(&self.two, BACK), async {
@@ -56,7 +56,7 @@ impl Scene {
         assert_eq!(self.n_circles().await, 0, "of those who wait for {statement:?}");
     }
 
-    /// How often the database had to break a circle. A connection says so when it ends.
+    /// The number of deadlocks. A connection reports its statistics when it ends.
     async fn n_circles(self) -> i64 {
         drop((self.one, self.two, self.holder));
         let number = async |sql| self.watcher.query_one(sql, &[]).await.unwrap().get::<_, i64>(0);
@@ -133,7 +133,7 @@ fn under(job: u64, limits: [u64; 3]) -> Claim {
 
 #[tokio::test]
 async fn limits_are_taken_in_one_order() {
-    // Each claims a job of its own.
+    // Each call claims a different job.
     let call = async |store: &Postgres, limits: [u64; 3]| {
         store.claim(vec![under(limits[0], limits)]).await.unwrap();
     };
@@ -144,7 +144,7 @@ async fn limits_are_taken_in_one_order() {
     scene.cross("SELECT FROM holdings WHERE name = 'limit 2' FOR UPDATE", call).await;
 }
 
-/// Whatever the database takes for the order of texts.
+/// With any collation of the database.
 #[tokio::test]
 async fn limits_are_taken_in_one_order_where_texts_have_another() {
     let cluster = Cluster::shared().unwrap_or_else(|error| panic!("{error}"));
@@ -152,7 +152,7 @@ async fn limits_are_taken_in_one_order_where_texts_have_another() {
     let database = database.unwrap_or_else(|error| panic!("{error}"));
     let store = open(&database, &Time::new()).await;
     let connection = store.desk.connection().await.unwrap();
-    // The first in bytes, and the last among words.
+    // The first in bytes, and the last in the collation.
     let names = vec!["Beta", "acme"];
     let make = "INSERT INTO holdings (name, held) SELECT unnest($1::text[]), 0";
     connection.execute(make, &[&names]).await.unwrap();

@@ -1,10 +1,10 @@
-//! How statements are answered: by an index each, however many jobs wait.
+//! Statements use an index each, with any number of waiting jobs.
 
 use deadpool_postgres::Object;
 
 use super::*;
 
-/// How a statement is answered, whatever its values are.
+/// The plan of a statement for any values.
 async fn plan(connection: &Object, sql: &str, values: &str) -> String {
     connection.batch_execute("DEALLOCATE ALL").await.unwrap();
     connection.batch_execute(&format!("PREPARE asked AS {sql}")).await.unwrap();
@@ -14,7 +14,7 @@ async fn plan(connection: &Object, sql: &str, values: &str) -> String {
     plan.join("\n")
 }
 
-/// With many jobs that wait, before and after the database counted them.
+/// With many waiting jobs, before and after `ANALYZE`.
 async fn with_many(check: impl AsyncFn(&Object)) {
     let (database, time) = (database(), Time::new());
     let store = open(&database, &time).await;
@@ -37,7 +37,7 @@ async fn work_is_found_by_an_index_alone_however_long_the_queues() {
             let values = if has_list { lists } else { "(1, 0, 5)" };
             let plan = plan(connection, sql, values).await;
             assert!(plan.contains("jobs_window"), "{plan}");
-            // What was seen before is not passed by one by one.
+            // The scan does not skip known rows one by one.
             let condition = plan.lines().find(|line| line.contains("Index Cond")).unwrap_or("");
             assert!(condition.contains("ROW(place, id) >"), "{plan}");
             assert!(!plan.contains("Seq Scan") && !plan.contains("Sort"), "{plan}");
@@ -82,7 +82,7 @@ async fn every_row_that_is_changed_is_found_by_its_id() {
         (write::GO, format!("({ids}, {ids})")),
     ];
     with_many(async |connection| {
-        // At last a table that was empty when it was last looked at.
+        // The last case has a table that was empty at the last `ANALYZE`.
         for change in ["SELECT", "DELETE FROM jobs", "VACUUM jobs"] {
             connection.batch_execute(change).await.unwrap();
             for (sql, values) in &statements {

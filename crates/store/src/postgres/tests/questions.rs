@@ -1,4 +1,4 @@
-//! What people ask takes no connection from what keeps leases alive.
+//! Queries of users take no connection from the renewal of leases.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ async fn whoever_asks_much_keeps_nobody_from_renewing_leases_nor_does_whoever_go
     }
     let renewed = store.renew(vec![session.clone()], Millis(1_000)).await.unwrap();
     assert_eq!((renewed, n_waiting().await), (vec![true], 6));
-    // Those who asked go: what they asked goes on, and nobody gets its connection meanwhile.
+    // The callers go. Their queries continue, and no other query gets their connections.
     crowd.shutdown().await;
     for _ in 0..20 {
         let renewed = store.renew(vec![session.clone()], Millis(1_000)).await.unwrap();

@@ -1,11 +1,11 @@
-//! What was read or claimed lately is not read again; what others did to it meanwhile counts.
+//! Recently read or claimed records are not read again, and changes of peers still count.
 
 use model::{Ending, State};
 
 use super::*;
 use crate::{Amend, End, Ended};
 
-/// Two that share a store, of which the first has seen a job.
+/// Two schedulers on one store. The first has read a job.
 async fn two_with_a_job(database: &Database, time: &Time) -> (Postgres, Postgres, JobId) {
     let (one, two) = (open(database, time).await, open(database, time).await);
     submit(&two, submission("a", "kind", 1)).await;
@@ -64,7 +64,7 @@ async fn ends_that_have_nothing_to_do_with_each_other_do_not_wait_for_each_other
     let mut first = one.complete(vec![end(&jobs[0], "w")]);
     let second = one.complete(vec![end(&jobs[1], "w")]);
     let second = tokio::select! {
-        // First in line, and waits for whoever holds its job.
+        // First in the queue of locks. It waits for the transaction that holds its job.
         biased;
         _ = &mut first => panic!("what is locked was changed"),
         ended = second => ended.unwrap(),

@@ -1,4 +1,4 @@
-//! How connections and tables are set up, as the database itself says.
+//! The settings of connections and tables, as the database reports them.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use tokio::io::AsyncReadExt as _;
 
 use super::*;
 
-/// What no connection is without. A limit that is not there is found out when somebody waits for
-/// good.
+/// The settings of every connection. Without a test, a missing timeout shows only when a call waits
+/// forever.
 const SETTINGS: [(&str, &str); 5] = [
     ("statement_timeout", "30s"),
     ("lock_timeout", "10s"),
@@ -27,7 +27,7 @@ async fn no_statement_lock_or_transaction_of_a_store_takes_for_ever() {
     }
 }
 
-/// The connection that listens is none of the pool: what it asks for is what they ask for.
+/// The listening connection is not in the pool, but requests the same settings.
 #[tokio::test]
 async fn the_connection_that_listens_is_set_up_as_the_others_are() {
     let (database, time) = (database(), Time::new());
@@ -40,15 +40,15 @@ async fn the_connection_that_listens_is_set_up_as_the_others_are() {
     let n_bytes = usize::try_from(caller.read_u32().await.unwrap()).unwrap() - 4;
     let mut packet = vec![0; n_bytes];
     caller.read_exact(&mut packet).await.unwrap();
-    // Behind the number of the protocol: names and values, each with a zero behind it.
+    // After the protocol number: names and values, each with a final zero.
     let mut words = packet[4..].split(|byte| *byte == 0);
     let options = words.find(|word| *word == b"options").and_then(|_| words.next());
     let pooled = connect::config(database.url()).unwrap().0;
     assert_eq!(options, pooled.get_options().map(str::as_bytes));
 }
 
-/// What the steps of the schema want of tables whose rows change all the time. Postgres takes back
-/// what is not said again, and nobody notices but those who wait.
+/// The storage parameters that the migrations set on tables with frequent changes. Postgres resets
+/// a parameter that a rewrite does not repeat, and only the latency shows it.
 const STORED: &[(&str, &[&str])] = &[
     ("jobs", &["fillfactor=40", VACUUM_NO_SCALE, "autovacuum_vacuum_threshold=10000", VACUUM_FAST]),
     ("jobs_pkey", &["fillfactor=90"]),

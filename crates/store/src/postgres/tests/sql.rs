@@ -1,4 +1,4 @@
-//! Those who speak SQL submit jobs in their own transactions, and read what became of them.
+//! Clients that submit jobs and read results with SQL in their own transactions.
 
 use model::{Millis, Name, Spec, TenantId};
 
@@ -53,7 +53,7 @@ async fn a_job_is_submitted_in_somebody_elses_transaction() {
     assert_eq!((row.get::<_, i64>(0), row.get::<_, &str>(1)), (plain, "cancelled"));
 }
 
-/// The function numbers queues in its own way, and places as everybody does.
+/// The function computes a queue in its own way, and places as schedulers do.
 #[tokio::test]
 async fn a_job_that_came_by_sql_is_news_once_it_waits_again() {
     let (database, time) = (database(), Time::new());
@@ -130,7 +130,7 @@ async fn applications_that_submit_jobs_of_one_kind_do_not_wait_for_each_other() 
     one.batch_execute("SELECT maitre.submit('shop', 'a'), maitre.submit('shop', 'b')")
         .await
         .unwrap();
-    // Whether a row is fresh or nobody made sure of it for hours.
+    // With a row that was just confirmed, and with one that was not confirmed for hours.
     for age in ["1 minute", "2 hours"] {
         let used = format!(
             "UPDATE queues SET used = (extract(epoch FROM now() - interval '{age}') * 1000)::bigint"

@@ -1,11 +1,11 @@
-//! How schedulers tell each other what is new: by few words, and in no transaction of others.
+//! Schedulers send few notifications, and none within the transactions of other work.
 
 use tokio::task::JoinSet;
 
 use super::*;
 
-/// Whoever looks for `pg_notify` finds this one first. It writes down what is said, and whether the
-/// transaction in which it is said has written anything.
+/// Shadows the built-in `pg_notify`. It records each notification, and whether its transaction has
+/// written anything.
 const SCRIBE: &str = "CREATE TABLE said (at timestamptz, has_written boolean); \
     CREATE FUNCTION pg_notify(channel text, word text) RETURNS void LANGUAGE plpgsql AS $$ \
     DECLARE has_written boolean := pg_current_xact_id_if_assigned() IS NOT NULL; \
@@ -14,8 +14,8 @@ const SCRIBE: &str = "CREATE TABLE said (at timestamptz, has_written boolean); \
         PERFORM pg_catalog.pg_notify(channel, word); \
     END $$";
 
-/// How often something was said, how often where something had been written, and how many
-/// milliseconds lay between two times at least.
+/// The number of notifications, the number in transactions with writes, and the shortest pause
+/// between two in milliseconds.
 const SAID: &str = "SELECT count(*), count(*) FILTER (WHERE has_written), \
     min(extract(epoch FROM pause) * 1000)::float8 \
     FROM (SELECT has_written, at - lag(at) OVER (ORDER BY at) AS pause FROM said) AS s";

@@ -1,11 +1,11 @@
-//! What is old is found along the ids, whatever stands before it.
+//! The walk along the ids finds old jobs behind any number of others.
 
 use model::Timestamp;
 
 use super::*;
 use crate::Old;
 
-/// Jobs that are done with: their ids, and when they were submitted and finished.
+/// Inserts finished jobs with these ids, submission times and finish times.
 async fn done(store: &Postgres, (from, to): (i64, i64), (created, finished): (i64, i64)) {
     let sql = "INSERT INTO finished (id, tenant, kind, state, fence, priority, attempts, failures, \
         losses, evictions, refusals, revived, created, finished, queue, document, payload) \
@@ -19,7 +19,7 @@ async fn done(store: &Postgres, (from, to): (i64, i64), (created, finished): (i6
 async fn what_is_old_is_forgotten_also_behind_many_that_finished_lately() {
     let (database, time) = (database(), Time::new());
     let store = open(&database, &time).await;
-    // Submitted long ago: many that waited long, and three that did not. Then those of today.
+    // Old submissions: many that finished late, and three that finished early. Then recent ones.
     done(&store, (1, 35_000), (10, 500)).await;
     done(&store, (35_001, 35_003), (10, 20)).await;
     done(&store, (35_004, 60_000), (500, 510)).await;
@@ -29,7 +29,7 @@ async fn what_is_old_is_forgotten_also_behind_many_that_finished_lately() {
         forgotten.push(store.forget(Old::from_before(before, 2)).await.unwrap());
     }
     assert_eq!(forgotten, [2, 1, 0]);
-    // The next walk begins anew, and finds what came to stand in front.
+    // The next walk begins at the first id, and finds a new row there.
     done(&store, (-1, -1), (10, 30)).await;
     assert_eq!(store.forget(Old::from_before(before, 2)).await.unwrap(), 1);
     assert_eq!(store.forget(Old::from_before(Timestamp(501), 1_000_000)).await.unwrap(), 35_000);

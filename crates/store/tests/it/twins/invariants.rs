@@ -1,4 +1,4 @@
-//! What holds after every step, judged from the records and the tables alone.
+//! Invariants after every step, checked on the records and the tables alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use model::{JobId, Record, State};
 use rusqlite::{Connection, OpenFlags};
 
-/// What each job was like when it was last seen.
+/// The last seen record of each job.
 #[derive(Default)]
 pub(super) struct Watch {
     before: BTreeMap<JobId, Record>,
@@ -33,7 +33,7 @@ impl Watch {
     }
 }
 
-/// At most one unfinished job of a tenant, type and key.
+/// A tenant has at most one unfinished job of a type and dedupe key.
 fn check_keys(jobs: &[Record]) {
     let mut keys = BTreeSet::new();
     for record in jobs.iter().filter(|record| !record.state.is_terminal()) {
@@ -44,7 +44,7 @@ fn check_keys(jobs: &[Record]) {
     }
 }
 
-/// What a record says about itself.
+/// Checks that the fields of a record agree.
 fn check_record(record: &Record) {
     let state = record.state;
     assert_eq!(record.current.is_some(), state.is_live(), "{record:#?}");
@@ -57,7 +57,7 @@ fn check_record(record: &Record) {
     assert_eq!(record.cause.is_none(), is_without_cause, "{record:#?}");
 }
 
-/// What may become of a record between two looks, with any number of steps in between.
+/// Checks the change of a record between two checks, with any number of steps in between.
 fn check_step(before: &Record, after: &Record) {
     let told = || format!("{before:#?}\n{after:#?}");
     assert!(before.fence <= after.fence, "{}", told());
@@ -75,7 +75,7 @@ fn check_step(before: &Record, after: &Record) {
     }
 }
 
-/// Counts of blockers and dependents are what the edges say.
+/// The counts of blockers and dependents match the edges.
 fn check_edges(jobs: &[Record], file: &Path) {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
     let connection = Connection::open_with_flags(file, flags).unwrap();

@@ -1,4 +1,4 @@
-//! Something to tell a store, at random, about few jobs, workers and keys, so that they meet.
+//! Random requests to a store. They use few jobs, workers and keys, so that they interact.
 
 use model::{
     Ending, Fixed, IfFailed, JobId, Measured, Millis, Name, Progress, Retry, Spec, TenantId,
@@ -17,15 +17,15 @@ pub(super) enum Operation {
     Tell(Box<Request>),
 }
 
-/// What is told. Jobs are named by number; claims and ends that are current are found by looking.
+/// A request. Jobs are named by number. Current claims and ends are looked up.
 #[derive(Clone, Debug)]
 pub(super) enum Request {
     Submit(Submission),
-    /// Claims whatever is queued, in turn, with the fence that is there.
+    /// Claims all queued jobs in order, with their current fences.
     ClaimQueued(u8, WorkerId),
     Claim(Vec<Claim>),
     Start(Vec<Start>),
-    /// Starts and reports for whatever is live.
+    /// Starts all live attempts, and reports progress.
     StartLive,
     Progress(Vec<Report>),
     Log(Vec<LogChunk>),
@@ -54,7 +54,7 @@ pub(super) enum Request {
 const LEASE: Millis = Millis(3_000);
 
 impl Request {
-    /// The answer, as text: two answers are the same if they read the same.
+    /// The answer as text, for comparison.
     pub(super) async fn ask(&self, store: &dyn Store) -> String {
         match self {
             Self::Submit(submission) => shown(store.submit(submission.clone()).await),
@@ -205,7 +205,7 @@ fn submission() -> impl Strategy<Value = Submission> {
         .prop_map(|(key, byte)| key.map(|key| Idempotency { key, body: [byte; 32] }));
     (tenant(), idempotency, prop::collection::vec(new_job(), 1..5)).prop_map(
         |(tenant, idempotency, mut jobs)| {
-            // Places that are not before a job's own are tried too, but not often.
+            // Indexes that are not smaller than the job's own are also tried, but rarely.
             for (index, job) in jobs.iter_mut().enumerate() {
                 job.after_indexes.retain(|place| *place < index || *place == 3);
             }
@@ -249,7 +249,7 @@ fn spec() -> impl Strategy<Value = Spec> {
     })
 }
 
-/// When the clock of a case begins.
+/// The start time of the clock of a case.
 struct Time(Timestamp);
 
 impl Default for Time {
