@@ -48,7 +48,7 @@ async fn main() {
     let dead = "SELECT coalesce(sum(n_dead_tup), 0)::bigint FROM pg_stat_all_tables \
         WHERE schemaname = 'maitre'";
     let dead: i64 = client.query_one(dead, &[]).await.unwrap().get(0);
-    println!("{n} jobs lived in each; {dead} rows are gone and cannot be swept up");
+    println!("{n} jobs ran in each database, and {dead} dead rows cannot be vacuumed");
     let ratios: Vec<f64> = spent.into_iter().map(|(what, spent)| tell(what, spent)).collect();
     connection.abort();
     // The first two are claims.
@@ -89,7 +89,7 @@ async fn live(store: &Postgres) -> Spent {
     let seen = look(Reach::More).await;
     spent.push(((2, "a look for 500"), at.elapsed().as_secs_f64()));
     let jobs: Vec<JobId> = seen.iter().map(|record| record.id.clone()).collect();
-    assert_eq!(jobs.len(), BATCH, "what was submitted is found");
+    assert_eq!(jobs.len(), BATCH, "the scan finds all submitted jobs");
     let limit = Limit { name: "limit".to_owned(), amount: 1, max: i64::MAX, spent: None };
     let claim = |job: &JobId, limits: &[Limit]| Claim {
         job: job.clone(),

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_overlaps_is_kept_once() {
+    fn overlapping_output_is_kept_once() {
         assert_eq!(keep(0, b"abc", 0, 9), Keep::From { offset: 0, bytes: b"abc" });
         assert_eq!(keep(0, b"abc", 3, 9), Keep::Nothing);
         assert_eq!(keep(1, b"bcde", 3, 9), Keep::From { offset: 3, bytes: b"de" });
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_beyond_the_limit_is_not_kept() {
+    fn chunk_beyond_the_limit_is_dropped() {
         assert_eq!(keep(6, b"abc", 0, 9), Keep::From { offset: 6, bytes: b"abc" });
         assert_eq!(keep(7, b"abc", 0, 9), Keep::TooMuch);
         assert_eq!(keep(u64::MAX, b"abc", 0, 9), Keep::TooMuch);

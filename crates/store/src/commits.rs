@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bound_is_part_of_what_it_bounds() {
+    fn bucket_includes_its_upper_bound() {
         let mut histogram = Histogram::new(&[10, 20]);
         for size in [0, 10, 11, 20, 21, 1_000] {
             histogram.add(size);

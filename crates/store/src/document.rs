@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn document_round_trips() {
         for spec in [plain(), rich()] {
             let mut read_again = plain();
             read(&write(&spec).unwrap(), &mut read_again).unwrap();

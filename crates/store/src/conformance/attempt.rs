@@ -72,7 +72,7 @@ pub(super) async fn a_start_said_again_changes_nothing(site: Site) {
     assert_eq!(site.get(&record).await, running);
 }
 
-pub(super) async fn what_is_not_current_changes_nothing(site: Site) {
+pub(super) async fn reports_of_a_stale_attempt_change_nothing(site: Site) {
     let record = site.plain().await;
     let first = site.run(&record, "w").await;
     site.end(&first, Ending::Lost).await;
@@ -124,9 +124,7 @@ pub(super) async fn a_success_is_final_and_counted_once(site: Site) {
     assert_eq!((usage.cost, usage.completed), (Fixed::ONE, 1));
 }
 
-pub(super) async fn an_attempt_that_succeeded_is_remembered_whatever_there_is_to_say_of_it(
-    site: Site,
-) {
+pub(super) async fn succeeded_attempt_is_stored_with_any_data(site: Site) {
     let plain = |record: &Record| end_of(record, Ending::Succeeded);
     let said: [fn(End) -> End; 5] = [
         |end| end,
@@ -180,7 +178,7 @@ pub(super) async fn a_success_that_came_too_late_is_remembered_in_the_next_life(
     assert_eq!((both.len(), both[1].number), (2, 2));
 }
 
-pub(super) async fn an_end_brings_a_start_that_was_not_told(site: Site) {
+pub(super) async fn end_stores_a_start_that_was_not_reported(site: Site) {
     for (was_told, has_started) in [(false, false), (false, true), (true, true), (true, false)] {
         let record = site.plain().await;
         let claimed = site.claim(&record, "w").await;
@@ -279,7 +277,7 @@ pub(super) async fn every_ending_is_counted_charged_and_remembered_as_it_should(
     }
 }
 
-pub(super) async fn a_job_that_takes_workers_with_it_is_parked(site: Site) {
+pub(super) async fn job_whose_workers_die_is_parked(site: Site) {
     let record = site.plain().await;
     let back = site.go(&record, Ending::Lost).await.record;
     assert_is(&back, State::Queued, None);

@@ -19,7 +19,7 @@ pub(super) async fn a_waiting_job_is_cancelled_at_once(site: Site) {
     assert_eq!(unknown, [Cancelled::Unknown]);
 }
 
-pub(super) async fn a_live_job_ends_as_cancelled_whatever_becomes_of_it(site: Site) {
+pub(super) async fn cancelled_live_job_ends_as_cancelled(site: Site) {
     for ending in Ending::ALL {
         let record = site.plain().await;
         let child = site.one(after(&[&record])).await;
@@ -46,7 +46,7 @@ pub(super) async fn a_final_job_cannot_be_cancelled(site: Site) {
     assert_eq!(site.cancel(&record).await, Cancelled::Unchanged(Box::new(ended)));
 }
 
-pub(super) async fn hold_release_and_priority_change_what_waits(site: Site) {
+pub(super) async fn hold_release_and_priority_change_waiting_jobs(site: Site) {
     let first = site.plain().await;
     let second = site.one(after(&[&first])).await;
     let ids = vec![first.id.clone(), second.id.clone(), JobId::number(99)];
@@ -129,7 +129,7 @@ pub(super) async fn a_job_is_not_revived_onto_a_key_that_is_taken(site: Site) {
     assert_eq!(answers[1], Revived::Taken(first.id));
 }
 
-pub(super) async fn what_is_too_late_is_given_up(site: Site) {
+pub(super) async fn late_job_fails(site: Site) {
     let start_before = Some(site.now() + Millis(10));
     let late = site.one(Spec { start_before, ..spec() }).await;
     let child = site.one(after(&[&late])).await;

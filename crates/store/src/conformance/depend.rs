@@ -5,7 +5,7 @@ use model::{Cause, Ending, IfFailed, Millis, Spec, State};
 use super::site::{Site, after, assert_is, done, ids, new, spec};
 use crate::NewJob;
 
-pub(super) async fn a_job_is_released_by_the_last_that_it_waits_for(site: Site) {
+pub(super) async fn job_is_released_by_its_last_blocker(site: Site) {
     let (one, two) = (site.plain().await, site.plain().await);
     let twice = Spec { after: vec![one.id.clone(), two.id.clone(), one.id.clone()], ..spec() };
     let submitted = site.submit(vec![new(twice)]).await;
@@ -35,7 +35,7 @@ pub(super) async fn a_job_is_released_by_the_last_that_it_waits_for(site: Site) 
     site.claim(&released, "w").await;
 }
 
-pub(super) async fn what_is_final_already_blocks_nothing(site: Site) {
+pub(super) async fn final_job_blocks_nothing(site: Site) {
     let (good, bad) = (site.plain().await, site.plain().await);
     site.go(&good, Ending::Succeeded).await;
     site.go(&bad, Ending::Permanent).await;
@@ -81,7 +81,7 @@ pub(super) async fn places_in_a_submission_are_dependencies(site: Site) {
     assert_eq!(ids(&ended.changed), ids(&records[2..3]));
 }
 
-pub(super) async fn a_failure_cancels_down_the_line_or_lets_go_by_choice(site: Site) {
+pub(super) async fn failure_cancels_or_releases_dependents(site: Site) {
     let root = site.plain().await;
     let other = site.plain().await;
     let child = site.one(after(&[&root, &other])).await;
@@ -109,7 +109,7 @@ pub(super) async fn a_failure_cancels_down_the_line_or_lets_go_by_choice(site: S
     assert_eq!(other.released.len() + other.cancelled.len() + other.changed.len(), 0);
 }
 
-pub(super) async fn a_waiter_that_is_called_off_is_counted_no_more(site: Site) {
+pub(super) async fn cancelled_dependent_is_no_longer_counted(site: Site) {
     let root = site.plain().await;
     let waiter = site.one(after(&[&root])).await;
     let last = site.one(after(&[&waiter])).await;

@@ -5,7 +5,7 @@ use model::{Ending, Fixed, Measured, Millis, Record, Spec, State};
 use super::site::{Site, accepted, after, assert_is, end_of, new, spec, submission};
 use crate::{End, Ended, Filter, Idempotency, LogChunk, Stream, Submission};
 
-pub(super) async fn what_left_nothing_is_forgotten_if_nobody_will_ask(site: Site) {
+pub(super) async fn job_without_traces_is_deleted_at_its_end(site: Site) {
     let record = site.plain().await;
     let running = site.run(&record, "w").await;
     let end = End {
@@ -20,7 +20,7 @@ pub(super) async fn what_left_nothing_is_forgotten_if_nobody_will_ask(site: Site
     assert_eq!(site.store.job(record.id.clone()).await.expect("it answers"), None);
     assert_eq!(site.store.jobs(Filter::default()).await.expect("it answers"), []);
     assert_eq!(site.past(&record).await, []);
-    assert_eq!(site.try_end(end).await, Ended::Stale, "nobody knows of it");
+    assert_eq!(site.try_end(end).await, Ended::Stale, "the job is deleted");
     let usage = site.store.usage(site.now()).await.expect("it answers").remove(0);
     assert_eq!((usage.cost, usage.completed), (Fixed::ONE, 1));
     let plain = End { forget: true, ..end_of(&site.running().await, Ending::Succeeded) };
@@ -28,7 +28,7 @@ pub(super) async fn what_left_nothing_is_forgotten_if_nobody_will_ask(site: Site
     assert_eq!(site.store.job(plain.job).await.expect("it answers"), None);
 }
 
-pub(super) async fn what_is_asked_for_otherwise_is_not_forgotten(site: Site) {
+pub(super) async fn job_with_traces_is_not_deleted_at_its_end(site: Site) {
     let forgettable = |record: &Record| End { forget: true, ..end_of(record, Ending::Succeeded) };
     let said = site.running().await;
     let said = End { result: Some(b"42".to_vec()), ..forgettable(&said) };

@@ -38,9 +38,7 @@ pub(super) async fn one_holder_leads_until_its_time_is_over(site: Site) {
     assert_eq!(third.token, second.token + 1);
 }
 
-pub(super) async fn what_a_holder_kept_comes_to_the_next_and_old_holders_change_nothing(
-    site: Site,
-) {
+pub(super) async fn next_holder_gets_the_document_and_old_holders_change_nothing(site: Site) {
     let first = lead(&site, "lane/1", "a").await.expect("it is free");
     assert!(keep(&site, &first, "one").await);
     site.time.pass(LENGTH);
@@ -83,7 +81,7 @@ fn documents(notes: &[Noted]) -> Vec<&str> {
     notes.iter().map(|noted| noted.document.as_str()).collect()
 }
 
-pub(super) async fn a_flood_of_one_kind_pushes_out_no_other(site: Site) {
+pub(super) async fn many_notes_of_one_kind_displace_no_other_kind(site: Site) {
     let flood = (0..9).map(|n| note("t", "many", "", &format!("many {n}")));
     let all: Vec<Note> = std::iter::once(note("t", "few", "", "few"))
         .chain(flood)

@@ -73,7 +73,7 @@ pub(super) async fn a_worker_that_left_has_no_lease(site: Site) {
     assert_eq!((expired(&site).await, renew(&site, &session).await), (vec![], true));
 }
 
-pub(super) async fn after_a_silence_all_that_work_get_a_fresh_lease(site: Site) {
+pub(super) async fn renew_all_gives_busy_workers_a_fresh_lease(site: Site) {
     join(&site, "w").await;
     let idle = join(&site, "idle").await;
     let running = site.run(&site.plain().await, "w").await;
@@ -86,14 +86,14 @@ pub(super) async fn after_a_silence_all_that_work_get_a_fresh_lease(site: Site) 
     assert!(renew(&site, &idle).await);
 }
 
-pub(super) async fn what_a_worker_that_never_came_was_given_is_expired(site: Site) {
+pub(super) async fn attempt_of_a_worker_that_never_connected_expires(site: Site) {
     let claimed = site.claim(&site.one(spec()).await, "nobody").await;
     assert_eq!(expired(&site).await, [claimed]);
     let session = join(&site, "nobody").await;
     assert!(session.generation > 0 && expired(&site).await.is_empty());
 }
 
-pub(super) async fn a_worker_that_was_heard_in_time_loses_nothing(site: Site) {
+pub(super) async fn worker_with_a_heartbeat_in_time_keeps_its_attempts(site: Site) {
     let session = join(&site, "w").await;
     let running = site.run(&site.plain().await, "w").await;
     let lost = End { provided: Provided::Silence, ..end_of(&running, Ending::Lost) };
@@ -114,7 +114,7 @@ pub(super) async fn a_worker_that_was_heard_in_time_loses_nothing(site: Site) {
     assert!(renew(&site, &join(&site, "w").await).await);
 }
 
-pub(super) async fn what_runs_is_not_given_up_by_those_who_did_not_hear_of_it(site: Site) {
+pub(super) async fn started_attempt_is_not_ended_as_never_started(site: Site) {
     let claimed = site.claim(&site.plain().await, "w").await;
     let refused = End { provided: Provided::NoStart, ..end_of(&claimed, Ending::Refused) };
     site.start(&claimed).await;

@@ -26,7 +26,7 @@ fn told(notices: &[Notice]) -> Vec<(u64, State, u32)> {
     notices.iter().map(told).collect()
 }
 
-pub(super) async fn only_an_end_that_somebody_asked_for_is_told(site: Site) {
+pub(super) async fn only_jobs_with_a_webhook_have_notices(site: Site) {
     let plain = site.plain().await;
     site.go(&plain, Ending::Succeeded).await;
     let record = site.one(asking()).await;
@@ -35,13 +35,13 @@ pub(super) async fn only_an_end_that_somebody_asked_for_is_told(site: Site) {
     site.time.pass(Millis(60_000));
     let last = site.go(&retried, Ending::Permanent).await.record;
     let notices = site.notices(9).await;
-    let [notice] = &notices[..] else { panic!("one is told: {notices:?}") };
+    let [notice] = &notices[..] else { panic!("one notice is due: {notices:?}") };
     assert_eq!(notice.tries, 1);
     assert_eq!(Notice::of(notice.id, &last), Some(Notice { tries: 0, ..notice.clone() }));
     assert_eq!((notice.cause, notice.url.as_str()), (last.cause, "https://a.example/x"));
 }
 
-pub(super) async fn a_notice_is_told_again_after_a_wait_until_it_is_done_with(site: Site) {
+pub(super) async fn notice_is_due_again_after_a_wait_until_it_is_delivered(site: Site) {
     let record = site.one(asking()).await;
     site.go(&record, Ending::Succeeded).await;
     let first = site.notices(9).await;
@@ -77,7 +77,7 @@ pub(super) async fn notices_come_in_order_and_their_ids_are_never_used_twice(sit
     assert!(site.notices(9).await[0].id > ids[2]);
 }
 
-pub(super) async fn every_way_to_an_end_is_told(site: Site) {
+pub(super) async fn every_final_state_has_a_notice(site: Site) {
     let first = site.one(asking()).await;
     let second = site.one(Spec { webhook: asking().webhook, ..after(&[&first]) }).await;
     let third = site.one(Spec { webhook: asking().webhook, ..after(&[&second]) }).await;

@@ -181,7 +181,7 @@ pub(super) async fn settings_are_set_and_removed(site: Site) {
     assert_eq!(site.store.settings().await.expect("the store answers"), expected);
 }
 
-pub(super) async fn of_those_who_saw_the_same_setting_one_changes_it(site: Site) {
+pub(super) async fn one_of_many_concurrent_replacements_wins(site: Site) {
     let replace = async |was: Option<&str>, document: Option<&str>| {
         let (kind, name) = (SettingKind::Context, String::new());
         let setting = Setting { kind, name, document: document.map(str::to_owned) };
@@ -265,7 +265,7 @@ pub(super) async fn runs_are_newest_first_and_say_what_happened(site: Site) {
     assert_eq!(site.store.runs(site.now(), 9).await.expect("it answers"), runs[..1]);
 }
 
-pub(super) async fn what_is_old_is_forgotten_a_step_at_a_time(site: Site) {
+pub(super) async fn old_jobs_are_deleted_in_steps(site: Site) {
     let mut records = Vec::new();
     for _ in 0..4 {
         let running = site.run(&site.plain().await, "w").await;

@@ -79,7 +79,7 @@ pub(super) async fn numbers_go_up_and_are_never_used_twice(site: Site) {
     assert_eq!(site.plain().await.id, JobId::number(4));
 }
 
-pub(super) async fn numbers_taken_ahead_are_nobody_elses(site: Site) {
+pub(super) async fn reserved_numbers_are_never_used_by_other_jobs(site: Site) {
     // A store may reserve no numbers before its first write.
     site.plain().await;
     // A store that cannot reserve numbers returns `None`.

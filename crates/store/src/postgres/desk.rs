@@ -356,7 +356,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn who_never_answers_is_not_waited_for() {
+    async fn unresponsive_database_times_out() {
         let silent = answered(std::future::pending::<Result<(), Fault>>()).await;
         assert!(matches!(silent, Err(Fault::Silence)));
         assert!(answered(async { Ok(1) }).await.is_ok());

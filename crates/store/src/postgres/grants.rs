@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_is_over_with_the_last_of_its_attempts() {
+    fn call_ends_with_the_last_of_its_attempts() {
         let grants = Grants::default();
         let (one, two) = (grants.call(), grants.call());
         assert_ne!(one, two);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_an_attempt_is_not_that_of_the_next() {
+    fn end_of_an_attempt_does_not_end_the_next() {
         let grants = Grants::default();
         let (one, two) = (grants.call(), grants.call());
         grants.begin(one, &[(1, 1)]);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_won_nothing_is_over() {
+    fn call_without_won_claims_has_no_live_attempts() {
         let grants = Grants::default();
         let call = grants.call();
         grants.begin(call, &[]);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_swept_up_is_not_counted() {
+    fn deleted_grants_are_not_counted() {
         let grants = Grants::default();
         let (one, two) = (grants.call(), grants.call());
         grants.begin(one, &[(1, 1), (2, 1)]);

@@ -371,7 +371,7 @@ fn text(value: ValueRef<'_>) -> Option<String> {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "what errors are mapped by takes them")]
+#[expect(clippy::needless_pass_by_value, reason = "the function is passed to map_err by value")]
 fn unread(error: rusqlite::Error) -> Fault {
     Fault::Unreadable(format!("something that cannot be read: {error}"))
 }

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_goes_on_where_the_last_one_ended() {
+    fn scan_continues_where_the_last_one_ended() {
         let marks = Marks::default();
         assert!(marks.lower(&work(1, 5)));
         let after = marks.take_news();
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn news_that_came_during_a_look_leaves_nothing_out() {
+    fn notification_during_a_scan_loses_no_job() {
         let marks = Marks::default();
         marks.lower(&work(1, 5));
         let after = marks.take_news();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn news_that_came_while_a_look_came_to_the_end_of_its_queue_is_looked_at() {
+    fn notification_during_the_last_scan_of_a_queue_is_scanned() {
         let marks = Marks::default();
         marks.begin_again(HashMap::default(), &found((8, 3), true));
         let after = marks.take_more();
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_was_seen_to_its_end_is_looked_at_when_there_is_news() {
+    fn finished_queue_is_scanned_again_after_a_notification() {
         let marks = Marks::default();
         marks.begin_again(HashMap::default(), &found((8, 3), false));
         assert_eq!((marks.take_more(), marks.is_more()), (vec![], false));
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_at_everything_does_not_forget_what_was_seen_further_on() {
+    fn full_scan_keeps_marks_that_are_further_on() {
         let marks = Marks::default();
         let begin_again = |found| marks.begin_again(HashMap::default(), &found);
         begin_again(found((8, 3), true));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_at_everything_settles_the_news_that_it_came_by_and_no_other() {
+    fn full_scan_clears_only_notifications_that_it_reached() {
         for (last, is_full, remains) in
             [((8, 3), false, false), ((8, 3), true, false), ((5, 9), true, true)]
         {

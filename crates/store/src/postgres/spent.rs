@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_long_over_is_read_once_and_the_rest_each_time() {
+    fn past_minutes_are_read_once_and_recent_ones_each_time() {
         let mut minutes = Minutes::default();
         assert_eq!(minutes.known(100), (0, 100));
         minutes.learn((100, 100), &[(100, 1), (150, 2), (190, 4)], 200);
@@ -121,11 +121,11 @@ mod tests {
         // An hour later, with a later window.
         minutes.learn((110, 140), &[(150, 2), (190, 4), (230, 8)], 260);
         assert_eq!((minutes.known(110), minutes.known(151)), ((6, 200), (4, 200)));
-        assert_eq!(minutes.sums.len(), 2, "what nobody asks for any more is gone");
+        assert_eq!(minutes.sums.len(), 2, "minutes before the window are dropped");
     }
 
     #[test]
-    fn who_asks_for_more_than_is_known_has_all_of_it_read() {
+    fn larger_window_is_read_completely() {
         let mut minutes = Minutes::default();
         minutes.learn((100, 100), &[(100, 1)], 200);
         assert_eq!(minutes.known(99), (0, 99));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_read_at_once_counts_once() {
+    fn minutes_that_two_claims_read_count_once() {
         let mut minutes = Minutes::default();
         minutes.learn((100, 100), &[(100, 1)], 200);
         for _ in 0..2 {

@@ -294,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_is_heard_each_queue_by_its_first_place() {
+    fn notification_has_each_queue_with_its_first_place() {
         let work = vec![(-5, 9), (7, 3), (-5, -2)];
         let changed = vec![(4, 12), (4, 13)];
         let (called_off, missed) = (vec![12], vec![4, 5]);
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_is_lost_those_who_watch_are_told_that_it_is() {
+    fn watchers_learn_that_notifications_were_lost() {
         let changed = vec![(4, 12), (5, 13), (4, 14)];
         let told = Told { work: vec![(1, 1)], changed, missed: vec![6], ..Told::default() };
         assert_eq!(told.lost(), Told { missed: vec![4, 5, 6], ..Told::default() });
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn much_is_told_in_several_texts() {
+    fn large_notification_is_split_into_texts() {
         let told =
             Told { work: (0..2_000).map(|n| (i64::MAX - n, n)).collect(), ..Told::default() };
         let texts = told.texts();

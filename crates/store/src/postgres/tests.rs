@@ -64,7 +64,7 @@ fn ids(records: &[Arc<model::Record>]) -> Vec<u64> {
 
 /// Few jobs are inserted and many are copied, with the same result.
 #[tokio::test]
-async fn many_jobs_that_come_together_are_kept_as_few_are() {
+async fn copied_jobs_equal_inserted_jobs() {
     let (database, time) = (database(), Time::new());
     let (one, two) = (open(&database, &time).await, open(&database, &time).await);
     let mut few = submission("a", "kind", 7);
@@ -94,7 +94,7 @@ async fn many_jobs_that_come_together_are_kept_as_few_are() {
 
 /// The first submission has the key. The other one joins it, with any number of other jobs.
 #[tokio::test]
-async fn of_many_that_come_together_each_joins_whoever_has_its_key() {
+async fn concurrent_submissions_join_the_first_of_their_key() {
     let (database, time) = (database(), Time::new());
     let (one, two) = (open(&database, &time).await, open(&database, &time).await);
     let mut jobs = submission("a", "kind", 100);
@@ -124,7 +124,7 @@ fn claim(job: &JobId, worker: &str) -> Claim {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_many_that_share_it_one_wins_each_job() {
+async fn one_of_many_schedulers_wins_each_job() {
     const N_JOBS: usize = 300;
     let (database, time) = (database(), Time::new());
     let first = open(&database, &time).await;
@@ -184,7 +184,7 @@ async fn next(news: &mut tokio::sync::mpsc::Receiver<News>) -> News {
 }
 
 #[tokio::test]
-async fn what_one_does_the_others_hear() {
+async fn peers_are_notified_of_changes() {
     let (database, time) = (database(), Time::new());
     let (one, two) = (open(&database, &time).await, open(&database, &time).await);
     let mut news = two.listen();
@@ -206,7 +206,7 @@ async fn what_one_does_the_others_hear() {
 }
 
 #[tokio::test]
-async fn those_that_share_it_know_of_each_other() {
+async fn schedulers_that_share_a_store_list_each_other() {
     let (database, time) = (database(), Time::new());
     let (one, two) = (open(&database, &time).await, open(&database, &time).await);
     assert_eq!(one.meet("one".to_owned(), false).await.unwrap().all.len(), 1);
@@ -286,7 +286,7 @@ async fn scramble(database: &Database, time: &Time, limit: &crate::Limit, is_end
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_limit_is_exceeded_however_many_claim_at_once() {
+async fn concurrent_claims_never_exceed_a_limit() {
     let (database, time) = (database(), Time::new());
     let limit = crate::Limit { name: "jobs a".to_owned(), amount: 2, max: 9, spent: None };
     assert_eq!(scramble(&database, &time, &limit, false).await, 4);

@@ -67,7 +67,7 @@ fn look(store: &Sqlite) -> usize {
 }
 
 #[test]
-fn calls_that_come_together_share_a_commit() {
+fn concurrent_calls_share_a_commit() {
     let store = store();
     let (sender, commits) = mpsc::channel::<()>();
     let call = store.write(("count commits", 1), move |desk| {
@@ -84,7 +84,7 @@ fn calls_that_come_together_share_a_commit() {
 }
 
 #[test]
-fn what_the_disk_is_asked_for() {
+fn connection_sets_durability_pragmas() {
     let folder = tempfile::tempdir().unwrap();
     let connection = open::file(&folder.path().join("maitre.db"), Timestamp(0)).unwrap();
     let pragma = |name: &str| -> String {
@@ -111,7 +111,7 @@ fn durable_by(
 }
 
 #[test]
-fn nobody_hears_of_what_is_not_durable() {
+fn no_answer_precedes_durability() {
     let folder = tempfile::tempdir().unwrap();
     let (asked_for, is_asked) = mpsc::channel();
     let (let_go, may_go) = mpsc::channel::<()>();
@@ -151,7 +151,7 @@ fn poll<T>(call: &mut Reply<'_, T>) -> Option<Result<T, Error>> {
 }
 
 #[test]
-fn a_disk_that_does_not_take_the_log_is_asked_once() {
+fn failed_log_sync_is_not_retried() {
     let folder = tempfile::tempdir().unwrap();
     let (asked_for, is_asked) = mpsc::channel();
     let store = durable_by(folder.path(), move || {
@@ -168,7 +168,7 @@ fn a_disk_that_does_not_take_the_log_is_asked_once() {
 }
 
 #[test]
-fn a_call_that_fails_hurts_no_other_and_leaves_nothing() {
+fn failed_call_leaves_nothing_and_affects_no_other_call() {
     let store = store();
     let submit = || -> Reply<'_, ()> {
         let call = store.submit(submission());
@@ -192,7 +192,7 @@ fn a_call_that_fails_hurts_no_other_and_leaves_nothing() {
 
 /// A claim that was rolled back and a change that was not have the same fence.
 #[test]
-fn what_was_undone_is_not_remembered() {
+fn rollback_clears_the_cache() {
     let store = store();
     let submitted = together(&store, vec![store.submit(submission())]).remove(0).unwrap().unwrap();
     let job = submitted.jobs[0].id.clone();
@@ -224,7 +224,7 @@ fn what_was_undone_is_not_remembered() {
 }
 
 #[test]
-fn nothing_at_all_is_left_of_what_is_forgotten() {
+fn deleted_job_leaves_no_row() {
     let store = store();
     let submitted = together(&store, vec![store.submit(submission())]).remove(0).unwrap().unwrap();
     let (job, worker) = (submitted.jobs[0].id.clone(), WorkerId::new("w"));
@@ -249,7 +249,7 @@ fn nothing_at_all_is_left_of_what_is_forgotten() {
 }
 
 #[test]
-fn a_commit_that_fails_is_told_to_all_and_leaves_nothing() {
+fn failed_commit_fails_all_its_calls_and_leaves_nothing() {
     let store = store();
     let submit = || -> Reply<'_, ()> {
         let call = store.submit(submission());
@@ -268,7 +268,7 @@ fn a_commit_that_fails_is_told_to_all_and_leaves_nothing() {
 }
 
 #[test]
-fn a_disk_that_failed_is_not_asked_again() {
+fn failed_disk_breaks_the_store_for_good() {
     let store = store();
     let submit = || -> Reply<'_, ()> {
         let call = store.submit(submission());

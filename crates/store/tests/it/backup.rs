@@ -10,7 +10,7 @@ use crate::place::Place;
 use crate::submit::{block_on, submission, submit};
 
 #[test]
-fn a_copy_has_all_that_was_answered_before_and_can_be_worked_on() {
+fn backup_has_all_acknowledged_changes_and_is_usable() {
     let (place, time) = (Place::quick(), Time::new());
     let many = || Options { jobs_max: 1_000_000, tenant_jobs_max: 1_000_000, ..options(&time) };
     let store = Sqlite::open(&place.file(), many()).unwrap();
@@ -43,7 +43,7 @@ fn a_copy_has_all_that_was_answered_before_and_can_be_worked_on() {
 }
 
 #[test]
-fn what_is_not_ours_is_not_copied_and_nothing_is_left_behind() {
+fn foreign_file_is_not_backed_up_and_leaves_no_file() {
     let place = Place::new();
     let (from, to) = (place.file(), place.file().with_extension("copy"));
     let refused = || backup(&from, &to).unwrap_err().to_string();
@@ -63,7 +63,7 @@ fn what_is_not_ours_is_not_copied_and_nothing_is_left_behind() {
 }
 
 #[test]
-fn what_does_not_agree_in_a_file_is_named() {
+fn check_names_inconsistencies_of_a_file() {
     let (place, time) = (Place::quick(), Time::new());
     let store = Sqlite::open(&place.file(), options(&time)).unwrap();
     let mut jobs = submission(3, 10);

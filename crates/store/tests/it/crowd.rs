@@ -32,7 +32,7 @@ fn some_store(place: &Place) -> Sqlite {
 }
 
 #[test]
-fn of_many_who_submit_the_same_one_makes_the_job() {
+fn one_of_many_equal_submissions_makes_the_job() {
     let place = Place::quick();
     let store = some_store(&place);
     for round in 0..20 {
@@ -53,7 +53,7 @@ fn of_many_who_submit_the_same_one_makes_the_job() {
 }
 
 #[test]
-fn of_many_who_claim_a_job_one_wins() {
+fn one_of_many_concurrent_claims_wins() {
     let place = Place::quick();
     let store = some_store(&place);
     let records = block_on(store.submit(submission(30, 10))).unwrap().unwrap().jobs;
@@ -76,7 +76,7 @@ fn of_many_who_claim_a_job_one_wins() {
 }
 
 #[test]
-fn whoever_was_answered_sees_it_at_once() {
+fn reader_sees_acknowledged_changes_at_once() {
     let place = Place::quick();
     let store = some_store(&place);
     let n_seen = crowd(&store, |store, _| {

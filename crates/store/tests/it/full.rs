@@ -34,7 +34,7 @@ async fn look(store: &Sqlite) -> Vec<Record> {
 }
 
 #[test]
-fn a_full_disk_loses_nothing_and_is_over_when_there_is_room() {
+fn full_disk_loses_nothing_and_recovers_with_space() {
     let (place, time) = (Place::new(), Time::new());
     let store = Sqlite::open(&place.file(), many(&time)).unwrap();
     block_on(async {
@@ -58,7 +58,7 @@ fn a_full_disk_loses_nothing_and_is_over_when_there_is_room() {
 }
 
 #[test]
-fn what_is_forgotten_makes_room() {
+fn deletion_frees_space() {
     let (place, time) = (Place::new(), Time::new());
     let store = Sqlite::open(&place.file(), many(&time)).unwrap();
     block_on(async {
@@ -76,7 +76,7 @@ fn what_is_forgotten_makes_room() {
 }
 
 #[test]
-fn whoever_fits_is_taken_in_beside_one_who_does_not() {
+fn submission_that_fits_is_accepted_beside_one_that_does_not() {
     let (place, time) = (Place::new(), Time::new());
     let store = Arc::new(Sqlite::open(&place.file(), many(&time)).unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -70,7 +70,7 @@ fn spawn(file: &Path) -> Child {
 }
 
 #[test]
-fn whatever_was_answered_survives_a_kill() {
+fn acknowledged_changes_survive_a_kill() {
     let place = Place::new();
     let (mut taken, mut done) = (Vec::new(), Vec::new());
     for round in 0..N_KILLS {

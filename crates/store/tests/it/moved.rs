@@ -101,7 +101,7 @@ async fn all(store: &dyn Store) -> String {
 }
 
 #[test]
-fn everything_is_there_as_it_was_and_goes_on() {
+fn import_copies_everything_and_jobs_continue() {
     let (time, place) = (Time::new(), Place::quick());
     let file = Sqlite::open(&place.file(), many(&time)).unwrap();
     fill(&file);
@@ -142,7 +142,7 @@ fn everything_is_there_as_it_was_and_goes_on() {
 }
 
 #[test]
-fn what_is_under_way_counts_under_limits_where_it_was_moved_to() {
+fn imported_attempts_count_under_limits() {
     let (time, place) = (Time::new(), Place::quick());
     let file = Sqlite::open(&place.file(), many(&time)).unwrap();
     let mut jobs = submission(2, 10);
@@ -184,7 +184,7 @@ fn what_is_under_way_counts_under_limits_where_it_was_moved_to() {
 }
 
 #[test]
-fn what_was_used_since_the_move_began_is_not_mixed_with_what_is_there() {
+fn import_of_a_file_used_meanwhile_is_refused() {
     let (time, place) = (Time::new(), Place::quick());
     let file = Sqlite::open(&place.file(), many(&time)).unwrap();
     fill(&file);

@@ -179,7 +179,7 @@ impl Both {
 }
 
 #[test]
-fn a_job_has_its_life_with_either_version_and_with_both_by_turns() {
+fn job_runs_with_either_version_and_with_both_in_turn() {
     let (database, runtime) = (postgres::database(), postgres::runtime());
     runtime.block_on(async {
         let both = Both::meet(database.url()).await;
@@ -223,7 +223,7 @@ fn a_job_has_its_life_with_either_version_and_with_both_by_turns() {
 }
 
 #[test]
-fn what_one_version_gave_back_or_called_off_the_other_goes_on_with() {
+fn retries_and_cancellations_continue_with_the_other_version() {
     let (database, runtime) = (postgres::database(), postgres::runtime());
     runtime.block_on(async {
         let both = Both::meet(database.url()).await;
@@ -257,7 +257,7 @@ fn what_one_version_gave_back_or_called_off_the_other_goes_on_with() {
 }
 
 #[test]
-fn sessions_are_both_versions_and_each_forgets_what_the_other_kept() {
+fn both_versions_renew_sessions_and_delete_old_jobs() {
     let (database, runtime) = (postgres::database(), postgres::runtime());
     runtime.block_on(async {
         let both = Both::meet(database.url()).await;

@@ -8,7 +8,7 @@ use crate::place::Place;
 use crate::submit::{block_on, submission, submit};
 
 #[test]
-fn time_does_not_go_back_with_the_clock() {
+fn store_time_never_goes_back() {
     let place = Place::new();
     let (early, late) = (Time::new(), Time::new());
     late.pass(Millis(3_600_000));
@@ -86,10 +86,10 @@ fn the_log_is_copied_to_the_file_before_it_grows_large() {
 }
 
 #[test]
-fn what_is_opened_to_read_is_read_beside_its_owner_and_changes_nothing() {
+fn read_only_store_reads_beside_its_owner_and_changes_nothing() {
     let (place, time) = (Place::new(), Time::new());
     let missing = Sqlite::open_to_read(&place.file(), options(&time));
-    assert!(missing.is_err() && !place.file().exists(), "what is not there is not made");
+    assert!(missing.is_err() && !place.file().exists(), "a missing file is not made");
     let owner = Sqlite::open(&place.file(), options(&time)).unwrap();
     let id = block_on(submit(&owner, 1)).unwrap().remove(0).id;
     let reader = Sqlite::open_to_read(&place.file(), options(&time)).unwrap();

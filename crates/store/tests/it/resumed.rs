@@ -84,7 +84,7 @@ async fn connect(database: &Database, time: &Time) -> Postgres {
 }
 
 #[test]
-fn the_second_try_sends_what_the_first_did_not_and_says_how_far_it_is() {
+fn second_import_sends_only_missing_rows_and_reports_progress() {
     let (time, place) = (Time::new(), Place::quick());
     fill(&Sqlite::open(&place.file(), many(&time)).unwrap());
     let (database, runtime) = (postgres::database(), postgres::runtime());
@@ -109,13 +109,13 @@ fn the_second_try_sends_what_the_first_did_not_and_says_how_far_it_is() {
         assert_rises_to_the_end(&told);
         let (steps, total) = &told["jobs"];
         assert!(steps[0] > n_there && *total == 5_010, "{steps:?} of {total}");
-        assert_eq!(told.len(), 1, "what was there is not told again: {told:?}");
+        assert_eq!(told.len(), 1, "only missing tables are reported: {told:?}");
         assert_eq!(again.check().await.unwrap().problems, Vec::<String>::new());
     });
 }
 
 #[test]
-fn a_move_says_how_far_it_is_until_all_is_there() {
+fn import_reports_progress_until_it_is_complete() {
     let (time, place) = (Time::new(), Place::quick());
     fill(&Sqlite::open(&place.file(), many(&time)).unwrap());
     let (database, runtime) = (postgres::database(), postgres::runtime());
@@ -129,7 +129,7 @@ fn a_move_says_how_far_it_is_until_all_is_there() {
 }
 
 #[test]
-fn what_was_lost_or_added_between_two_tries_is_found_and_nobody_works_on_it() {
+fn import_finds_rows_lost_or_added_since_the_last_try() {
     let (time, place) = (Time::new(), Place::quick());
     fill(&Sqlite::open(&place.file(), many(&time)).unwrap());
     for (harm, found) in [

@@ -20,7 +20,7 @@ fn papers() -> (String, Papers) {
 }
 
 #[test]
-fn what_passes_is_encrypted_and_whoever_answers_is_vouched_for() {
+fn connection_is_encrypted_and_certificate_is_verified() {
     let (ca, papers) = papers();
     let (_, other) = self::papers();
     let (_cluster, port) = Cluster::start_sealed(&papers).unwrap_or_else(|error| panic!("{error}"));

@@ -20,7 +20,7 @@ fn many(time: &Time) -> Options {
 }
 
 #[test]
-fn a_torn_log_leaves_a_beginning_of_what_was() {
+fn torn_log_leaves_a_prefix_of_the_jobs() {
     let (place, time) = (Place::new(), Time::new());
     let store = Sqlite::open(&place.file(), many(&time)).unwrap();
     // Each submission is one commit, so it must be stored completely or not at all.

@@ -74,7 +74,7 @@ async fn fill(store: &Postgres) {
 }
 
 #[tokio::test]
-async fn whatever_does_not_agree_is_named_and_nothing_else() {
+async fn check_names_each_inconsistency_and_no_other() {
     let (database, time) = (database(), Time::new());
     let store = open(&database, &time).await;
     fill(&store).await;
@@ -105,7 +105,7 @@ async fn whatever_does_not_agree_is_named_and_nothing_else() {
 
 /// All sums are of one snapshot, so concurrent commits do not make them disagree.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_found_while_others_work() {
+async fn check_finds_nothing_during_concurrent_commits() {
     let (database, time) = (database(), Time::new());
     let (one, two) = (open(&database, &time).await, open(&database, &time).await);
     let limit = crate::Limit { name: "one".to_owned(), amount: 1, max: 900, spent: None };

@@ -33,7 +33,7 @@ async fn in_the_last(store: &Postgres, hours: i64, tenant: Option<&str>) -> i64 
 }
 
 #[tokio::test]
-async fn what_is_too_much_to_add_up_is_over_every_budget() {
+async fn sum_overflow_exceeds_every_budget() {
     let (database, time) = (database(), Time::new());
     let store = open(&database, &time).await;
     submit(&store, submission("a", "kind", 1)).await;
@@ -67,7 +67,7 @@ async fn do_jobs(store: &Postgres, tenant: &str, n_jobs: usize) {
 }
 
 #[tokio::test]
-async fn what_all_were_charged_counts_for_as_long_as_the_window_reaches() {
+async fn charges_of_all_tenants_count_within_the_window() {
     let (database, time) = (database(), Time::new());
     let (one, other) = (open(&database, &time).await, open(&database, &time).await);
     do_jobs(&one, "a", 1).await;

@@ -22,7 +22,7 @@ async fn finish(store: &Postgres, n_jobs: usize) -> Vec<i64> {
 }
 
 #[tokio::test]
-async fn a_reader_that_goes_on_behind_the_last_row_sees_each_once_and_sorts_nothing() {
+async fn reader_of_completions_sees_each_once_without_a_sort() {
     let (database, time) = (database(), Time::new());
     let store = open(&database, &time).await;
     let mut expected = finish(&store, 25).await;
@@ -52,7 +52,7 @@ async fn a_reader_that_goes_on_behind_the_last_row_sees_each_once_and_sorts_noth
 }
 
 #[tokio::test]
-async fn a_row_says_all_that_is_to_be_said() {
+async fn completion_row_has_all_columns_of_the_job() {
     let (database, time) = (database(), Time::new());
     let store = open(&database, &time).await;
     let mut jobs = submission("shop", "invoice", 1);

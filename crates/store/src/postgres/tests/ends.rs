@@ -50,7 +50,7 @@ async fn claimed_of(
 }
 
 #[tokio::test]
-async fn plain_ends_leave_behind_what_others_do() {
+async fn plain_ends_leave_the_rows_of_other_ends() {
     for group in [None, Some("g")] {
         leave_the_same(group).await;
     }
@@ -79,7 +79,7 @@ async fn leave_the_same(group: Option<&str>) {
 }
 
 #[tokio::test]
-async fn an_end_whose_job_was_changed_elsewhere_is_not_lost_among_plain_ones() {
+async fn plain_end_of_a_job_that_a_peer_changed_is_not_lost() {
     let (database, time) = (database(), Time::new());
     let (one, two) = (open(&database, &time).await, open(&database, &time).await);
     let mut ends = claimed(&one, "a", 4).await;
@@ -104,7 +104,7 @@ async fn an_end_whose_job_was_changed_elsewhere_is_not_lost_among_plain_ones() {
 }
 
 #[tokio::test]
-async fn ends_that_have_more_to_say_are_not_plain() {
+async fn failed_measured_or_stale_ends_are_not_plain() {
     let (database, time) = (database(), Time::new());
     let store = open(&database, &time).await;
     let ends = claimed(&store, "a", 5).await;
@@ -122,7 +122,7 @@ async fn ends_that_have_more_to_say_are_not_plain() {
     older.attempt = 9;
     assert!(has_none(&[failed, said, measured, older]));
     assert!(!has_none(&ends[4..]) && has_none(&ends[4..]), "it is taken once");
-    assert!(!has_none(&ends[..1]), "what was not taken is still known");
+    assert!(!has_none(&ends[..1]), "an end that was not taken keeps its record");
 }
 
 const WAITING: &str = "SELECT count(*) FROM pg_stat_activity \
@@ -130,7 +130,7 @@ const WAITING: &str = "SELECT count(*) FROM pg_stat_activity \
 
 /// A reader that sees a final job sees all its output.
 #[tokio::test]
-async fn an_end_waits_for_the_output_that_came_before_it() {
+async fn end_waits_for_earlier_output() {
     let (database, time) = (database(), Time::new());
     let (store, other) = (open(&database, &time).await, open(&database, &time).await);
     let ends = claimed(&store, "a", 1).await;

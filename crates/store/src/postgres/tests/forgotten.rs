@@ -6,7 +6,7 @@ use super::*;
 use crate::Old;
 
 #[tokio::test]
-async fn a_queue_that_somebody_makes_sure_of_while_it_is_forgotten_stays() {
+async fn queue_that_is_confirmed_during_its_deletion_stays() {
     let (database, time) = (database(), Time::new());
     let (one, two) = (open(&database, &time).await, open(&database, &time).await);
     let gone = submission("a", "kind", 1);
@@ -31,12 +31,12 @@ async fn a_queue_that_somebody_makes_sure_of_while_it_is_forgotten_stays() {
     time.pass(Millis::from_secs(48 * 3600));
     one.forget(Old::from_before(Timestamp(0), 10)).await.unwrap();
     let n_queues = comes.query_one("SELECT count(*) FROM queues", &[]).await.unwrap();
-    assert_eq!(n_queues.get::<_, i64>(0), 0, "it goes when nobody needs it");
+    assert_eq!(n_queues.get::<_, i64>(0), 0, "an unused queue is deleted");
 }
 
 /// There are more histories than one step reads.
 #[tokio::test]
-async fn of_many_histories_each_is_trimmed_in_its_turn() {
+async fn each_of_many_histories_is_trimmed() {
     let (database, time) = (database(), Time::new());
     let store = open(&database, &time).await;
     let connection = store.desk.connection().await.unwrap();

@@ -22,7 +22,7 @@ fn numbers(numbers: &[u64]) -> Vec<JobId> {
 }
 
 #[tokio::test]
-async fn a_row_goes_with_the_first_claim_after_the_last_of_its_attempts() {
+async fn grants_are_deleted_by_the_next_claim_after_their_last_end() {
     let (database, time) = (database(), Time::new());
     let store = open(&database, &time).await;
     submit(&store, submission("a", "kind", 5)).await;
@@ -41,7 +41,7 @@ async fn a_row_goes_with_the_first_claim_after_the_last_of_its_attempts() {
 }
 
 #[tokio::test]
-async fn what_nobody_counts_is_swept_up_and_what_goes_on_is_not() {
+async fn uncounted_grants_are_deleted_and_live_ones_stay() {
     let (database, time) = (database(), Time::new());
     let (one, two) = (open(&database, &time).await, open(&database, &time).await);
     submit(&one, submission("a", "kind", 3)).await;
@@ -55,7 +55,7 @@ async fn what_nobody_counts_is_swept_up_and_what_goes_on_is_not() {
     assert_eq!(granted(&two).await, [row("u", 1), row("v", 1), row("w", 1)]);
     time.pass(Millis::from_secs(61));
     two.forget(Old::from_before(Timestamp(0), 1)).await.unwrap();
-    assert_eq!(granted(&two).await, [row("v", 1)], "who won nothing has nothing");
+    assert_eq!(granted(&two).await, [row("v", 1)], "a worker without won claims has no row");
     one.claim(vec![claim(&jobs[2], "w")]).await.unwrap();
     one.complete(vec![end(&jobs[1], "v"), end(&jobs[2], "w")]).await.unwrap();
     one.forget(Old::from_before(Timestamp(0), 1)).await.unwrap();
@@ -71,7 +71,7 @@ async fn pages(store: &Postgres) -> Vec<(i64, String, bool)> {
 }
 
 #[tokio::test]
-async fn a_claim_leaves_a_job_where_it_is_until_it_starts() {
+async fn claimed_job_keeps_its_place_until_it_starts() {
     let (database, time) = (database(), Time::new());
     let store = open(&database, &time).await;
     submit(&store, submission("a", "kind", 1_000)).await;
@@ -91,7 +91,7 @@ async fn a_claim_leaves_a_job_where_it_is_until_it_starts() {
 
 /// Rows of several calls are not deleted by the age of the oldest.
 #[tokio::test]
-async fn a_call_is_swept_up_when_all_of_its_rows_are_old_and_over() {
+async fn grants_of_a_call_are_deleted_when_all_are_old_and_ended() {
     let (database, time) = (database(), Time::new());
     let store = open(&database, &time).await;
     submit(&store, submission("a", "kind", 1)).await;

@@ -30,7 +30,7 @@ impl Locked {
 }
 
 #[tokio::test]
-async fn a_statement_that_takes_too_long_is_given_up_and_the_next_one_works() {
+async fn slow_statement_times_out_and_the_next_one_works() {
     let (database, time) = (database(), Time::new());
     let other = open(&database, &time).await;
     let url = format!("{}?options=-c%20statement_timeout%3D200ms", database.url());
@@ -48,7 +48,7 @@ const END_LISTENERS: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activ
     WHERE datname = current_database() AND query LIKE 'LISTEN%'";
 
 #[tokio::test]
-async fn who_does_not_hear_any_longer_listens_again_and_looks() {
+async fn lost_listener_reconnects_and_scans() {
     let (database, time) = (database(), Time::new());
     let (one, two) = (open(&database, &time).await, open(&database, &time).await);
     let mut news = two.listen();
@@ -64,7 +64,7 @@ async fn who_does_not_hear_any_longer_listens_again_and_looks() {
 }
 
 #[tokio::test]
-async fn where_nobody_answers_no_connection_is_used_again() {
+async fn pool_drops_connections_after_a_timeout() {
     let (database, time) = (database(), Time::new());
     let store = open(&database, &time).await;
     assert!(store.desk.n_connections() > 0);
@@ -90,7 +90,7 @@ async fn call(store: &Postgres, n: usize) -> Result<(), Error> {
 }
 
 #[tokio::test]
-async fn whoever_waits_for_a_connection_gets_one_however_many_do() {
+async fn every_call_gets_a_connection_in_a_crowd() {
     let (database, time) = (database(), Time::new());
     let store = Arc::new(open(&database, &time).await);
     submit(&store, submission("a", "kind", CROWD)).await;
@@ -174,7 +174,7 @@ async fn each_step_of_the_schema_leaves_room_for_the_version_before_it() {
 
 /// A version that is two steps older would not notice the change.
 #[tokio::test]
-async fn a_schema_does_not_go_two_steps_under_those_who_work_with_it() {
+async fn schema_is_not_migrated_two_steps_under_a_live_scheduler() {
     let database = database();
     let pool = connect::pool(database.url()).unwrap();
     let connection = pool.get().await.unwrap();
@@ -200,7 +200,7 @@ async fn a_schema_does_not_go_two_steps_under_those_who_work_with_it() {
 
 /// The role needs no privilege for a migration that is done.
 #[tokio::test]
-async fn who_may_not_change_the_schema_goes_on_once_somebody_else_has() {
+async fn role_without_ddl_privilege_waits_for_the_migration() {
     let (database, time) = (database(), Time::new());
     drop(open(&database, &time).await);
     let owners = connect::pool(database.url()).unwrap();

@@ -4,7 +4,7 @@ use super::*;
 use crate::recent::PAYLOAD_BYTES_MAX;
 
 #[tokio::test]
-async fn one_tenants_flood_does_not_hide_the_others() {
+async fn queue_of_one_tenant_does_not_hide_other_tenants() {
     let (database, time) = (database(), Time::new());
     let store = open(&database, &time).await;
     submit(&store, submission("flood", "kind", 5_000)).await;
@@ -17,7 +17,7 @@ async fn one_tenants_flood_does_not_hide_the_others() {
 }
 
 #[tokio::test]
-async fn a_large_payload_is_read_by_whoever_claims_and_not_by_whoever_looks() {
+async fn large_payload_is_read_by_claims_and_not_by_scans() {
     let (database, time) = (database(), Time::new());
     let (one, two) = (open(&database, &time).await, open(&database, &time).await);
     let mut jobs = submission("a", "kind", 2);
@@ -40,7 +40,7 @@ async fn a_large_payload_is_read_by_whoever_claims_and_not_by_whoever_looks() {
 }
 
 #[tokio::test]
-async fn nobody_elses_jobs_are_looked_at_for_no_slots() {
+async fn jobs_of_other_shards_are_not_read_without_idle_slots() {
     let (database, time) = (database(), Time::new());
     let store = open(&database, &time).await;
     submit(&store, submission("a", "kind", 40)).await;
@@ -51,7 +51,7 @@ async fn nobody_elses_jobs_are_looked_at_for_no_slots() {
 }
 
 #[tokio::test]
-async fn what_was_seen_is_not_looked_at_again_until_all_is() {
+async fn scanned_jobs_are_not_read_again_until_a_full_scan() {
     let (database, time) = (database(), Time::new());
     let store = open(&database, &time).await;
     submit(&store, submission("a", "kind", 25)).await;

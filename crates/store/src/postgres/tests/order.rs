@@ -114,7 +114,7 @@ async fn attempts_end_in_one_order() {
 }
 
 #[tokio::test]
-async fn jobs_are_changed_and_called_off_in_one_order() {
+async fn jobs_are_amended_and_cancelled_in_one_order() {
     let call = async |store: &Postgres, jobs: [u64; 3]| {
         store.amend(numbers(jobs), Amend::Priority(7)).await.unwrap();
     };

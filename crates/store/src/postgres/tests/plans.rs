@@ -29,7 +29,7 @@ async fn with_many(check: impl AsyncFn(&Object)) {
 }
 
 #[tokio::test]
-async fn work_is_found_by_an_index_alone_however_long_the_queues() {
+async fn queue_scans_use_only_indexes_for_any_queue_length() {
     with_many(async |connection| {
         for sql in window::STATEMENTS {
             let has_list = sql.contains("$5");
@@ -47,7 +47,7 @@ async fn work_is_found_by_an_index_alone_however_long_the_queues() {
 }
 
 #[tokio::test]
-async fn what_silent_workers_had_is_found_without_a_walk_over_all_jobs() {
+async fn attempts_of_silent_workers_are_found_by_index() {
     with_many(async |connection| {
         let by_worker = [
             (lease::EXPIRED, "(NULL, 5)"),
@@ -96,7 +96,7 @@ async fn every_row_that_is_changed_is_found_by_its_id() {
 }
 
 #[tokio::test]
-async fn what_is_over_is_found_by_its_id() {
+async fn finished_jobs_are_found_by_id() {
     let statements = [complete::PASTS, read::ATTEMPTS, read::THESE, draft::FINISHED, known::STATES];
     with_many(async |connection| {
         for sql in statements {
@@ -128,7 +128,7 @@ async fn limits_are_found_by_their_names_one_by_one() {
 }
 
 #[tokio::test]
-async fn what_a_tenant_used_is_summed_up_by_its_own_minutes() {
+async fn usage_of_a_tenant_is_the_sum_of_its_minutes() {
     with_many(async |connection| {
         let plan = plan(connection, spent::SPENT_BY, "(5, 'a')").await;
         let condition = plan.lines().find(|line| line.contains("Index Cond")).unwrap_or("");
@@ -138,7 +138,7 @@ async fn what_a_tenant_used_is_summed_up_by_its_own_minutes() {
 }
 
 #[tokio::test]
-async fn what_is_old_is_found_along_the_ids() {
+async fn walk_finds_old_jobs_by_an_index_of_ids() {
     with_many(async |connection| {
         let statements = [(old::OLD, "(5, 5, 5, 5)"), (forget::JOBS, "(5, ARRAY[1])")];
         for (sql, values) in statements {

@@ -11,7 +11,7 @@ const WAITING: &str = "SELECT count(*) FROM pg_stat_activity \
     WHERE datname = current_database() AND wait_event_type = 'Lock'";
 
 #[tokio::test]
-async fn whoever_asks_much_keeps_nobody_from_renewing_leases_nor_does_whoever_goes() {
+async fn user_queries_never_block_lease_renewal() {
     let (database, time) = (database(), Time::new());
     let store = Arc::new(open(&database, &time).await);
     let session = store.join(WorkerId::new("w"), Millis(1_000)).await.unwrap();

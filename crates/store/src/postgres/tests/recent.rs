@@ -29,7 +29,7 @@ async fn a_record_that_is_known_is_the_same_as_one_that_is_read() {
 }
 
 #[tokio::test]
-async fn a_job_that_waits_again_is_seen_as_it_is() {
+async fn job_that_waits_again_is_scanned_with_its_history() {
     let (database, time) = (database(), Time::new());
     let (one, two, job) = two_with_a_job(&database, &time).await;
     one.claim(vec![claim(&job, "w")]).await.unwrap();
@@ -52,7 +52,7 @@ async fn a_job_that_waits_again_is_seen_as_it_is() {
 }
 
 #[tokio::test]
-async fn ends_that_have_nothing_to_do_with_each_other_do_not_wait_for_each_other() {
+async fn unrelated_ends_do_not_wait_for_each_other() {
     let (database, time) = (database(), Time::new());
     let (one, two) = (open(&database, &time).await, open(&database, &time).await);
     submit(&one, submission("a", "kind", 2)).await;
@@ -66,7 +66,7 @@ async fn ends_that_have_nothing_to_do_with_each_other_do_not_wait_for_each_other
     let second = tokio::select! {
         // First in the queue of locks. It waits for the transaction that holds its job.
         biased;
-        _ = &mut first => panic!("what is locked was changed"),
+        _ = &mut first => panic!("an end changed a locked row"),
         ended = second => ended.unwrap(),
     };
     assert!(matches!(second[..], [Ended::Accepted { .. }]), "{second:?}");
@@ -76,7 +76,7 @@ async fn ends_that_have_nothing_to_do_with_each_other_do_not_wait_for_each_other
 }
 
 #[tokio::test]
-async fn a_job_that_another_changed_is_not_claimed_as_it_was() {
+async fn job_that_a_peer_changed_is_not_claimed_by_old_fence() {
     let (database, time) = (database(), Time::new());
     let (one, two, job) = two_with_a_job(&database, &time).await;
     two.amend(vec![job.clone()], Amend::Priority(7)).await.unwrap();
@@ -86,7 +86,7 @@ async fn a_job_that_another_changed_is_not_claimed_as_it_was() {
 }
 
 #[tokio::test]
-async fn an_attempt_that_another_called_off_ends_as_cancelled() {
+async fn attempt_that_a_peer_cancelled_ends_as_cancelled() {
     let (database, time) = (database(), Time::new());
     let (one, two, job) = two_with_a_job(&database, &time).await;
     one.claim(vec![claim(&job, "w")]).await.unwrap();
@@ -97,7 +97,7 @@ async fn an_attempt_that_another_called_off_ends_as_cancelled() {
 }
 
 #[tokio::test]
-async fn an_attempt_that_another_ended_is_stale() {
+async fn attempt_that_a_peer_ended_is_stale() {
     let (database, time) = (database(), Time::new());
     let (one, two, job) = two_with_a_job(&database, &time).await;
     one.claim(vec![claim(&job, "w")]).await.unwrap();

@@ -17,7 +17,7 @@ const SETTINGS: [(&str, &str); 5] = [
 ];
 
 #[tokio::test]
-async fn no_statement_lock_or_transaction_of_a_store_takes_for_ever() {
+async fn every_connection_has_timeouts() {
     let (database, time) = (database(), Time::new());
     let store = open(&database, &time).await;
     for (name, expected) in SETTINGS {
@@ -29,7 +29,7 @@ async fn no_statement_lock_or_transaction_of_a_store_takes_for_ever() {
 
 /// The listening connection is not in the pool, but requests the same settings.
 #[tokio::test]
-async fn the_connection_that_listens_is_set_up_as_the_others_are() {
+async fn listening_connection_has_the_settings_of_the_pool() {
     let (database, time) = (database(), Time::new());
     let store = open(&database, &time).await;
     let door = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -66,7 +66,7 @@ const VACUUM_SOON: &str = "autovacuum_vacuum_threshold=1000";
 const VACUUM_FAST: &str = "autovacuum_vacuum_cost_delay=0";
 
 #[tokio::test]
-async fn tables_whose_rows_change_all_the_time_keep_room_and_are_swept_soon() {
+async fn hot_tables_have_fillfactor_and_eager_vacuum() {
     let (database, time) = (database(), Time::new());
     let store = open(&database, &time).await;
     let connection = store.desk.connection().await.unwrap();

@@ -7,7 +7,7 @@ use crate::conformance::Time;
 use crate::{Amend, Reach, Shared as _, Store as _, Window};
 
 #[tokio::test]
-async fn a_job_is_submitted_in_somebody_elses_transaction() {
+async fn job_is_submitted_in_a_transaction_of_its_client() {
     let (database, time) = (database(), Time::new());
     let store = open(&database, &time).await;
     let mut connection = store.desk.connection().await.unwrap();
@@ -55,7 +55,7 @@ async fn a_job_is_submitted_in_somebody_elses_transaction() {
 
 /// The function computes a queue in its own way, and places as schedulers do.
 #[tokio::test]
-async fn a_job_that_came_by_sql_is_news_once_it_waits_again() {
+async fn job_submitted_by_sql_is_announced_when_it_waits_again() {
     let (database, time) = (database(), Time::new());
     let store = open(&database, &time).await;
     let connection = store.desk.connection().await.unwrap();
@@ -77,7 +77,7 @@ async fn a_job_that_came_by_sql_is_news_once_it_waits_again() {
 }
 
 #[tokio::test]
-async fn what_may_not_be_submitted_by_sql_is_refused_by_its_name() {
+async fn invalid_sql_submission_names_its_argument() {
     let (database, time) = (database(), Time::new());
     let store = open(&database, &time).await;
     let connection = store.desk.connection().await.unwrap();

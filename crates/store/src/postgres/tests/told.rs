@@ -21,7 +21,7 @@ const SAID: &str = "SELECT count(*), count(*) FILTER (WHERE has_written), \
     FROM (SELECT has_written, at - lag(at) OVER (ORDER BY at) AS pause FROM said) AS s";
 
 #[tokio::test]
-async fn much_that_is_new_is_told_seldom_and_by_nobody_who_writes() {
+async fn frequent_changes_share_notifications_outside_of_writes() {
     let (database, time) = (database(), Time::new());
     open(&database, &time)
         .await
@@ -50,7 +50,7 @@ async fn much_that_is_new_is_told_seldom_and_by_nobody_who_writes() {
     one.set(vec![setting]).await.unwrap();
     while next(&mut news).await != News::Settings {}
     let found = two.window(Window { reach: Reach::News, ..all(0, 1) }).await.unwrap().own;
-    assert_eq!(found.len(), 200, "all of it was told");
+    assert_eq!(found.len(), 200, "all 200 jobs were announced");
     let row = one.desk.connection().await.unwrap().query_one(SAID, &[]).await.unwrap();
     let (n_said, n_by_writers): (i64, i64) = (row.get(0), row.get(1));
     assert!((1..=200).contains(&n_said), "{n_said}");

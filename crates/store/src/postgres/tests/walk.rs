@@ -16,7 +16,7 @@ async fn done(store: &Postgres, (from, to): (i64, i64), (created, finished): (i6
 }
 
 #[tokio::test]
-async fn what_is_old_is_forgotten_also_behind_many_that_finished_lately() {
+async fn old_jobs_are_deleted_behind_many_recent_ones() {
     let (database, time) = (database(), Time::new());
     let store = open(&database, &time).await;
     // Old submissions: many that finished late, and three that finished early. Then recent ones.
