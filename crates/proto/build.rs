@@ -1,4 +1,4 @@
-//! Turns the `.proto` files into Rust, without a system `protoc`.
+//! Compiles the `.proto` files to Rust without a system `protoc`.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -17,12 +17,12 @@ const FILES: [&str; 6] = [
 
 fn main() -> Result<(), Box<dyn Error>> {
     let descriptors = protox::compile(FILES, ["proto"])?;
-    // The same descriptors answer reflection.
+    // Server reflection answers with the same descriptors.
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
     fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
-    // Apart, or every message to a worker would take the room of the largest.
+    // Boxed, because otherwise every message to a worker has the size of the largest.
     let builder = tonic_prost_build::configure().boxed(".maitre.v1.Offer.spec");
-    // Shared, so that a worker keeps what it has sent without another copy of it.
+    // Shared, so that a worker keeps sent output without a copy.
     let builder = builder.bytes(".maitre.v1.LogChunk.bytes");
     builder.compile_fds(descriptors)?;
     println!("cargo::rerun-if-changed=proto");

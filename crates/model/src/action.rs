@@ -1,25 +1,25 @@
-//! What a decision says to do.
+//! The result of a decision.
 
 use crate::policy::Rule;
 use crate::{Fixed, Hold, JobId, Name, Timestamp, WorkerId};
 
-/// One decision: what to do, and why everything else waits.
+/// One decision: the actions, and a hold reason for each job that still waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
-    /// What to do, in the order it was decided.
+    /// The actions, in the order of the decision.
     pub actions: Vec<Action>,
-    /// Every job that was not placed, with its one reason, by job id.
+    /// The hold reason of each job that was not placed, by job id.
     pub holds: Vec<Hold>,
 }
 
-/// One thing to do.
+/// One action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Run a job on a worker.
     Place(Placement),
     /// Stop an attempt to make room for a job.
     Preempt(Preempt),
-    /// Do not look at a job again before a moment.
+    /// Do not consider a job again before a time.
     Defer(Defer),
 }
 
@@ -28,41 +28,41 @@ pub enum Action {
 pub struct Placement {
     /// The job.
     pub job: JobId,
-    /// Where it goes.
+    /// Its worker.
     pub worker: WorkerId,
     /// The sum of its points.
     pub score: Fixed,
-    /// What each rule said; rules that said nothing are left out.
+    /// The points of each rule. Rules without an opinion are left out.
     pub points: Vec<Points>,
-    /// The resource it was given, if it asked for any free one.
+    /// The resource that it gets, if it asked for any free one.
     pub resource: Option<Name>,
 }
 
-/// What one rule said.
+/// The points of one rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Points {
     /// The rule.
     pub rule: Rule,
-    /// Its opinion.
+    /// Its points.
     pub points: Fixed,
 }
 
-/// Stop the attempt of job `victim` on `worker`, to make room for another job.
+/// Stop the attempt of job `victim` on `worker`, to make room for a different job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preempt {
     /// The job whose attempt stops.
     pub victim: JobId,
-    /// Where it runs.
+    /// The worker of the attempt.
     pub worker: WorkerId,
     /// The job that needs the room.
     pub preemptor: JobId,
 }
 
-/// Do not look at `job` again before `until`.
+/// Do not consider `job` again before `until`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Defer {
     /// The job.
     pub job: JobId,
-    /// The moment.
+    /// The time.
     pub until: Timestamp,
 }

@@ -1,23 +1,23 @@
-//! What happens to a world.
+//! Events that change the scheduler state.
 
 use crate::{
     Attempt, Budget, Cluster, Eviction, Fixed, Inputs, Job, JobId, JobType, Metrics, Name, Policy,
     Resource, Tenant, TenantId, Timestamp, Worker, WorkerId,
 };
 
-/// One thing that happened. A world takes them in any order that could have happened.
+/// One event. The scheduler state accepts events in any order that could have happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The policy was set; every order is built again.
+    /// The policy was set. Every order is built again.
     Policy(Box<Policy>),
-    /// The policy of a pool was set; every order is built again.
+    /// The policy of a pool was set. Every order is built again.
     PoolPolicy {
         /// The pool.
         pool: Name,
-        /// What decides on jobs of the pool; `None` means the site's policy.
+        /// The policy for jobs of the pool. `None` means the site's policy.
         policy: Option<Box<Policy>>,
     },
-    /// What all tenants together may use was set.
+    /// The budget of all tenants together was set.
     Budget(Option<Budget>),
     /// A tenant was set, by id.
     Tenant(Tenant),
@@ -25,11 +25,11 @@ pub enum Event {
     Resource(Resource),
     /// A job type was set, by name.
     Type(JobType),
-    /// The averages were computed anew.
+    /// New averages were computed.
     Cluster(Box<Cluster>),
-    /// A tenant's usage was counted anew, after old usage left the window.
+    /// A tenant's usage was computed again, after old usage left the window.
     Usage {
-        /// Whose.
+        /// The tenant.
         tenant: TenantId,
         /// Cost settled within the window.
         used: Fixed,
@@ -39,76 +39,76 @@ pub enum Event {
     /// A job of a tenant was preempted.
     Evicted(Eviction),
 
-    /// A worker came, or came again with other properties. Its attempts stay.
+    /// A worker connected, or connected again with new properties. Its attempts stay.
     Joined(Box<Worker>),
-    /// A worker said how it is.
+    /// A worker sent a heartbeat.
     Heartbeat(Heartbeat),
     /// A worker is gone. Its attempts stay until they are ended one by one.
     Left(WorkerId),
-    /// A worker said what it lacks of a job's inputs.
+    /// A worker reported the missing inputs of a job.
     Inputs {
-        /// Who said it.
+        /// The reporting worker.
         worker: WorkerId,
-        /// Of which job.
+        /// The job.
         job: JobId,
-        /// What is missing.
+        /// The missing inputs.
         inputs: Inputs,
     },
 
-    /// Another round passed in which nobody knew what a job's inputs are.
+    /// A further scheduling cycle passed without information about a job's inputs.
     Unscored(JobId),
-    /// A job was submitted, or came back; if it waits already, it is replaced.
+    /// A job was submitted, or was queued again. If it waits already, it is replaced.
     Queued(Box<Job>),
     /// A waiting job was withdrawn.
     Withdrawn(JobId),
-    /// A job runs. If it waits in this world, it waits no longer.
+    /// A job runs. If it waited in this state, it waits no longer.
     Started(Box<Attempt>),
-    /// A job's attempt came to an end.
+    /// A job's attempt ended.
     Ended(Ended),
-    /// An attempt was told to stop, to make room for another job.
+    /// An attempt was asked to stop, to make room for a different job.
     Stopping {
         /// The job whose attempt stops.
         victim: JobId,
         /// The job that needs the room.
         preemptor: JobId,
     },
-    /// An attempt goes on: it turned out that nobody needs the room.
+    /// An attempt continues, because no job needs its room any more.
     Spared {
         /// The job whose attempt was to stop.
         victim: JobId,
-        /// The job for which it was.
+        /// The job that needed the room.
         preemptor: JobId,
     },
 }
 
-/// An attempt came to an end; its slots, amounts and resource are free.
+/// An attempt ended. Its slots, amounts and resource are free.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// The job.
     pub job: JobId,
-    /// What it cost in the end, settled to its tenant; zero if it is to be forgotten.
+    /// Its final cost, charged to its tenant. Zero if the attempt is not charged.
     pub cost: Fixed,
     /// Whether it counts as completed.
     pub completed: bool,
-    /// When.
+    /// When it ended.
     pub at: Timestamp,
 }
 
-/// How a worker is.
+/// The condition of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heartbeat {
-    /// Who says it.
+    /// The reporting worker.
     pub worker: WorkerId,
-    /// Slots it says are free; `None` means all that its attempts leave.
+    /// Slots that it reports as free. `None` means all that its attempts leave.
     pub slots_free: Option<u32>,
-    /// Whether it is well enough to take work.
+    /// Whether it can take jobs.
     pub healthy: bool,
-    /// Whether it takes no more work.
+    /// Whether it takes no more jobs.
     pub draining: bool,
     /// Locality labels that it has, sorted.
     pub hints: Vec<Name>,
-    /// What it measures of itself.
+    /// Its measurements.
     pub metrics: Metrics,
-    /// When it said so.
+    /// When it reported.
     pub at: Timestamp,
 }

@@ -9,7 +9,7 @@ use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 pub struct Fixed(i64);
 
 impl Fixed {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self(0);
     /// One.
     pub const ONE: Self = Self(1_000);
@@ -19,7 +19,7 @@ impl Fixed {
         Self(number.saturating_mul(1_000))
     }
 
-    /// So many thousandths.
+    /// The number of thousandths `number`.
     pub const fn thousandths(number: i64) -> Self {
         Self(number)
     }
@@ -50,14 +50,14 @@ impl Fixed {
         self.scale(other.0, 1_000)
     }
 
-    /// The nearest number with three decimals; `None` if `number` is not finite or too large.
+    /// The nearest number with three decimals. `None` if `number` is not finite or too large.
     #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "bounded above")]
     pub fn from_f64(number: f64) -> Option<Self> {
         let thousandths = (number * 1_000.0).round();
         (thousandths.abs() < 9.0e18).then_some(Self(thousandths as i64))
     }
 
-    /// The nearest float, for people and JSON.
+    /// The nearest float, for display and JSON.
     #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "for display only")]
     pub fn to_f64(self) -> f64 {
         self.0 as f64 / 1_000.0
@@ -65,7 +65,7 @@ impl Fixed {
 }
 
 impl fmt::Display for Fixed {
-    /// Made for every point of every job that is placed, so without any allocation.
+    /// Formats without an allocation, because it runs for every point of every placed job.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let size = self.0.unsigned_abs();
         let mut digits = Digits::default();
@@ -102,7 +102,7 @@ fn digit(number: u64) -> u8 {
     b'0' + u8::try_from(number % 10).unwrap_or(0)
 }
 
-/// A number as it is written, from its end to its beginning.
+/// The digits of a number, filled from the end.
 #[derive(Default)]
 struct Digits {
     bytes: [u8; 24],

@@ -1,48 +1,48 @@
-//! What the fleet is doing: attempts, resources, types, averages.
+//! The state of the fleet: attempts, resources, types, averages.
 
 use crate::job::{Amounts, Ask, Needs};
 use crate::{Fixed, JobId, Millis, Name, Recent, TenantId, Timestamp, Traits, WorkerId};
 
-/// One try to run a job, now on a worker.
+/// One live attempt of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
     /// The job.
     pub job: JobId,
-    /// Whose it is.
+    /// Its tenant.
     pub tenant: TenantId,
-    /// Where it runs.
+    /// Its worker.
     pub worker: WorkerId,
     /// The job's type.
     pub kind: Option<Name>,
-    /// What the job needs.
+    /// The job's requirements.
     pub needs: Needs,
-    /// Slots that it takes.
+    /// Slots that it uses.
     pub slots: u32,
-    /// Amounts that it takes.
+    /// Amounts that it uses.
     pub amounts: Amounts,
     /// The job's priority.
     pub priority: i32,
-    /// When the job first could have run.
+    /// When the job could first have run.
     pub ready: Timestamp,
     /// When this attempt was placed.
     pub started: Timestamp,
-    /// What it is expected to cost; counted in full while it runs.
+    /// Its expected cost, which counts in full while it runs.
     pub cost: Fixed,
-    /// How long it is expected to run.
+    /// Its expected run time.
     pub estimate: Option<Millis>,
     /// Whether a person waits for it.
     pub on_demand: bool,
-    /// Whether another tenant competed for its slots when it was placed.
+    /// Whether a different tenant competed for its slots when it was placed.
     pub is_contested: bool,
-    /// It is stopped after so long.
+    /// The longest run time, after which it is stopped.
     pub limit: Option<Millis>,
     /// How often the job was preempted before.
     pub evictions: u32,
     /// The job's traits.
     pub traits: Traits,
-    /// What it holds: a named resource, or one of its tenant's workspaces without a name.
+    /// The lock that it holds: a named resource, or one of its tenant's workspaces.
     pub holds: Option<Ask>,
-    /// The job that it was told to make room for, and will once it has stopped.
+    /// The job for which it was asked to make room. It makes room when it has stopped.
     pub stopping_for: Option<JobId>,
 }
 
@@ -73,12 +73,12 @@ impl Attempt {
     }
 }
 
-/// Something named that one job at a time may hold.
+/// A named exclusive lock: one job at a time may hold it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
     /// Its name.
     pub name: Name,
-    /// Whose it is; `None` means anybody's.
+    /// Its tenant. `None` means that every tenant may use it.
     pub tenant: Option<TenantId>,
     /// The job that holds it.
     pub holder: Option<JobId>,
@@ -89,17 +89,17 @@ pub struct Resource {
 pub struct JobType {
     /// Its name.
     pub name: Name,
-    /// The pool of its jobs that name none; `None` means any whose workers fit.
+    /// The pool of its jobs that name none. `None` means every pool with a fitting worker.
     pub pool: Option<Name>,
-    /// The most jobs of it at once.
+    /// The limit of live attempts.
     pub jobs_max: Option<u32>,
-    /// The most jobs of it at once on one worker.
+    /// The limit of live attempts on one worker.
     pub worker_max: Option<u32>,
-    /// How often a tie between workers was broken for it, so that the next goes to another.
+    /// The number of broken ties between workers, so that the next tie selects the next worker.
     pub rotation: u64,
-    /// When a job of it last became ready: work that came lately is expected to come again.
+    /// When a job of it last became ready. More jobs of it are expected for some time.
     pub seen: Option<Timestamp>,
-    /// How many jobs of it became ready lately; `None` means that nobody counted.
+    /// The jobs of it that became ready lately. `None` means that they were not counted.
     pub recent: Option<Recent>,
 }
 
@@ -123,9 +123,9 @@ impl JobType {
 pub struct Eviction {
     /// When.
     pub at: Timestamp,
-    /// Whose job it was.
+    /// The tenant of the job.
     pub tenant: TenantId,
-    /// Where it ran.
+    /// The pool of its worker.
     pub pool: Name,
 }
 
@@ -145,13 +145,13 @@ pub struct Cluster {
 pub struct Averages {
     /// Seconds from ready to placed.
     pub wait_s: Option<Fixed>,
-    /// Seconds from placed to done.
+    /// Seconds from placed to ended.
     pub duration_s: Option<Fixed>,
     /// Paths that a worker had to fetch for a job.
     pub missing_paths: Option<Fixed>,
     /// MiB that a worker had to fetch for a job.
     pub missing_mib: Option<Fixed>,
-    /// Jobs that wait for a job.
+    /// Dependents of a job.
     pub dependencies: Option<Fixed>,
     /// CPU time of a job.
     pub cpu_ms: Option<Fixed>,

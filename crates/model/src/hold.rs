@@ -1,78 +1,78 @@
-//! Why a job waits.
+//! Hold reasons: why a job waits.
 
 use std::collections::BTreeMap;
 
 use crate::{Fixed, JobId, TenantId, WorkerId};
 
-/// Why one job was not placed.
+/// The hold reason of a job that was not placed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hold {
     /// The job.
     pub job: JobId,
     /// The first reason that applies, in the order of [`Reason`].
     pub reason: Reason,
-    /// The evidence, and what would change it, in a sentence or two.
+    /// The evidence and the remedy, in a sentence or two.
     pub detail: String,
 }
 
-/// Why a job waits. When several reasons apply, the first in this order is the one that is told.
+/// A hold reason. When several apply, the first in this order is reported.
 ///
-/// The order is from what lasts to what passes. First come reasons that only a person, or a new
-/// worker, can end. Then come moments, workers that are away, limits, and last the reasons that end
-/// when a slot is free.
+/// Reasons that last come before reasons that pass. First come reasons that only an operator or a
+/// new worker can end. Then come times, unreachable workers and limits, and last the reasons that
+/// end when a slot is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
-    /// An operator holds the job. The scheduler knows this, a decision does not.
+    /// An operator holds the job. Only the scheduler knows this, not a decision.
     OnHold,
-    /// No worker that is known, whatever its state, could ever run it.
+    /// No known worker, in any state, could ever run it.
     NoWorkerEver,
-    /// The exclusive lock that it asks for will never be its tenant's.
+    /// Its tenant can never get the exclusive lock that it asks for.
     NoResourceEver,
     /// Its tenant is paused.
     TenantPaused,
-    /// Every worker that could run it is in a pool that an operator paused. The scheduler knows
-    /// this; to a decision, those workers drain.
+    /// Every worker that could run it is in a pool that an operator paused. Only the scheduler
+    /// knows this. A decision sees those workers as draining.
     PoolPaused,
     /// Its tenant's budget does not cover it.
     BudgetSpent,
     /// The budget of all tenants together does not cover it.
     BudgetSpentGlobal,
-    /// Its dependencies are not done: it becomes ready later.
+    /// Its dependencies are not final: it becomes ready later.
     NotReady,
-    /// Its submitter, or a backoff after a failed try, asked for a later moment.
+    /// The submitter set a later time, or a retry backoff has not passed.
     NotBefore,
-    /// Workers could run it, but every one of them is draining or gone.
+    /// Every worker that could run it is draining or disconnected.
     NoWorkerNow,
-    /// Workers could run it, but they are unhealthy.
+    /// Every worker that could run it is unhealthy.
     WorkerUnhealthy,
-    /// A victim was told to stop for it.
+    /// A victim was asked to stop for it.
     Preempting,
-    /// Its tenant holds all the slots that its quota allows.
+    /// Its tenant uses all slots of its quota.
     TenantAtMax,
-    /// Its tenant runs as many jobs as it may.
+    /// Its tenant has reached its limit of jobs.
     TenantAtJobsMax,
-    /// Its type runs as many jobs as it may, in all or on each worker.
+    /// Its type has reached its limit of jobs, in total or on each worker.
     TypeAtMax,
-    /// The exclusive lock that it asks for is held by another job.
+    /// A different job holds the exclusive lock that it asks for.
     ResourceHeld,
-    /// Every worker that could run it, and that limits let it use, has no room.
+    /// Every worker that could run it, and that limits let it use, is full.
     WorkersFull,
-    /// The policy keeps the free slots for rarer work that is expected.
+    /// The policy reserves the free slots for rare work that is expected.
     Guarded,
-    /// The policy keeps the free slots for a wider job that came first.
+    /// The policy keeps the free slots for an earlier multi-slot job.
     Reserved,
-    /// A rule said "not now" for every worker with room.
+    /// A rule vetoed every worker with room.
     Vetoed,
     /// Its points are below zero on every worker with room.
     BelowZero,
-    /// Other jobs went first, and no worker asked for more in this decision.
+    /// Other jobs went first, and the workers of this decision asked for no more.
     Outranked,
-    /// It is being given to a worker at this moment. The scheduler knows this.
+    /// It is being claimed. Only the scheduler knows this.
     Claiming,
 }
 
 impl Reason {
-    /// All reasons, in the order in which they are looked for.
+    /// All reasons, in their order.
     pub const ALL: [Self; 23] = [
         Self::OnHold,
         Self::NoWorkerEver,
@@ -128,8 +128,8 @@ impl Reason {
         }
     }
 
-    /// Whether it ends only when a person acts, a worker that did not exist comes, or old usage
-    /// leaves the window of a budget.
+    /// Whether it ends only by an action of an operator, by a new worker, or when old usage leaves
+    /// the window of a budget.
     pub fn is_lasting(self) -> bool {
         self <= Self::BudgetSpentGlobal
     }
@@ -140,9 +140,9 @@ impl Reason {
 pub struct Check {
     /// The reason.
     pub reason: Reason,
-    /// The evidence, and what would change it, in a sentence or two.
+    /// The evidence and the remedy, in a sentence or two.
     pub detail: String,
-    /// What the evidence counts, by name.
+    /// The numbers of the evidence, by name.
     pub numbers: BTreeMap<&'static str, Fixed>,
     /// Jobs that the evidence names.
     pub jobs: Vec<JobId>,
@@ -153,7 +153,7 @@ pub struct Check {
 }
 
 impl Check {
-    /// A reason without evidence that could be counted.
+    /// A reason without numbers as evidence.
     pub const fn new(reason: Reason, detail: String) -> Self {
         Self {
             reason,

@@ -1,12 +1,12 @@
-//! Names, and one type of id per kind of thing, so that they cannot be mixed up.
+//! Names, and a separate type of id for each kind of object.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-/// What something is called. Names of digits compare as numbers and come first, others by bytes.
+/// A name. Names of digits compare as numbers and come first, others by bytes.
 ///
-/// Cheap to clone; a name that is a plain number takes no memory of its own.
+/// Cheap to clone. A name that is a plain number needs no allocation.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Name(Spelling);
 
@@ -32,7 +32,7 @@ impl Name {
         Self(Spelling::Number(number))
     }
 
-    /// The number that it spells, if it is a plain one.
+    /// Its number, if it is a plain one.
     pub const fn as_number(&self) -> Option<u64> {
         match self.0 {
             Spelling::Number(number) => Some(number),
@@ -108,7 +108,7 @@ macro_rules! id {
                 Self(Name::number(number))
             }
 
-            /// The number that it spells, if it is a plain one.
+            /// Its number, if it is a plain one.
             pub const fn as_number(&self) -> Option<u64> {
                 self.0.as_number()
             }
@@ -142,7 +142,7 @@ id!(
     WorkerId
 );
 id!(
-    /// Who shares the fleet with others.
+    /// A user, team or customer that shares the fleet.
     TenantId
 );
 

@@ -1,10 +1,10 @@
-//! What a job is while it waits.
+//! Waiting jobs.
 
 use std::collections::BTreeMap;
 
 use crate::{Fixed, JobId, Millis, Name, TenantId, Timestamp, WorkerId};
 
-/// What a job needs of a worker: for each key, any one of these values.
+/// Requirements of a job: for each key, the worker must have one of these values.
 pub type Needs = BTreeMap<Name, Vec<Name>>;
 
 /// Consumable amounts by name (`ram_mb`, `gpu`, …).
@@ -15,60 +15,60 @@ pub type Amounts = BTreeMap<Name, u64>;
 pub struct Job {
     /// Its id.
     pub id: JobId,
-    /// Whose it is.
+    /// Its tenant.
     pub tenant: TenantId,
-    /// Its type; `None` runs on workers of any types.
+    /// Its type. `None` runs on workers of any type.
     pub kind: Option<Name>,
-    /// The pool it must run in; `None` means its type's pool, or any whose workers fit.
+    /// Its pool. `None` means the pool of its type, or every pool with a fitting worker.
     pub pool: Option<Name>,
-    /// What it needs of a worker.
+    /// Its requirements.
     pub needs: Needs,
-    /// Slots that it takes, all on one worker.
+    /// Slots that it needs, all on one worker.
     pub slots: u32,
-    /// Amounts that it takes, all on one worker.
+    /// Amounts that it needs, all on one worker.
     pub amounts: Amounts,
-    /// What the submitter asked for: higher is sooner.
+    /// The submitter's priority: higher starts sooner.
     pub priority: i32,
     /// Whether a person waits for the result.
     pub on_demand: bool,
     /// When it was submitted.
     pub created: Timestamp,
-    /// When it first could have run. Its age counts from here and is never reset.
+    /// When it could first have run. Its age counts from here and is never reset.
     pub ready: Timestamp,
     /// The submitter's own delay.
     pub not_before: Option<Timestamp>,
-    /// The scheduler's delay after a failed try to place it; `None` means none was ever needed.
+    /// The scheduler's delay after a failed placement. `None` means that there was none.
     pub backoff_until: Option<Timestamp>,
-    /// How often it was preempted.
+    /// The number of preemptions.
     pub evictions: u32,
-    /// How long it is expected to run.
+    /// Its expected run time.
     pub estimate: Option<Millis>,
-    /// It is stopped after so long.
+    /// The longest run time, after which it is stopped.
     pub limit: Option<Millis>,
-    /// Where its last attempt ran.
+    /// The worker of its last attempt.
     pub last_worker: Option<WorkerId>,
-    /// Facts that rules ask about.
+    /// Facts that rules read.
     pub traits: Traits,
-    /// The locality label that it wants.
+    /// The locality label that it prefers.
     pub hint: Option<Name>,
-    /// What it must hold alone while it runs.
+    /// The exclusive lock that it needs.
     pub resource: Option<Ask>,
-    /// What it is expected to cost.
+    /// Its expected cost.
     pub cost: Fixed,
-    /// How many jobs wait for it.
+    /// The number of its dependents.
     pub dependents: Option<u32>,
-    /// What each worker lacks of its inputs. A worker that is not in here has not said.
+    /// The inputs that each worker lacks. A worker without an entry has not reported.
     pub inputs: BTreeMap<WorkerId, Inputs>,
-    /// Rounds in which its inputs were still unknown.
+    /// Scheduling cycles in which its inputs were unknown.
     pub rescore_count: u32,
-    /// What earlier runs of its kind used.
+    /// The usage of earlier runs with its history key.
     pub history: Option<History>,
-    /// Where others stopped to make room for it: it starts there next, if limits allow.
+    /// The worker on which victims stopped for it. It starts there next, if limits allow.
     pub promised: Option<WorkerId>,
 }
 
 impl Job {
-    /// A job with nothing but an id, a tenant and the moment it was submitted.
+    /// A job with an id, a tenant and a submission time, and defaults for the rest.
     pub fn new(id: JobId, tenant: TenantId, created: Timestamp) -> Self {
         Self {
             id,
@@ -101,16 +101,16 @@ impl Job {
     }
 }
 
-/// What a job asks to hold alone while it runs.
+/// The exclusive lock that a job asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Ask {
     /// The resource of this name.
     Named(Name),
-    /// Any free one of its tenant's.
+    /// Any free one of its tenant.
     Any,
 }
 
-/// What one worker lacks of a job's inputs. `None` means that it is not known.
+/// The inputs of a job that one worker lacks. `None` means unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inputs {
     /// Paths that the worker would have to fetch.
@@ -119,10 +119,10 @@ pub struct Inputs {
     pub missing_bytes: Option<u64>,
 }
 
-/// What earlier runs of the same key used. `None` means that it was not measured.
+/// The usage of earlier runs with the same key. `None` means not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct History {
-    /// How many runs this is drawn from; with none, every prediction is ignored.
+    /// The number of runs. With zero, every prediction is ignored.
     pub samples: u32,
     /// 95th percentile of peak memory.
     pub ram_peak_mb: Option<u64>,
@@ -136,7 +136,7 @@ pub struct History {
     pub oom_rate: Option<Fixed>,
 }
 
-/// A fact about a job that rules ask about.
+/// A fact about a job that rules read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Trait {
@@ -146,14 +146,14 @@ pub enum Trait {
     Cached = 2,
     /// Substitute-only: runs on any architecture.
     Light = 4,
-    /// Fixed output, bound by the network.
+    /// Fixed output, limited by the network.
     Network = 8,
-    /// Better run where its inputs are.
+    /// Prefers a worker that has its inputs.
     PreferLocal = 16,
 }
 
 impl Trait {
-    /// All of them.
+    /// All traits.
     pub const ALL: [Self; 5] =
         [Self::Evaluation, Self::Cached, Self::Light, Self::Network, Self::PreferLocal];
 

@@ -1,7 +1,7 @@
-//! The words: what a job, a worker, a tenant, a policy, an event and an action are.
+//! The data types of the scheduler: job, worker, tenant, policy, event and action.
 //!
-//! **Invariant:** plain data. No I/O, no clock, no chance, no serialisation. Whoever reads or
-//! writes these as JSON, SQL or protobuf has types of its own and converts at the edge.
+//! **Invariant:** plain data without I/O, clock, randomness or serialisation. Crates that read or
+//! write JSON, SQL or protobuf have types of their own, and convert them.
 
 pub mod maxima;
 pub mod id;

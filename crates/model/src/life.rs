@@ -1,25 +1,25 @@
-//! The life of a job: its states, what ends an attempt, and what comes next.
+//! The life of a job: its states, and the endings of its attempts.
 
 use std::sync::Arc;
 
 use crate::{Ask, Fixed, JobId, Name, Spec, Timestamp, WorkerId};
 
-/// Where a job is in its life.
+/// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum State {
     /// Waits for other jobs.
     Blocked,
     /// Waits to be placed.
     Queued,
-    /// Taken out of the queue for a worker that has not said yet that it runs.
+    /// Claimed for a worker that has not reported its start.
     Claimed,
     /// Runs on a worker.
     Running,
-    /// Done.
+    /// Final: succeeded.
     Succeeded,
-    /// Not done, and not tried again.
+    /// Final: failed, without a further try.
     Failed,
-    /// Called off.
+    /// Final: cancelled.
     Cancelled,
 }
 
@@ -48,7 +48,7 @@ impl State {
         }
     }
 
-    /// The state of this name.
+    /// The state with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.name() == name)
     }
@@ -58,15 +58,15 @@ impl State {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
     }
 
-    /// Whether a worker has it.
+    /// Whether a worker has the job.
     pub const fn is_live(self) -> bool {
         matches!(self, Self::Claimed | Self::Running)
     }
 
     /// Whether a job may go from this state to `to` in one step.
     ///
-    /// **Invariant:** a terminal state is never left. (A retry that a person asks for is a new
-    /// life: the record says so by its `revived` count.)
+    /// **Invariant:** a job never leaves a terminal state. (A requested retry is a new life, which
+    /// the `revived` count of the record shows.)
     pub const fn may_become(self, to: Self) -> bool {
         match self {
             Self::Blocked => matches!(to, Self::Queued | Self::Cancelled),
@@ -81,28 +81,28 @@ impl State {
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Ending {
-    /// It did what it was to do.
+    /// It succeeded.
     Succeeded,
-    /// It failed in a way that may pass.
+    /// It failed, and a retry may succeed.
     Transient,
-    /// It failed in a way that will not pass.
+    /// It failed, and a retry cannot succeed.
     Permanent,
-    /// Its worker vanished, or the worker lost track of it.
+    /// Its worker disappeared, or lost track of it.
     Lost,
-    /// Its worker would not have it: no room after all, or it is leaving.
+    /// Its worker refused it: it has no room after all, or it is leaving.
     Refused,
-    /// It ran, or was silent, for longer than it may.
+    /// It exceeded its run timeout or its silence timeout.
     Timeout,
-    /// Nobody heard of it, or of its worker, for so long that it is given up.
+    /// The scheduler ended it, because no heartbeat named it for too long.
     Stale,
-    /// It was stopped to make room for another job.
+    /// It was preempted for a different job.
     Preempted,
-    /// It was called off.
+    /// Its job was cancelled.
     Cancelled,
 }
 
 impl Ending {
-    /// All of them.
+    /// All endings.
     pub const ALL: [Self; 9] = [
         Self::Succeeded,
         Self::Transient,
@@ -130,7 +130,7 @@ impl Ending {
         }
     }
 
-    /// Whether the attempt came to it by itself: it was begun, and nobody stopped it from outside.
+    /// Whether the attempt ended by itself: it started, and was not stopped from outside.
     pub const fn is_own(self) -> bool {
         match self {
             Self::Succeeded | Self::Transient | Self::Permanent | Self::Timeout => true,
@@ -138,33 +138,33 @@ impl Ending {
         }
     }
 
-    /// The ending of this name.
+    /// The ending with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|ending| ending.name() == name)
     }
 }
 
-/// Why a job is in a final state other than succeeded. Stored by name, and what filters ask for.
+/// The cause of a final state other than succeeded. Stored and filtered by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Cause {
     /// Its last attempt failed, and it has no tries left.
     Exhausted,
-    /// Its last attempt failed in a way that will not pass.
+    /// Its last attempt failed in a way that a retry cannot fix.
     Permanent,
-    /// Its last attempt was given up because nobody heard of it, and it has no tries left.
+    /// Its last attempt was ended as stale, and it has no tries left.
     Stale,
-    /// It took too many workers with it: parked until somebody looks at it.
+    /// Too many workers died while they ran it. Parked for an operator.
     Poison,
-    /// It still waited when it was no longer worth starting.
+    /// It still waited at its `start_before`.
     TooLate,
-    /// Somebody called it off.
+    /// A client cancelled it.
     Asked,
-    /// A job that it waited for did not succeed.
+    /// A job that it depends on did not succeed.
     Dependency,
 }
 
 impl Cause {
-    /// All of them.
+    /// All causes.
     pub const ALL: [Self; 7] = [
         Self::Exhausted,
         Self::Permanent,
@@ -188,31 +188,31 @@ impl Cause {
         }
     }
 
-    /// The cause of this name.
+    /// The cause with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|cause| cause.name() == name)
     }
 }
 
-/// How often what happened to a job.
+/// Counters of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Attempts so far. The number of the current one is its fencing token.
     pub attempts: u32,
-    /// Attempts that failed or timed out: the ones that use up tries.
+    /// Attempts that failed or timed out. These use up tries.
     pub failures: u32,
     /// Attempts that were lost with their worker.
     pub losses: u32,
-    /// Attempts that were stopped to make room.
+    /// Attempts that were preempted.
     pub evictions: u32,
-    /// Attempts that a worker would not have.
+    /// Attempts that a worker refused.
     pub refusals: u32,
-    /// How often it was taken up again after it had finished.
+    /// Revivals after a final state.
     pub revived: u32,
 }
 
 impl Counts {
-    /// The counts after an attempt that ended so.
+    /// The counts after an attempt with this ending.
     #[must_use]
     pub const fn after(mut self, ending: Ending) -> Self {
         match ending {
@@ -228,84 +228,84 @@ impl Counts {
     }
 }
 
-/// A job over its whole life: what was asked, and what became of it so far.
+/// A job over its whole life: its specification, and its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Its id.
     pub id: JobId,
-    /// What was asked.
+    /// Its specification.
     pub spec: Arc<Spec>,
-    /// Where it is.
+    /// Its state.
     pub state: State,
-    /// Goes up with every change of the record. Whoever claims it names the fence that it saw.
+    /// Increases with every change of the record. A claim names the fence that it expects.
     pub fence: u64,
-    /// What the submitter asked for, or whoever changed it since.
+    /// The submitter's priority, or a later one that a client set.
     pub priority: i32,
-    /// How often what happened.
+    /// Its counters.
     pub counts: Counts,
     /// When it was submitted.
     pub created: Timestamp,
-    /// When it first could have run; `None` while it is blocked. Never reset.
+    /// When it could first have run. `None` while it is blocked. Never reset.
     pub ready: Option<Timestamp>,
-    /// Not to be tried again earlier.
+    /// The time before which it is not retried.
     pub backoff_until: Option<Timestamp>,
-    /// Kept in the queue until somebody releases it.
+    /// Kept in the queue until a client releases it.
     pub on_hold: bool,
-    /// Somebody called it off while a worker had it; it ends as cancelled.
+    /// A client cancelled it while a worker had it. It ends as cancelled.
     pub cancelling: bool,
-    /// Unfinished jobs that it waits for.
+    /// Unfinished jobs that it depends on.
     pub n_blockers: u32,
-    /// Unfinished jobs that wait for it.
+    /// Unfinished jobs that depend on it.
     pub n_dependents: u32,
-    /// Where its last attempt that ended ran.
+    /// The worker of its last ended attempt.
     pub last_worker: Option<WorkerId>,
-    /// The attempt that a worker has now; `Some` exactly while it is claimed or running.
+    /// The live attempt. `Some` exactly while the job is claimed or running.
     pub current: Option<Current>,
-    /// When it came to its final state.
+    /// When it became final.
     pub finished: Option<Timestamp>,
-    /// Why it is not succeeded, if it is final.
+    /// The cause, if it is final and did not succeed.
     pub cause: Option<Cause>,
-    /// What its last failed attempt said, in words.
+    /// The error message of its last failed attempt.
     pub error: Option<String>,
-    /// What it returned.
+    /// Its result.
     pub result: Option<Vec<u8>>,
     /// The exit code of its last attempt, if it was a command.
     pub exit_code: Option<i32>,
-    /// What it cost in the end.
+    /// Its final cost.
     pub cost: Option<Fixed>,
 }
 
-/// The attempt that a worker has now. Its number is [`Counts::attempts`].
+/// The live attempt. Its number is [`Counts::attempts`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Current {
-    /// Who has it.
+    /// Its worker.
     pub worker: WorkerId,
-    /// The pool that its worker was in when it was claimed.
+    /// The pool of its worker at the claim.
     pub pool: Name,
     /// When it was claimed.
     pub claimed: Timestamp,
-    /// When its worker said that it runs; `None` while it is only claimed.
+    /// When its worker reported the start. `None` while it is only claimed.
     pub started: Option<Timestamp>,
-    /// What it holds: a named resource, or one of its tenant's workspaces without a name.
+    /// The lock that it holds: a named resource, or one of its tenant's workspaces.
     pub holds: Option<Ask>,
-    /// How far it is; `None` if it never said.
+    /// Its progress. `None` if it never reported any.
     pub progress: Option<Progress>,
-    /// Why it was placed there, as it is to be shown.
+    /// The explanation of its placement, for users.
     pub why: String,
 }
 
-/// How far an attempt says it is.
+/// The progress that an attempt reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// From 0 to 1.
     pub fraction: Fixed,
-    /// In words; may be empty.
+    /// A note for users, may be empty.
     pub note: String,
-    /// Which of its steps it is at, by name; empty if it has none.
+    /// The name of its current step. Empty if it has none.
     pub stage: String,
 }
 
-/// What one attempt used. `None` means that it was not measured.
+/// The usage of one attempt. `None` means not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measured {
     /// Peak memory of all its processes.

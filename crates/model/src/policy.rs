@@ -1,7 +1,8 @@
-//! How to decide, as data.
+//! A scheduling policy as data.
 //!
-//! A policy answers four questions: who starts ([`Entry`]), whose turn it is ([`Turn`]), which job
-//! of theirs goes first ([`Order`]) and where it goes ([`Seat`]). The rest are magnitudes.
+//! A policy answers four questions: which side starts ([`Entry`]), which tenant is next ([`Turn`]),
+//! which of its jobs goes first ([`Order`]) and which worker it gets ([`Seat`]). The rest are
+//! numbers.
 
 use std::collections::BTreeMap;
 
@@ -10,26 +11,26 @@ use crate::{Fixed, Millis};
 /// A named starting point for a [`Policy`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Preset {
-    /// Priority, then age; the first worker that matches.
+    /// Priority, then age. The first worker that matches.
     PriorityAge,
-    /// The same for each pool apart, tenants below their minimum first.
+    /// The same for each pool alone, tenants below their minimum first.
     Cohort,
-    /// A worker asks; the sum of seven rules.
+    /// A worker asks. The sum of seven rules.
     Simple,
-    /// A worker asks; the sum of twelve rules.
+    /// A worker asks. The sum of twelve rules.
     ResourceAware,
-    /// A worker asks; the tenant that is furthest behind its share.
+    /// A worker asks. The tenant that is furthest behind its share.
     FairShare,
-    /// Priority, age, rarity and on-demand in one score; the most specialised worker.
+    /// Priority, age, rarity and on-demand in one score. The most specialised worker.
     Aging,
-    /// Groups by job type with their own limits; the worker with most room.
+    /// Groups by job type with their own limits. The worker with the most room.
     Detected,
     /// The default: quota, share by measured slot time, shortest first with a bound, best fit.
     Balanced,
 }
 
 impl Preset {
-    /// All of them.
+    /// All presets.
     pub const ALL: [Self; 8] = [
         Self::PriorityAge,
         Self::Cohort,
@@ -55,93 +56,94 @@ impl Preset {
         }
     }
 
-    /// The preset called `name`.
+    /// The preset with the name `name`.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|preset| preset.name() == name)
     }
 }
 
-/// How to decide.
+/// A scheduling policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Policy {
     /// The preset it started from.
     pub preset: Preset,
-    /// Who starts.
+    /// Which side starts.
     pub entry: Entry,
-    /// Whose turn it is.
+    /// Which tenant is next.
     pub turn: Turn,
-    /// Which of their jobs goes first.
+    /// Which of its jobs goes first.
     pub order: Order,
-    /// Where it goes.
+    /// Which worker the job gets.
     pub seat: Seat,
-    /// Of a hundred choices, how many go by priority; the others go by age alone.
+    /// The percentage of choices that go by priority. The others go by age alone.
     pub priority_percentage: u32,
-    /// How long a job that found no worker is left alone; zero means not at all.
+    /// The delay of a job that found no worker. Zero means none.
     pub failure_backoff: Millis,
-    /// Whether a worker that finished a job is filled up, instead of given as many as it finished.
+    /// Whether a worker that finished jobs gets jobs for all its slots, or only as many as it
+    /// finished.
     pub proactive_fetch_to_capacity: bool,
-    /// Whether a job that never needed a backoff counts as if its backoff ended when it was
-    /// submitted, so that a worker that finished a job passes over it.
+    /// Whether the backoff of a job that never had one counts as ended at its submission, so that a
+    /// worker that finished a job skips it.
     pub proactive_fetch_literal: bool,
-    /// Whether [`Turn::Deficit`] counts settled cost alone, as it was when the round began.
-    /// Attempts and what the round itself grants count for nothing, as in the source of the preset.
+    /// Whether [`Turn::Deficit`] counts only the cost that was settled before the scheduling cycle.
+    /// Attempts and the grants of the cycle count for nothing, as in the source of the preset.
     pub literal: bool,
-    /// Taking slots back for tenants below their minimum.
+    /// Preemption for tenants below their minimum.
     pub preemption: Preemption,
-    /// For so long an eviction lowers its tenant's maximum by one slot.
+    /// The time for which an eviction lowers its tenant's maximum by one slot.
     pub eviction_cooldown: Millis,
-    /// The magnitudes of [`Order::Aging`].
+    /// The numbers of [`Order::Aging`].
     pub aging: Aging,
     /// The numbers of [`Turn::FairQueue`] and [`Order::Shortest`].
     pub fairness: Fairness,
-    /// The opinions that count, each with its weight.
+    /// The rules that count, each with its weight.
     pub rules: BTreeMap<Rule, Fixed>,
-    /// Whether slots that can run rare work are kept for it while it is expected.
+    /// Whether slots that can run rare work are reserved for it while it is expected.
     pub guard: bool,
-    /// Whether slots are kept for a wide job until all of them are free.
+    /// Whether slots are kept for a multi-slot job until all of them are free.
     pub reserve: bool,
-    /// An attempt that has run for so long and nobody predicted it is not waited for any longer: no
-    /// slot is kept beside it.
+    /// The longest wait for an attempt without a predicted run time. After that, no slot beside the
+    /// attempt is kept.
     pub reserve_wait_max: Millis,
 }
 
-/// Who starts a decision in a full round.
+/// Which side starts a decision in a full scheduling cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// Jobs in turn look for their best worker.
+    /// Each job in turn selects its best worker.
     JobFirst,
-    /// Workers by (rank, id) look for their best job, one each, until nothing places.
+    /// Workers by (rank, id) select their best job, one each, until no job is placed.
     WorkerFirst,
 }
 
-/// Whose turn it is.
+/// Which tenant is next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// Anybody's: the order of jobs decides.
+    /// Tenants do not count: the order of jobs decides.
     FirstCome,
-    /// Each pool by itself: tenants below their minimum, then the others.
+    /// Each pool alone: tenants below their minimum, then the others.
     QuotaFirst,
-    /// Tenants with nothing done in the window, then the one furthest behind its share.
+    /// Tenants without usage in the window, then the one furthest behind its share.
     Deficit,
-    /// Tenants below their minimum. Then a tenant that is no further ahead of its share than the
-    /// slack allows: of these, the one with the shortest job.
+    /// Tenants below their minimum. Then, of the tenants that are at most the slack ahead of their
+    /// share, the one with the shortest job.
     FairQueue,
     /// Job types in the order of their names.
     TypeGroups,
 }
 
-/// Which job goes first, of those whose turn it is.
+/// Which job of the tenant goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Highest priority, then longest ready.
     PriorityAge,
-    /// Highest sum of priority, age, rarity, on-demand and predicted length.
+    /// Highest sum of priority, age, rarity, on-demand and predicted run time.
     Aging,
-    /// Highest class of priority, then shortest by expected length; but first the oldest job, once
-    /// its tenant was served what the starvation bound says.
+    /// Highest class of priority, then shortest expected run time. The oldest job goes first once
+    /// it has reached its tenant's starvation bound.
     Shortest,
-    /// Highest sum of rules for the worker that asks.
+    /// Highest sum of rules for the asking worker.
     Rules,
     /// As submitted.
     Proposal,
@@ -154,24 +156,24 @@ pub enum Seat {
     FirstMatch(Option<Sampling>),
     /// The one that runs the fewest types.
     FewestTypes,
-    /// The one with the most free slots; ties rotate.
+    /// The one with the most free slots. Ties rotate.
     MostFree,
     /// The fewest types, then the best sum of locality, headroom and load.
     Fit,
-    /// The worker that asks.
+    /// The asking worker.
     Asking,
 }
 
-/// Score a few workers drawn by chance instead of taking the first that matches.
+/// Scores a few random workers instead of taking the first that matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampling {
-    /// How many are drawn.
+    /// The number of workers in a sample.
     pub sample_size: u32,
-    /// How often to draw before taking any that matches.
+    /// The number of samples before any matching worker is taken.
     pub max_attempts: u32,
     /// Points for each step of rank.
     pub rank: Fixed,
-    /// Points for having the job's hint.
+    /// Points for the job's locality label.
     pub hint: Fixed,
     /// Points for each free slot.
     pub free: Fixed,
@@ -190,54 +192,54 @@ impl Sampling {
     }
 }
 
-/// Taking slots back for tenants below their minimum.
+/// Preemption for tenants below their minimum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preemption {
-    /// Whether it happens at all.
+    /// Whether preemption is enabled.
     pub enabled: bool,
-    /// How long a job must have been ready first.
+    /// The time for which a job must have been ready.
     pub delay: Millis,
-    /// How long a victim must have run first.
+    /// The time for which a victim must have run.
     pub min_run: Millis,
-    /// How often one job may be a victim.
+    /// The limit of preemptions of one job.
     pub evictions_max: u32,
 }
 
-/// The magnitudes of an ageing score.
+/// The numbers of an ageing score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aging {
     /// Points for each step of priority.
     pub priority: i64,
     /// Points for each second of age.
     pub age: i64,
-    /// Points shared by the free slots that could run the job.
+    /// Points, divided by the number of free slots that could run the job.
     pub rarity: i64,
-    /// Points for a job that a person waits for.
+    /// Points for an interactive job.
     pub on_demand: i64,
-    /// More points for each second that person waits …
+    /// Further points for each second of its age …
     pub on_demand_age: i64,
-    /// … up to this age, so that a flood of people cannot starve the rest.
+    /// … up to this age, so that many interactive jobs cannot starve the rest.
     pub on_demand_age_max: Millis,
-    /// A job ages as if it had become ready later by this much of its predicted length.
+    /// The part of its predicted run time that is subtracted from a job's age.
     pub length: Fixed,
 }
 
 /// How tenants share, and how long a job of a tenant waits for shorter ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fairness {
-    /// How far a tenant may fall behind its share before its jobs go first, in time of its share.
+    /// How far a tenant may be behind its share before its jobs go first, in time of its share.
     /// Only a tenant whose next job is expected to take as long falls behind so far.
     pub slack: Millis,
     /// The part of a tenant's slots that its interactive jobs may take before its other jobs.
     pub interactive: Fixed,
-    /// Whether a job goes first once its tenant was served what the starvation bound says.
+    /// Whether a job goes first once it has reached the starvation bound.
     pub is_bounded: bool,
 }
 
-/// How often rare work comes is counted over this time.
+/// The time over which arrivals of rare work are counted.
 pub const RARE_SPAN: Millis = Millis::from_secs(1_200);
 
-/// An opinion about a job and a worker, in points. The names are permanent: they are stored.
+/// A scoring rule: points for a job on a worker. Names are stored, so they never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
     /// The operator's order of workers.
@@ -250,23 +252,23 @@ pub enum Rule {
     MissingPaths,
     /// Input bytes that the worker has.
     MissingBytes,
-    /// Jobs that wait for it.
+    /// Dependents of the job.
     Dependents,
     /// Time since it was ready.
     Wait,
     /// Inputs not known yet.
     RescoreWait,
-    /// Substitute-only jobs step back.
+    /// Lower points for substitute-only jobs.
     Light,
-    /// Workers that can fetch are kept from cached evaluations.
+    /// Keeps workers that can fetch free from cached evaluations.
     ReserveFetch,
     /// Predicted memory and CPU.
     ResourceFit,
     /// The worker is busy or short of memory.
     Saturation,
-    /// Better where its inputs are.
+    /// Higher points where its inputs are.
     PreferLocal,
-    /// The tenant's part of the work in flight.
+    /// The tenant's part of the running work.
     OrgShare,
     /// Network-bound jobs on fast networks.
     Network,
@@ -274,13 +276,13 @@ pub enum Rule {
     Disk,
     /// The submitter's priority.
     Priority,
-    /// Time since it was ready, without end.
+    /// Time since it was ready, without a limit.
     Age,
     /// Few free slots could run it.
     Rarity,
-    /// A person waits.
+    /// An interactive job.
     OnDemand,
-    /// Predicted length.
+    /// Predicted run time.
     Length,
     /// The worker runs few types.
     Specialist,
@@ -291,7 +293,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// All of them.
+    /// All rules.
     pub const ALL: [Self; 24] = [
         Self::Rank,
         Self::Free,
@@ -349,7 +351,7 @@ impl Rule {
         }
     }
 
-    /// The rule called `name`.
+    /// The rule with the name `name`.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|rule| rule.name() == name)
     }

@@ -16,7 +16,7 @@ const SIMPLE: &[Rule] = &[
     Rule::ReserveFetch,
 ];
 
-/// What `resource-aware` adds to `simple`. `org-share` is there to be switched on.
+/// The rules that `resource-aware` adds to `simple`. A policy can add `org-share`.
 const RESOURCES: &[Rule] =
     &[Rule::ResourceFit, Rule::Saturation, Rule::PreferLocal, Rule::Network, Rule::Disk];
 
@@ -31,8 +31,8 @@ const BALANCED: &[Rule] =
 const SAMPLED: &[Rule] = &[Rule::Rank, Rule::Free, Rule::Hint];
 
 impl Policy {
-    /// The same, but no job goes first for another reason than that the mean wait is shorter so:
-    /// not by shares, age, priority, and not for being interactive or rare.
+    /// The same without every preference that does not shorten the mean wait: shares, age,
+    /// priority, interactive jobs and rare work.
     #[must_use]
     pub fn unfair(mut self) -> Self {
         self.turn = Turn::FirstCome;
@@ -92,7 +92,7 @@ impl Preset {
         }
     }
 
-    /// The rules that count, unless they are weighed at zero.
+    /// The rules that count, unless their weight is zero.
     pub fn rules(self) -> Vec<Rule> {
         match self {
             Self::PriorityAge | Self::Cohort => SAMPLED.to_vec(),
@@ -106,8 +106,8 @@ impl Preset {
 }
 
 impl Aging {
-    /// The numbers of the source text: a step of priority is worth 64 seconds of waiting. The
-    /// extra slope of on-demand ends after an hour, where the text lets it grow without end.
+    /// The numbers of the source text: a step of priority is worth 64 seconds of waiting. The extra
+    /// slope of on-demand ends after an hour, and has no end in the text.
     pub const DOCUMENTED: Self = Self {
         priority: 1_024,
         age: 16,

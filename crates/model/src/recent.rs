@@ -1,21 +1,21 @@
-//! How much came lately.
+//! Recent arrivals.
 
 use crate::{Millis, Timestamp};
 
-/// What came in the current span of time and in the one before it. Spans are counted from the
-/// beginning of time, so the order in which things are told does not matter.
+/// The arrivals in the current span of time and in the one before it. Spans start at multiples of
+/// their length, so the order of the calls does not matter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recent {
     /// When the current span began.
     pub since: Timestamp,
-    /// What came in it.
+    /// The arrivals in it.
     pub amount: i64,
-    /// What came in the span before it.
+    /// The arrivals in the span before it.
     pub before: i64,
 }
 
 impl Recent {
-    /// Counts what came at `at`. What is older than both spans is past.
+    /// Counts arrivals at `at`. Arrivals before both spans are ignored.
     pub fn add(&mut self, at: Timestamp, amount: i64, span: Millis) {
         let since = beginning(at, span);
         if since > self.since {
@@ -30,19 +30,19 @@ impl Recent {
         }
     }
 
-    /// What counts one that came at `at`.
+    /// A counter with one arrival at `at`.
     pub fn one(at: Timestamp, span: Millis) -> Self {
         Self { since: beginning(at, span), amount: 1, before: 0 }
     }
 
-    /// Counts what another has counted over spans of the same length.
+    /// Adds the counts of `other`, which has spans of the same length.
     pub fn merge(&mut self, other: &Self, span: Millis) {
         self.add(other.since, other.amount, span);
         self.add(other.since - span, other.before, span);
     }
 
-    /// About how much came in the last `span` before `now`: of the span before, the part that is
-    /// still within reach.
+    /// The approximate arrivals in the last `span` before `now`. The span before counts by the part
+    /// of it that is in reach.
     pub fn sum(&self, now: Timestamp, span: Millis) -> i64 {
         let since = beginning(now, span);
         let left = |amount: i64| scale(amount, span.0 - now.since(since).0, span.0);

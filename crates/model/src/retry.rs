@@ -1,31 +1,31 @@
-//! What becomes of a job after an attempt: it waits again, or it is done with.
+//! The next step of a job after an attempt: it is queued again, or final.
 
 use crate::{Cause, Counts, Ending, Millis, Retry, State, Timestamp};
 
-/// What becomes of a job after an attempt.
+/// The next step of a job after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// It waits again, not before this moment.
+    /// It is queued again, not before this time.
     Queue {
         /// `None` means at once.
         backoff_until: Option<Timestamp>,
     },
-    /// It is done with.
+    /// It is final.
     Finish {
         /// A terminal state.
         state: State,
-        /// Why, unless it succeeded.
+        /// The cause, unless it succeeded.
         cause: Option<Cause>,
     },
 }
 
-/// What a scheduler does about attempts that say nothing about their job.
+/// The limits for attempts that say nothing about their job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// Workers that a job may take with it before it is parked.
+    /// Workers that may die while they run a job, before it is parked.
     pub losses_max: u32,
-    /// The wait after the first refusal, so that two who disagree do not spin; it doubles with each
-    /// further one.
+    /// The wait after the first refusal, which doubles with each further one. It prevents a busy
+    /// loop if a scheduler and a worker disagree.
     pub refused_backoff: Millis,
 }
 
@@ -33,12 +33,12 @@ pub struct Patience {
 const REFUSED_BACKOFF_MAX: Millis = Millis::from_secs(30);
 
 impl Patience {
-    /// Three workers; a tenth of a second.
+    /// Three workers, and a tenth of a second.
     pub const DEFAULT: Self = Self { losses_max: 3, refused_backoff: Millis(100) };
 }
 
-/// What becomes of a job whose attempt ended so. `counts` are those after the attempt;
-/// `draw` is any number, and spreads retries that would come at the same moment.
+/// The next step of a job whose attempt had this ending. `counts` include the attempt. `draw` is a
+/// random number that spreads retries.
 pub fn next(
     ending: Ending,
     counts: &Counts,
@@ -73,8 +73,8 @@ fn doubled(first: Millis, times: u32, most: Millis) -> Millis {
     Millis(first.0.saturating_mul(1 << doublings).min(most.0).max(0))
 }
 
-/// Between half and all of `backoff · 2^(failures − 1)`, at most `backoff_max`. `draw` is any
-/// number: it spreads those that failed together.
+/// Between a half and all of `backoff · 2^(failures − 1)`, at most `backoff_max`. `draw` is a
+/// random number that spreads retries of jobs that failed together.
 pub fn backoff(failures: u32, retry: &Retry, draw: u64) -> Millis {
     let Millis(full) = doubled(retry.backoff, failures, retry.backoff_max);
     let half = full / 2;

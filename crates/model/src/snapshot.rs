@@ -1,4 +1,4 @@
-//! A world written down.
+//! The scheduler state as a value.
 
 use std::collections::BTreeMap;
 
@@ -7,39 +7,39 @@ use crate::{
     Timestamp, Worker, WorkerId,
 };
 
-/// Everything a decision may depend on.
+/// All input of a decision.
 ///
-/// **Invariant:** checked. Ids are unique; every tenant and worker that is named is in here; no
-/// number is outside its range. Whoever builds one from the outside checks this.
+/// **Invariant:** checked. Ids are unique, each named tenant and worker is included, and each
+/// number is within its range. Code that builds a snapshot from outside data checks this.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The moment of the decision.
+    /// The time of the decision.
     pub now: Timestamp,
-    /// How long jobs ran that ended lately, as a mean; `None` if none did.
+    /// The mean run time of jobs that ended lately. `None` if none did.
     pub usual: Option<Millis>,
-    /// What draws come from.
+    /// The seed of random choices.
     pub seed: u64,
-    /// How to decide.
+    /// The policy.
     pub policy: Policy,
-    /// Policies of pools, by their names; they decide on jobs of these pools.
+    /// Policies of pools, by name, for the jobs of these pools.
     pub pools: BTreeMap<Name, Policy>,
-    /// What all tenants together may use; `None` means no limit.
+    /// The budget of all tenants together. `None` means no limit.
     pub budget: Option<Budget>,
-    /// Who shares the fleet.
+    /// All tenants.
     pub tenants: Vec<Tenant>,
-    /// What can be held.
+    /// All named resources.
     pub resources: Vec<Resource>,
     /// Types with settings of their own.
     pub types: Vec<JobType>,
-    /// The fleet.
+    /// All workers.
     pub workers: Vec<Worker>,
-    /// What waits.
+    /// Waiting jobs.
     pub jobs: Vec<Job>,
-    /// What runs.
+    /// Live attempts.
     pub attempts: Vec<Attempt>,
-    /// Who was preempted lately.
+    /// Recent preemptions.
     pub evictions: Vec<Eviction>,
-    /// A worker that asks for work; `None` means a full round.
+    /// The worker that asks for work. `None` means a full scheduling cycle.
     pub freed: Option<Freed>,
     /// Averages over the fleet.
     pub cluster: Cluster,
@@ -48,8 +48,8 @@ pub struct Snapshot {
 /// A worker finished jobs and asks for more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Freed {
-    /// Who asks.
+    /// The asking worker.
     pub worker: WorkerId,
-    /// How many jobs it just completed.
+    /// The number of jobs that it just completed.
     pub completed: u32,
 }

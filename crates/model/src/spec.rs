@@ -1,75 +1,75 @@
-//! What a submitter asks for.
+//! Job specifications.
 
 use std::collections::BTreeMap;
 
 use crate::job::{Amounts, Needs};
 use crate::{Ask, Fixed, JobId, Millis, Name, TenantId, Timestamp, Traits};
 
-/// One job as it was submitted. It never changes; what changes is in [`crate::Record`].
+/// The specification of a job. It never changes. [`crate::Record`] has the changing fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// Whose it is.
+    /// Its tenant.
     pub tenant: TenantId,
-    /// Its type: who can run it, and what its payload means.
+    /// Its type, which selects workers and the meaning of the payload.
     pub kind: Name,
-    /// What to do, for the worker alone to read.
+    /// Its input, which only the worker reads.
     pub payload: Vec<u8>,
-    /// The pool it must run in; `None` means its type's pool, or any whose workers fit.
+    /// Its pool. `None` means the pool of its type, or every pool with a fitting worker.
     pub pool: Option<Name>,
-    /// What it needs of a worker.
+    /// Its requirements.
     pub needs: Needs,
-    /// Slots that it takes, all on one worker.
+    /// Slots that it needs, all on one worker.
     pub slots: u32,
-    /// Amounts that it takes, all on one worker.
+    /// Amounts that it needs, all on one worker.
     pub amounts: Amounts,
-    /// Higher is sooner.
+    /// Higher starts sooner.
     pub priority: i32,
     /// Whether a person waits for the result.
     pub on_demand: bool,
-    /// Facts that rules ask about.
+    /// Facts that rules read.
     pub traits: Traits,
-    /// The locality label that it wants.
+    /// The locality label that it prefers.
     pub hint: Option<Name>,
-    /// What it reads.
+    /// The inputs that it reads.
     pub inputs: Vec<Input>,
-    /// What it must hold alone while it runs.
+    /// The exclusive lock that it needs.
     pub resource: Option<Ask>,
-    /// The jobs that it waits for.
+    /// Its dependencies.
     pub after: Vec<JobId>,
-    /// What becomes of it when one of those does not succeed.
+    /// The reaction to a dependency that does not succeed.
     pub if_failed: IfFailed,
-    /// Its tenant has at most one unfinished job of this type and key; `None` means any number.
+    /// Its tenant has at most one unfinished job of this type and key. `None` means any number.
     pub dedupe_key: Option<String>,
-    /// Not to start earlier.
+    /// The earliest start.
     pub not_before: Option<Timestamp>,
-    /// Not worth starting later: if it still waits then, it fails.
+    /// The latest start. A job that still waits then fails.
     pub start_before: Option<Timestamp>,
     /// The longest an attempt may run.
     pub run_timeout: Option<Millis>,
-    /// The longest an attempt may go without a word: progress or output.
+    /// The longest time that an attempt may go without progress or output.
     pub silence_timeout: Option<Millis>,
-    /// How often to try, and how long to wait in between.
+    /// The number of tries, and the waits in between.
     pub retry: Retry,
-    /// For people, and for filters.
+    /// For users, and for filters.
     pub labels: BTreeMap<String, String>,
-    /// How long it is expected to run; `None` means as its history says.
+    /// Its expected run time. `None` means the prediction from its history.
     pub estimate: Option<Millis>,
-    /// What it is expected to cost.
+    /// Its expected cost.
     pub cost: Fixed,
-    /// Jobs of one type, tenant and key have one history.
+    /// Jobs with the same type, tenant and key share a history.
     pub history_key: String,
-    /// Jobs that belong together; an array is a group.
+    /// Jobs that belong together. An array is a group.
     pub group: Option<String>,
-    /// Its place in the array that it was submitted as part of.
+    /// Its index in its array.
     pub array_index: Option<u32>,
-    /// The job on whose behalf it was submitted.
+    /// The job that submitted it.
     pub parent: Option<JobId>,
-    /// Where to tell that it is final; `None` means nowhere.
+    /// The URL to call when it is final. `None` means none.
     pub webhook: Option<String>,
 }
 
 impl Spec {
-    /// A job with nothing but a tenant and a type.
+    /// A job with a tenant and a type, and defaults for the rest.
     pub fn new(tenant: TenantId, kind: Name) -> Self {
         Self {
             tenant,
@@ -105,30 +105,30 @@ impl Spec {
     }
 }
 
-/// Something that a job reads, by what is in it.
+/// An input of a job, named by its content.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Input {
-    /// What names its content.
+    /// A digest of its content.
     pub digest: String,
     /// Its size.
     pub bytes: u64,
 }
 
-/// What becomes of a job when one that it waits for does not succeed.
+/// The reaction to a dependency that does not succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfFailed {
-    /// It is cancelled, and so on down the line.
+    /// The job is cancelled, and so are its own dependents.
     Cancel,
-    /// It runs all the same.
+    /// The job runs anyway.
     Run,
 }
 
-/// How often a job is tried, and how long it waits in between.
+/// The number of tries of a job, and the waits in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// Attempts that may fail or time out; the last of them is final.
+    /// Attempts that may fail or time out. The last of them is final.
     pub attempts_max: u32,
-    /// The wait after the first failure; it doubles with each further one.
+    /// The wait after the first failure, which doubles with each further one.
     pub backoff: Millis,
     /// The longest wait.
     pub backoff_max: Millis,

@@ -1,16 +1,16 @@
-//! Who shares the fleet, and what each is due.
+//! Tenants and their shares.
 
 use crate::{Fixed, Name, TenantId, Timestamp};
 
 /// The tenant of jobs that name none.
 pub const TENANT_DEFAULT: &str = "default";
 
-/// Who shares the fleet with others.
+/// A user, team or customer that shares the fleet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tenant {
     /// Its id.
     pub id: TenantId,
-    /// Its due, in proportion to the others' weights.
+    /// The size of its share, relative to the weights of the other tenants.
     pub weight: Fixed,
     /// Whether its jobs may start.
     pub active: bool,
@@ -18,15 +18,15 @@ pub struct Tenant {
     pub used: Fixed,
     /// Jobs completed within the window.
     pub completed: u64,
-    /// What its share is measured by where slot time is shared.
+    /// Its account, where tenants share slot time.
     pub account: Account,
-    /// The most cost within the window; `None` means no limit.
+    /// The limit of cost within the window. `None` means no limit.
     pub budget: Option<Fixed>,
-    /// The most jobs at once; `None` means no limit.
+    /// The limit of live attempts. `None` means no limit.
     pub jobs_max: Option<u32>,
-    /// Workspaces without a name, one for each job that asks for any; `None` means none.
+    /// Unnamed exclusive locks, one for each job that asks for any. `None` means none.
     pub workspaces: Option<u32>,
-    /// Slots in each pool; a pool that is not here has min 0 and no max.
+    /// Slots in each pool. A pool without an entry has min 0 and no max.
     pub quotas: Vec<Quota>,
 }
 
@@ -54,48 +54,46 @@ impl Tenant {
     }
 }
 
-/// What a tenant has had of the slots that tenants share. All of it is measured: nothing rests on
-/// how long jobs are expected to run.
+/// The slot time of a tenant. All of it is measured, and none depends on expected run times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
-    /// Slot-milliseconds for each unit of weight that it is ahead of its share; below zero, behind.
+    /// Slot-milliseconds for each unit of weight that it is ahead of its share. Negative if behind.
     pub ahead: Fixed,
-    /// Whether its share is measured now: it has jobs that wait, and no limit of its own holds
-    /// them back.
+    /// Whether its share is measured now: it has waiting jobs that no limit of its own holds back.
     pub competes: bool,
-    /// Slot-milliseconds of its attempts that ended.
+    /// Slot-milliseconds of its ended attempts.
     pub served: i64,
-    /// The most work that waited at once, and what its starvation bound goes by.
+    /// The largest amount of waiting work, which determines its starvation bound.
     pub queue: Peak,
-    /// How well its jobs' lengths were known.
+    /// The skill of the predictions of its run times.
     pub trust: Trust,
 }
 
-/// The most work of a tenant that waited at once since its queue was last empty, in
-/// slot-milliseconds of expected length.
+/// The largest amount of a tenant's waiting work since its queue was last empty, in
+/// slot-milliseconds of expected run time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Peak {
-    /// The most in the current span. A span ends when its tenant was served that much.
+    /// The largest amount in the current span. A span ends when its tenant was served that much.
     pub now: i64,
-    /// The most in the span before it.
+    /// The largest amount in the span before it.
     pub before: i64,
-    /// What its tenant had been served when the current span began.
+    /// The tenant's served slot time at the start of the current span.
     pub since: i64,
-    /// When its tenant had been served how much, oldest first.
+    /// Times with the tenant's served slot time, oldest first.
     pub marks: Vec<(Timestamp, i64)>,
 }
 
-/// How well lengths were known, judged by what was said before a job ran. Lengths are logarithms to
-/// the base of 2, in thousandths.
+/// The skill of predictions that were made before the runs. Run times are logarithms to the base of
+/// 2, in thousandths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trust {
-    /// How many runs were judged; old ones count less.
+    /// The number of judged runs. Old ones count less.
     pub runs: Fixed,
-    /// The sum of their lengths, and of the squares.
+    /// The sum of their run times.
     pub sum: i64,
-    /// The sum of the squares of their lengths.
+    /// The sum of the squares of their run times.
     pub squares: i64,
-    /// The sum of the squares of what was said wrong.
+    /// The sum of the squares of the errors of their predictions.
     pub errors: i64,
 }
 
@@ -104,17 +102,17 @@ pub struct Trust {
 pub struct Quota {
     /// The pool.
     pub pool: Name,
-    /// Slots that it paid for: below this its jobs come first.
+    /// Guaranteed slots: below this number its jobs go first.
     pub min: u32,
-    /// Slots that it never exceeds; `None` means no limit.
+    /// The limit of slots. `None` means no limit.
     pub max: Option<u32>,
 }
 
 /// Cost that all tenants together may use within the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// The most.
+    /// The limit.
     pub limit: Fixed,
-    /// Settled already.
+    /// The settled cost.
     pub used: Fixed,
 }

@@ -1,17 +1,17 @@
-//! Moments and lengths of time, in milliseconds. Nothing here reads a clock.
+//! Times and durations in milliseconds. This crate reads no clock.
 
 use std::ops::{Add, Sub};
 
-/// A moment: milliseconds since whatever the caller counts from.
+/// A time: milliseconds since an epoch that the caller selects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(pub i64);
 
-/// A length of time in milliseconds.
+/// A duration in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Millis(pub i64);
 
 impl Timestamp {
-    /// How long after `earlier` this is; zero if it is not after.
+    /// The duration since `earlier`. Zero if `earlier` is not before.
     pub const fn since(self, earlier: Self) -> Millis {
         let length = self.0.saturating_sub(earlier.0);
         Millis(if length < 0 { 0 } else { length })
@@ -19,10 +19,10 @@ impl Timestamp {
 }
 
 impl Millis {
-    /// No time at all.
+    /// The empty duration.
     pub const ZERO: Self = Self(0);
 
-    /// So many whole seconds.
+    /// A duration of whole seconds.
     pub const fn from_secs(seconds: i64) -> Self {
         Self(seconds * 1_000)
     }

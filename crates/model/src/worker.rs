@@ -1,4 +1,4 @@
-//! What a worker is.
+//! Workers.
 
 use std::collections::BTreeMap;
 
@@ -15,27 +15,27 @@ pub struct Worker {
     pub id: WorkerId,
     /// The pool it belongs to.
     pub pool: Name,
-    /// The types it runs, sorted; empty means any, and counts as the least specialised.
+    /// The types it runs, sorted. Empty means any, and counts as the least specialised.
     pub types: Vec<Name>,
-    /// At most so many jobs of a type at once, as the worker itself declared.
+    /// The limit of attempts of each type, as the worker declared it.
     pub type_max: BTreeMap<Name, u32>,
-    /// What it offers: for each key, every value it has, sorted.
+    /// Its attributes: for each key, every value it has, sorted.
     pub has: BTreeMap<Name, Vec<Name>>,
-    /// Room for so many slots.
+    /// The number of its slots.
     pub slots: u32,
-    /// Slots it says are free; `None` means all that its attempts leave.
+    /// Slots that it reports as free. `None` means all that its attempts leave.
     pub slots_free: Option<u32>,
-    /// The whole of each amount it has.
+    /// The total of each amount.
     pub amounts: Amounts,
     /// The operator's order: lower is preferred.
     pub rank: i32,
-    /// Whether it is well enough to take work.
+    /// Whether it can take jobs.
     pub healthy: bool,
-    /// Whether it takes no more work and goes once it is empty.
+    /// Whether it takes no more jobs and leaves once it is empty.
     pub draining: bool,
     /// Locality labels that it has, sorted.
     pub hints: Vec<Name>,
-    /// What it measures of itself.
+    /// Its measurements.
     pub metrics: Metrics,
 }
 
@@ -59,7 +59,7 @@ impl Worker {
         }
     }
 
-    /// Whether it takes new work at all.
+    /// Whether it takes new jobs.
     pub const fn is_serving(&self) -> bool {
         self.healthy && !self.draining
     }
@@ -70,19 +70,19 @@ impl Worker {
     }
 }
 
-/// What a worker measures of itself. `None` means that it did not say.
+/// The measurements of a worker. `None` means not reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Metrics {
     /// CPU in use, in percent.
     pub cpu_pct: Option<Fixed>,
     /// Free memory.
     pub ram_free_mb: Option<u64>,
-    /// All memory.
+    /// Total memory.
     pub ram_total_mb: Option<u64>,
     /// Speed of one core, by a fixed loop.
     pub cpu_score: Option<Fixed>,
-    /// Network speed seen in real transfers.
+    /// Network speed, measured in transfers of inputs.
     pub net_mbps: Option<Fixed>,
-    /// Disk speed seen in real runs.
+    /// Disk speed, measured in runs of jobs.
     pub disk_mbps: Option<Fixed>,
 }

@@ -1,4 +1,4 @@
-//! What may come in, field by field.
+//! Checks of requests, field by field.
 
 use std::collections::HashMap;
 
@@ -8,23 +8,23 @@ use model::{Fixed, Millis, Name, Timestamp};
 
 use crate::v1;
 
-/// A field that may not be so: which, and what is wrong with it.
+/// An invalid field: its path, and the problem.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{field}` {problem}")]
 pub struct Invalid {
-    /// Where, as in `jobs[3].priority`.
+    /// The path, such as `jobs[3].priority`.
     pub field: String,
     /// The value and the limit: the rest of a sentence that starts with the field.
     pub problem: String,
 }
 
 impl Invalid {
-    /// `field` is wrong: `problem` is the rest of the sentence.
+    /// An error about `field`. `problem` is the rest of the sentence.
     pub fn new(field: &str, problem: impl Into<String>) -> Self {
         Self { field: field.to_owned(), problem: problem.into() }
     }
 
-    /// The same, inside `outer`.
+    /// The same error with a path inside `outer`.
     #[must_use]
     pub fn inside(mut self, outer: &str) -> Self {
         self.field = format!("{outer}.{}", self.field);
@@ -32,7 +32,7 @@ impl Invalid {
     }
 }
 
-/// A name that must be there.
+/// A mandatory name.
 pub fn name(field: &str, text: &str) -> Result<Name, Invalid> {
     optional_name(field, text)?.ok_or_else(|| Invalid::new(field, "is missing"))
 }
@@ -94,7 +94,7 @@ pub(crate) fn number(field: &str, number: Option<f64>) -> Result<Option<Fixed>, 
     }
 }
 
-/// Names with lists of names: what a job needs, what a worker has.
+/// Names with lists of names: requirements of a job, attributes of a worker.
 pub(crate) fn values(
     field: &str,
     map: &HashMap<String, v1::Values>,

@@ -1,4 +1,4 @@
-//! Jobs and what became of them, to the wire.
+//! Converts jobs and their results to protobuf.
 
 use model::{Counts, Ending, Fixed, JobId, Measured, Progress, Record, State};
 
@@ -58,7 +58,7 @@ impl From<Progress> for v1::Progress {
 }
 
 impl v1::Progress {
-    /// How far it is; a fraction outside 0 to 1 is refused.
+    /// Checks a report of progress. Rejects a fraction outside 0 to 1.
     pub fn checked(self) -> Result<Progress, Invalid> {
         let fraction = number("progress.fraction", Some(self.fraction))?.unwrap_or(Fixed::ZERO);
         if fraction > Fixed::ONE {
@@ -86,7 +86,7 @@ impl From<State> for v1::State {
 }
 
 impl v1::State {
-    /// The state in our words; `None` if it is not one that we know.
+    /// The state of the model. `None` if it is unknown.
     pub const fn known(self) -> Option<State> {
         match self {
             Self::Unspecified => None,
@@ -118,7 +118,7 @@ impl From<Ending> for v1::Ending {
 }
 
 impl v1::Ending {
-    /// The ending in our words; `None` if it is not one that we know.
+    /// The ending of the model. `None` if it is unknown.
     pub const fn known(self) -> Option<Ending> {
         match self {
             Self::Unspecified => None,
@@ -147,7 +147,8 @@ impl From<Measured> for v1::Measured {
 }
 
 impl From<v1::Measured> for Measured {
-    /// Numbers beyond the largest are cut to it: what was measured is not worth a refusal.
+    /// Numbers beyond the maximum are cut to it: a wrong measurement should not reject a
+    /// completion.
     fn from(measured: v1::Measured) -> Self {
         let max = model::maxima::NUMBER_MAX.unsigned_abs();
         let cut = |number: Option<u64>| number.map(|number| number.min(max));

@@ -1,4 +1,4 @@
-//! How clients and workers come to a scheduler's door: encrypted or not, with or without a token.
+//! Connections of clients and workers to a scheduler, with or without TLS and a token.
 
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
@@ -8,11 +8,11 @@ use tonic::{Request, Status};
 
 use crate::Invalid;
 
-/// A connection that shows its token with every request.
+/// A connection that sends its token with every request.
 pub type Wire = InterceptedService<Channel, Bearer>;
 
-/// A scheduler at a URL. `https` is encrypted: whoever answers is vouched for by somebody whom the
-/// system trusts, or by one of `ca_pem`.
+/// A scheduler at a URL. For `https`, the certificate of the server is verified against the roots
+/// of the system, or against `ca_pem`.
 pub fn endpoint(url: &str, ca_pem: Option<&[u8]>) -> Result<Endpoint, Error> {
     let endpoint = Endpoint::from_shared(url.to_owned())?;
     if !url.starts_with("https://") {
@@ -25,12 +25,12 @@ pub fn endpoint(url: &str, ca_pem: Option<&[u8]>) -> Result<Endpoint, Error> {
     endpoint.tls_config(tls)
 }
 
-/// Shows a token, if there is one. What is shown of it itself is not the token.
+/// Adds the token to requests, if there is one. Its debug output hides the token.
 #[derive(Clone, Debug, Default)]
 pub struct Bearer(Option<MetadataValue<Ascii>>);
 
 impl Bearer {
-    /// Of a token, or of none.
+    /// With a token, or without one.
     pub fn new(token: Option<&str>) -> Result<Self, Invalid> {
         let value = |token: &str| {
             let value: Result<MetadataValue<Ascii>, _> = format!("Bearer {token}").parse();

@@ -1,7 +1,7 @@
-//! The wire: `maitre.v1` in protobuf, and how it maps to our words.
+//! The protocol `maitre.v1` in protobuf, and its conversion from and to the model.
 //!
-//! **Boundary:** the only crate that knows the messages' fields and the words at once. What comes
-//! in is checked here; an error names the field, the value and the limit.
+//! **Boundary:** the only crate that knows both the fields of the messages and the model. Requests
+//! are checked here. An error names the field, the value and the limit.
 
 mod check;
 mod spec;
@@ -34,7 +34,7 @@ pub mod v1 {
 
 /// The version of the worker's protocol that this build speaks.
 pub const PROTOCOL: u32 = 1;
-/// The oldest version of it that this build still understands.
+/// The oldest version of it that this build supports.
 pub const PROTOCOL_OLDEST: u32 = 1;
-/// What reflection answers with.
+/// The descriptors for server reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

@@ -1,4 +1,4 @@
-//! What a submitter asks for, from the wire and back.
+//! Converts job specifications from and to protobuf.
 
 use model::maxima::{
     AFTER_MAX, ATTEMPTS_MAX, INPUTS_MAX, LABELS_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX,
@@ -12,7 +12,7 @@ use crate::check::{amounts, at_most, length, moment, name, number, optional_name
 use crate::v1;
 
 impl v1::Spec {
-    /// What it asks for. `retry` is what its type says, for a job that says nothing itself.
+    /// The checked specification. `retry` has the retries of its type, for a job without its own.
     pub fn checked(self, retry: Retry) -> Result<Spec, Invalid> {
         let mut spec = Spec::new(self.tenant()?, name("type", &self.r#type)?);
         if self.payload.len() > PAYLOAD_BYTES_MAX {
@@ -113,7 +113,7 @@ impl From<&Spec> for v1::Spec {
     }
 }
 
-/// How a resource is asked for, in a word.
+/// The text form of an exclusive lock.
 pub(crate) fn ask(ask: &Ask) -> String {
     match ask {
         Ask::Named(name) => name.to_string(),

@@ -1,4 +1,4 @@
-//! Workers and what they measure, from the wire.
+//! Converts workers and their measurements from protobuf.
 
 use model::maxima::{
     HINTS_MAX, NAME_BYTES_MAX, RANK_MAX, SLOTS_MAX, TEXT_BYTES_MAX, WORKER_ATTEMPTS_MAX,
@@ -11,12 +11,12 @@ use crate::check::{Invalid, amounts, at_most, name, number, optional_name, text,
 use crate::v1;
 
 impl v1::Hello {
-    /// Whether it does any jobs at all; otherwise it only looks for work.
+    /// Whether it runs jobs. Otherwise it only detects.
     pub fn runs_jobs(&self) -> bool {
         self.types.is_empty() || self.types.iter().any(|kind| !kind.detects_only)
     }
 
-    /// The worker that says hello.
+    /// The worker of this hello.
     pub fn checked(&self) -> Result<Worker, Invalid> {
         name("worker", &self.worker)?;
         name("instance", &self.instance)?;
@@ -65,7 +65,7 @@ impl v1::Hints {
 }
 
 impl v1::Metrics {
-    /// What it measures.
+    /// The checked measurements.
     pub fn checked(&self) -> Result<Metrics, Invalid> {
         Ok(Metrics {
             cpu_pct: number("metrics.cpu_pct", self.cpu_pct)?,

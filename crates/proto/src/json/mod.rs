@@ -1,4 +1,4 @@
-//! Answers in the words of JSON: the same for `--json` and for HTTP.
+//! Answers as JSON: the same for `--json` and for HTTP.
 
 mod site;
 
@@ -10,7 +10,7 @@ pub use site::{
     attempt, check, ending_name, job, load, near, state_name, why, worker, worker_state,
 };
 
-/// What holds for a type.
+/// The settings of a type.
 pub fn kind(kind: &v1::TypeResponse) -> Value {
     let policy: Map<String, Value> = kind
         .policy
@@ -61,7 +61,7 @@ fn running(run: &v1::RunningRun) -> Value {
     })
 }
 
-/// How many jobs of a type there are, who takes them, and how long they take.
+/// The number of jobs of a type, its workers, and its run times.
 pub fn type_load(kind: &v1::TypeStatus) -> Value {
     let document: Option<Value> = serde_json::from_str(&kind.json).ok();
     json!({
@@ -77,7 +77,7 @@ pub fn type_load(kind: &v1::TypeStatus) -> Value {
     })
 }
 
-/// A run that is over.
+/// An ended run.
 pub fn run(run: &v1::RunRecord) -> Value {
     json!({
         "run": run.run,
@@ -97,7 +97,7 @@ pub fn run(run: &v1::RunRecord) -> Value {
     })
 }
 
-/// A page of what happened.
+/// A page of activity.
 pub fn activity(page: &v1::ActivityResponse) -> Value {
     let entry = |one: &v1::ActivityEntry| {
         json!({
@@ -114,7 +114,7 @@ pub fn activity(page: &v1::ActivityResponse) -> Value {
     json!({ "entries": entries, "next_before": page.next_before })
 }
 
-/// What all workers are told.
+/// The context of all workers.
 pub fn context(context: &v1::ContextResponse) -> Value {
     let published: Option<Value> = serde_json::from_str(&context.json).ok();
     json!({
@@ -124,7 +124,7 @@ pub fn context(context: &v1::ContextResponse) -> Value {
     })
 }
 
-/// A job that recurs.
+/// A recurring job.
 pub fn schedule(status: &v1::ScheduleStatus) -> Value {
     let schedule = status.schedule.clone().unwrap_or_default();
     let job = schedule.job.unwrap_or_default();

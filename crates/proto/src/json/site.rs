@@ -1,4 +1,4 @@
-//! A site in the words of JSON: jobs, workers, how much there is of what.
+//! Jobs, workers and load as JSON.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::v1;
 
-/// A job for machines.
+/// A job as JSON.
 pub fn job(job: &v1::Job) -> Value {
     let spec = job.spec.clone().unwrap_or_default();
     let counts = job.counts.unwrap_or_default();
@@ -53,7 +53,7 @@ pub fn job(job: &v1::Job) -> Value {
     value
 }
 
-/// An attempt that ended, for machines.
+/// An ended attempt as JSON.
 pub fn attempt(attempt: &v1::Attempt) -> Value {
     let measured = attempt.measured.unwrap_or_default();
     json!({
@@ -103,7 +103,7 @@ pub fn worker(worker: &v1::WorkerStatus) -> Value {
     })
 }
 
-/// What a worker is doing, in a word.
+/// The state of a worker in one word.
 pub fn worker_state(worker: &v1::WorkerStatus) -> &'static str {
     match (worker.connected, worker.healthy, worker.draining) {
         (false, _, _) => "gone",
@@ -113,7 +113,7 @@ pub fn worker_state(worker: &v1::WorkerStatus) -> &'static str {
     }
 }
 
-/// How much there is of what, and what waits longest.
+/// Load and the longest waits.
 pub fn load(load: &v1::LoadResponse) -> Value {
     let waits = load.waits.unwrap_or_default();
     let minute = |one: &v1::Minute| {
@@ -158,7 +158,7 @@ fn slow(one: &v1::Waiting, now_ms: i64) -> Value {
     })
 }
 
-/// Why a job waits, or why it runs where it runs.
+/// An explanation of a job's wait or placement.
 pub fn why(why: &v1::ExplainResponse) -> Value {
     json!({
         "id": why.id,
@@ -176,7 +176,7 @@ pub fn why(why: &v1::ExplainResponse) -> Value {
     })
 }
 
-/// One of the reasons that apply to a waiting job.
+/// One of the hold reasons that apply to a waiting job.
 pub fn check(check: &v1::Check) -> Value {
     let numbers: BTreeMap<&String, f64> =
         check.numbers.iter().map(|(name, number)| (name, *number)).collect();
@@ -190,7 +190,7 @@ pub fn check(check: &v1::Check) -> Value {
     })
 }
 
-/// A worker, and what keeps a job from it.
+/// A worker, and the requirements of a job that it lacks.
 pub fn near(near: &v1::NearWorker) -> Value {
     json!({ "worker": near.worker, "lacks": near.lacks })
 }
