@@ -1,4 +1,4 @@
-//! When to look at which attempt again.
+//! Times at which attempts are checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::attempt::Key;
 
-/// At most one moment for each attempt; most have none.
+/// At most one time for each attempt. Most attempts have none.
 #[derive(Debug, Default)]
 pub(crate) struct Alarms {
     in_order: BTreeSet<(Instant, Key)>,
@@ -14,7 +14,7 @@ pub(crate) struct Alarms {
 }
 
 impl Alarms {
-    /// Sets a moment, unless there is a sooner one. `true` if it is the first of all.
+    /// Sets a time, unless the attempt has an earlier one. `true` if it is the first of all.
     pub(crate) fn set(&mut self, key: Key, at: Instant) -> bool {
         if self.of.get(&key).is_some_and(|known| *known <= at) {
             return false;
@@ -31,7 +31,7 @@ impl Alarms {
         }
     }
 
-    /// Takes out one whose moment has come.
+    /// Removes and returns an attempt whose time has come.
     pub(crate) fn due(&mut self, now: Instant) -> Option<Key> {
         let (at, key) = self.in_order.first().copied()?;
         if at > now {
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn the_soonest_moment_of_each_counts() {
+    fn earliest_alarm_of_each_attempt_counts() {
         let now = Instant::now();
         let at = |ms| now + Duration::from_millis(ms);
         let mut alarms = Alarms::default();

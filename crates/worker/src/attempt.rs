@@ -1,4 +1,4 @@
-//! What a handler is given: one try of one job.
+//! The attempt that a handler runs.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -19,7 +19,7 @@ use crate::outbox::Outbox;
 use crate::roster::Room;
 use crate::stop::{StopReason, Stops};
 
-/// Which attempt: the job, and the number that is its fencing token.
+/// The job and the number of the attempt. Together they are its fencing token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key {
     pub(crate) job: u64,
@@ -38,12 +38,12 @@ impl From<v1::AttemptRef> for Key {
     }
 }
 
-/// Where output comes from.
+/// The stream of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
-    /// What was asked for.
+    /// Standard output.
     Out,
-    /// What is said about it.
+    /// Standard error.
     Err,
 }
 
@@ -56,8 +56,8 @@ impl From<Stream> for v1::Stream {
     }
 }
 
-/// One try of one job, as its handler sees it. Clones are the same attempt; its slots are taken
-/// until the last of them is dropped.
+/// One attempt of a job, as its handler sees it. Clones are the same attempt. Its slots are in use
+/// until the last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct Attempt {
     ticket: Arc<Ticket>,
@@ -74,18 +74,18 @@ impl Attempt {
         JobId::number(self.ticket.key.job)
     }
 
-    /// Which attempt at the job this is, from 1. Together with the job it is unique for ever: use
-    /// the two as a fencing token in what you write to.
+    /// The number of the attempt, from 1. The job and this number are unique for ever: use them as
+    /// a fencing token in external writes.
     pub fn number(&self) -> u32 {
         self.ticket.key.attempt
     }
 
-    /// What was asked for.
+    /// The specification of the job.
     pub fn spec(&self) -> &Spec {
         &self.ticket.spec
     }
 
-    /// What to do: the bytes that the submitter gave.
+    /// The job's payload.
     pub fn payload(&self) -> &[u8] {
         &self.ticket.spec.payload
     }
@@ -95,33 +95,33 @@ impl Attempt {
         self.ticket.failures
     }
 
-    /// The named resource that it holds; `None` if it asked for none.
+    /// The exclusive lock that it holds. `None` if the job asked for none.
     pub fn resource(&self) -> Option<&str> {
         self.ticket.resource.as_deref()
     }
 
-    /// How its type is configured.
+    /// The configuration of its type.
     pub fn configuration(&self) -> &Configuration {
         &self.ticket.configuration
     }
 
-    /// What all workers are told about the world around them.
+    /// The context that is published to all workers.
     pub fn context(&self) -> &Context {
         &self.ticket.context
     }
 
-    /// The longest result that the server takes.
+    /// The longest result that the server accepts, in bytes.
     pub fn result_bytes_max(&self) -> usize {
         self.ticket.result_bytes_max
     }
 
-    /// Says how far it is: from 0 to 1, and in words. At most one a second is sent, and always the
-    /// last.
+    /// Reports progress, from 0 to 1, with a note. The worker sends at most one report a second,
+    /// and always the last.
     pub fn progress(&self, fraction: f64, note: &str) {
         self.stage(fraction, note, "");
     }
 
-    /// Says how far it is, and which of its steps it is at, by name: `copying`, `verifying`.
+    /// Reports progress and the name of the current step: `copying`, `verifying`.
     pub fn stage(&self, fraction: f64, note: &str, stage: &str) {
         if !self.ticket.says_something() {
             return;
@@ -134,13 +134,13 @@ impl Attempt {
         self.ticket.outbox.progress(self.ticket.key, progress);
     }
 
-    /// Passes on output. What there is no room for is left out, and a line says so.
+    /// Sends output. If there is no room, the output is dropped, and a line says so.
     pub fn log(&self, stream: Stream, bytes: &[u8]) {
         self.ticket.log(stream, bytes);
     }
 
-    /// Passes on output, and waits for room, so that nothing is lost: also for a server that is
-    /// away to come back, unless the grace of the attempt is over before.
+    /// Sends output, and waits for room, so that no output is lost. It also waits while the server
+    /// is unreachable, unless the grace period of the attempt ends first.
     pub async fn log_patiently(&self, stream: Stream, bytes: &[u8]) {
         for piece in bytes.chunks(model::maxima::LOG_CHUNK_BYTES_MAX) {
             if !lock(&self.ticket.log).is_cut() {
@@ -154,7 +154,7 @@ impl Attempt {
         }
     }
 
-    /// Says that inputs were fetched over the network, how many, how large, and how long it took.
+    /// Reports inputs that were fetched over the network: their number, size and duration.
     pub fn fetched(&self, paths: u32, bytes: u64, took: Duration) {
         self.ticket.speeds.net(bytes, took);
         let mut fetched = lock(&self.ticket.fetched);
@@ -162,7 +162,7 @@ impl Attempt {
         *fetched = Some((known_paths.saturating_add(paths), known_bytes.saturating_add(bytes)));
     }
 
-    /// Lets it run no longer than this from its start, if it may run for longer otherwise.
+    /// Limits the run time from the start of the attempt. An earlier limit stays.
     pub fn run_at_most(&self, length: Duration) {
         {
             let mut known = lock(&self.ticket.run_max);
@@ -171,28 +171,28 @@ impl Attempt {
         self.room.look_at(self.ticket.key, self.ticket.started + length);
     }
 
-    /// Cancelled once the attempt is asked to stop.
+    /// Cancelled once the attempt should stop.
     pub fn stop_token(&self) -> &CancellationToken {
         &self.ticket.stops.asked
     }
 
-    /// Cancelled once the grace after that is over. Soon after, the handler is dropped.
+    /// Cancelled at the end of the grace period. The handler is dropped soon after.
     pub fn kill_token(&self) -> &CancellationToken {
         &self.ticket.stops.killed
     }
 
-    /// Waits until the attempt is asked to stop, and says why.
+    /// Waits until the attempt should stop, and returns the reason.
     pub async fn stopped(&self) -> StopReason {
         self.ticket.stops.asked.cancelled().await;
         self.ticket.stops.reason().unwrap_or(StopReason::Cancelled)
     }
 
-    /// Whether it is asked to stop.
+    /// Whether the attempt should stop.
     pub fn is_stopped(&self) -> bool {
         self.ticket.stops.asked.is_cancelled()
     }
 
-    /// Why it is asked to stop; `None` while it is not.
+    /// The reason why the attempt should stop. `None` while it should not.
     pub fn stop_reason(&self) -> Option<StopReason> {
         self.ticket.stops.reason()
     }
@@ -213,20 +213,20 @@ pub(crate) struct Ticket {
     pub(crate) log: Mutex<Cursor>,
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) speeds: Arc<Speeds>,
-    /// Paths and bytes; `None` if it never said.
+    /// The number and bytes of fetched inputs. `None` if none were reported.
     pub(crate) fetched: Mutex<Option<(u32, u64)>>,
-    /// How far it last said it was.
+    /// The last reported progress.
     pub(crate) progress: Mutex<Option<v1::Progress>>,
     last_word: Mutex<Instant>,
-    /// Pieces of its output that wait for room: who has something to say is not silent.
+    /// Output chunks that wait for room. While there are any, the attempt is not silent.
     n_waiting: AtomicUsize,
     run_max: Mutex<Option<Duration>>,
-    /// Whether its end is told: what it says after that is not heard.
+    /// Whether its end was reported. Later output and progress are ignored.
     has_ended: AtomicBool,
     task: OnceLock<AbortHandle>,
 }
 
-/// Somebody waits, until this is dropped.
+/// Counts a waiting call until it is dropped.
 struct Waits<'a>(&'a AtomicUsize);
 
 impl<'a> Waits<'a> {
@@ -242,7 +242,7 @@ impl Drop for Waits<'_> {
     }
 }
 
-/// What a ticket is made of, besides the places where it reports.
+/// The data of a ticket, without its channels for reports.
 #[derive(Debug)]
 pub(crate) struct Given {
     pub(crate) key: Key,
@@ -282,7 +282,7 @@ impl Ticket {
         }
     }
 
-    /// When it runs out of time as things stand, and in which words; `None` if it never does.
+    /// The time of its next timeout, and the error text. `None` if it has no timeout.
     pub(crate) fn due(&self) -> Option<(Instant, String)> {
         let run = lock(&self.run_max).map(|timeout| {
             let text = format!("it ran for longer than {} ms", timeout.as_millis());
@@ -305,7 +305,7 @@ impl Ticket {
         }
     }
 
-    /// Nothing more is to be said about it, but its end; `false` if that was said already.
+    /// Ends all reports but the completion. `false` if the attempt has ended before.
     pub(crate) fn end(&self) -> bool {
         let mut log = lock(&self.log);
         let is_first = !self.has_ended.swap(true, Ordering::SeqCst);
@@ -315,19 +315,19 @@ impl Ticket {
         is_first
     }
 
-    /// This is where its handler runs.
+    /// Sets the task of its handler.
     pub(crate) fn runs_as(&self, task: AbortHandle) {
         let _ = self.task.set(task);
     }
 
-    /// Drops its handler, as soon as that lets go.
+    /// Drops its handler at its next await point.
     pub(crate) fn abort(&self) {
         if let Some(task) = self.task.get() {
             task.abort();
         }
     }
 
-    /// Notes that it is not silent; `false` if nobody listens any more.
+    /// Resets the silence timeout. `false` if the attempt has ended.
     fn says_something(&self) -> bool {
         *lock(&self.last_word) = Instant::now();
         !self.has_ended.load(Ordering::SeqCst)

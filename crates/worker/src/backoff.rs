@@ -1,12 +1,12 @@
-//! How long to wait before coming back to a server.
+//! The wait before a reconnection.
 
 use std::time::Duration;
 
-/// The first wait and the longest, before a server said otherwise.
+/// The first and the longest wait, until a server sets others.
 const FIRST: Duration = Duration::from_millis(200);
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// Waits that double, and that differ from worker to worker.
+/// Waits that double, with a random part for each worker.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     first: Duration,
@@ -19,7 +19,7 @@ impl Backoff {
         Self { first: FIRST, longest: LONGEST, next: FIRST }
     }
 
-    /// As the server wants it; what is 0 stays as it is by default.
+    /// Sets the waits of the server. 0 means the default.
     pub(crate) fn set(&mut self, first_ms: u64, longest_ms: u64) {
         let or = |ms, default| if ms == 0 { default } else { Duration::from_millis(ms) };
         self.first = or(first_ms, FIRST);
@@ -27,12 +27,12 @@ impl Backoff {
         self.next = self.next.clamp(self.first, self.longest);
     }
 
-    /// All is well: the next wait is the first one again.
+    /// After a success, the next wait is the first one again.
     pub(crate) fn reset(&mut self) {
         self.next = self.first;
     }
 
-    /// Between half and all of the next wait. `draw` is any number.
+    /// Between a half and all of the next wait. `draw` is a random number.
     pub(crate) fn next(&mut self, draw: u64) -> Duration {
         let full = self.next;
         self.next = (full * 2).min(self.longest);
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn all_is_well_starts_over() {
+    fn reset_starts_with_the_first_wait() {
         let mut backoff = Backoff::new();
         for _ in 0..9 {
             backoff.next(0);

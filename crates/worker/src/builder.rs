@@ -1,4 +1,4 @@
-//! How a worker is put together.
+//! The builder of a worker.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,16 +11,16 @@ use tonic::transport::Endpoint;
 use crate::detection::{Detector, Scout};
 use crate::{Descriptor, Error, Handler, Inventory, Worker};
 
-/// How long attempts may go on when the worker leaves.
+/// Default time for which attempts may continue when the worker leaves.
 const LEAVE_GRACE: Duration = Duration::from_secs(30);
-/// How long an attempt has to end by itself once the worker asks it to.
+/// Default grace period for an attempt that the worker stops.
 const STOP_GRACE: Duration = Duration::from_secs(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// A connection that is silent for longer than the two together is dead, whatever TCP thinks.
+/// A connection that answers no ping for the sum of the two is closed.
 const PING_EVERY: Duration = Duration::from_secs(10);
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Puts a worker together.
+/// Builds a worker.
 #[derive(Debug)]
 pub struct Builder {
     address: String,
@@ -35,11 +35,11 @@ pub struct Builder {
     ca_pem: Option<Vec<u8>>,
 }
 
-/// What a worker is, once it is put together.
+/// The settings of a worker.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) endpoint: Endpoint,
-    /// All of the hello but the attempts.
+    /// The hello without the attempts.
     pub(crate) hello: v1::Hello,
     pub(crate) types: BTreeMap<String, Type>,
     pub(crate) scouts: BTreeMap<String, Scout>,
@@ -50,9 +50,9 @@ pub(crate) struct Settings {
     pub(crate) bearer: Bearer,
 }
 
-/// How jobs of one type are done here.
+/// The handler of one type.
 pub(crate) struct Type {
-    /// 0 means as many as there are slots.
+    /// 0 means the number of slots.
     pub(crate) execute_max: u32,
     pub(crate) handler: Arc<dyn Handler>,
 }
@@ -81,42 +81,42 @@ impl Builder {
         }
     }
 
-    /// The token that lets it in.
+    /// The token of the worker.
     #[must_use]
     pub fn token(mut self, token: &str) -> Self {
         self.bearer = Bearer::new(Some(token));
         self
     }
 
-    /// Who vouches for the server, beside those that the system trusts: certificates, as PEM.
+    /// Certificates that the worker trusts in addition to those of the system, as PEM.
     #[must_use]
     pub fn ca_pem(mut self, pem: &[u8]) -> Self {
         self.ca_pem = Some(pem.to_owned());
         self
     }
 
-    /// What it is called: the same after every restart, and unlike every other worker.
+    /// The name of the worker: unique, and the same after every restart.
     #[must_use]
     pub fn name(mut self, name: &str) -> Self {
         name.clone_into(&mut self.hello.worker);
         self
     }
 
-    /// The pool it belongs to; otherwise `default`.
+    /// The pool of the worker. The default is `default`.
     #[must_use]
     pub fn pool(mut self, pool: &str) -> Self {
         pool.clone_into(&mut self.hello.pool);
         self
     }
 
-    /// How many slots it has; otherwise 1.
+    /// The number of slots. The default is 1.
     #[must_use]
     pub fn slots(mut self, slots: u32) -> Self {
         self.hello.slots = slots;
         self
     }
 
-    /// It does jobs of this type, at most `execute_max` at once; 0 means as many as it has slots.
+    /// Runs jobs of this type, at most `execute_max` at once. 0 means the number of slots.
     #[must_use]
     pub fn type_(mut self, name: &str, execute_max: u32, handler: impl Handler) -> Self {
         let handler: Arc<dyn Handler> = Arc::new(handler);
@@ -124,8 +124,8 @@ impl Builder {
         self
     }
 
-    /// It looks for work of this type when it is asked to, at most `detect_max` times at once. It
-    /// need not do jobs of it too.
+    /// Detects work of this type on request, at most `detect_max` times at once. The worker need
+    /// not run jobs of the type.
     #[must_use]
     pub fn detect(mut self, name: &str, detect_max: u32, detector: impl Detector) -> Self {
         let scout = Scout { detect_max: detect_max.max(1), detector: Arc::new(detector) };
@@ -133,14 +133,14 @@ impl Builder {
         self
     }
 
-    /// What it says about a type: how it is configured, and the policy that suits it.
+    /// The descriptor of a type: its configuration fields and a suggested policy.
     #[must_use]
     pub fn describe(mut self, name: &str, descriptor: Descriptor) -> Self {
         self.descriptors.insert(name.to_owned(), descriptor);
         self
     }
 
-    /// It offers this value under this key, next to others.
+    /// Adds a worker attribute.
     #[must_use]
     pub fn has(mut self, key: &str, value: &str) -> Self {
         let values = self.hello.has.entry(key.to_owned()).or_default();
@@ -148,60 +148,60 @@ impl Builder {
         self
     }
 
-    /// It has so much of this: `ram_mb`, `gpu`, …
+    /// The amount of a consumable resource: `ram_mb`, `gpu`, …
     #[must_use]
     pub fn amount(mut self, name: &str, amount: u64) -> Self {
         self.hello.amounts.insert(name.to_owned(), amount);
         self
     }
 
-    /// Its place in the operator's order; lower is preferred, and otherwise it is 0.
+    /// The rank in the operator's order: lower is preferred. The default is 0.
     #[must_use]
     pub fn rank(mut self, rank: i32) -> Self {
         self.hello.rank = rank;
         self
     }
 
-    /// It has this locality label, next to others.
+    /// Adds a locality label.
     #[must_use]
     pub fn hint(mut self, hint: &str) -> Self {
         self.hello.hints.push(hint.to_owned());
         self
     }
 
-    /// The program and its version, for people.
+    /// The program and its version, for users.
     #[must_use]
     pub fn software(mut self, software: &str) -> Self {
         software.clone_into(&mut self.hello.software);
         self
     }
 
-    /// How long attempts may go on when the worker leaves; otherwise 30 seconds.
+    /// The time for which attempts may continue when the worker leaves. The default is 30 seconds.
     #[must_use]
     pub fn leave_grace(mut self, grace: Duration) -> Self {
         self.leave_grace = grace;
         self
     }
 
-    /// How long an attempt that ran out of time, or that the worker takes leave of, has to end by
-    /// itself; otherwise 10 seconds. When the server stops an attempt, it says how long.
+    /// The grace period of an attempt that timed out, or that the worker stops because it leaves.
+    /// The default is 10 seconds. If the server stops an attempt, it sets the grace period.
     #[must_use]
     pub fn stop_grace(mut self, grace: Duration) -> Self {
         self.stop_grace = grace;
         self
     }
 
-    /// It can tell which inputs it holds.
+    /// The source of the worker's inventory.
     #[must_use]
     pub fn inventory(mut self, inventory: impl Inventory) -> Self {
         self.inventory = Some(Arc::new(inventory));
         self
     }
 
-    /// Checks what was given.
+    /// Checks the settings.
     pub fn build(mut self) -> Result<Worker, Error> {
         if self.types.is_empty() && self.scouts.is_empty() {
-            // To the server, a list without types means any type.
+            // For the server, a hello without types means any type.
             return Err(proto::Invalid::new("types", "is empty: there is nothing to do").into());
         }
         for (name, descriptor) in &self.descriptors {
@@ -229,7 +229,7 @@ impl Builder {
 }
 
 impl Builder {
-    /// What it does and what it looks for, as it says in its hello.
+    /// The types that it runs and detects, for the hello.
     fn worker_types(&self) -> Vec<v1::WorkerType> {
         let names: BTreeSet<&String> = self.types.keys().chain(self.scouts.keys()).collect();
         let kind = |name: &String| {
@@ -248,7 +248,7 @@ impl Builder {
     }
 }
 
-/// A name for this process that no other has.
+/// A random name of this process.
 fn instance() -> Result<String, Error> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_would_refuse_is_refused_here() {
+    fn builder_rejects_invalid_settings() {
         assert!(builder().build().is_ok());
         assert_eq!(problem(builder().name("")), "`worker` is missing");
         assert_eq!(problem(builder().slots(0)), "`slots` is 0, which is not between 1 and 100000");
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_none_is_refused() {
+    fn invalid_address_is_refused() {
         let mut builder = builder();
         builder.address = "not an address".to_owned();
         assert_eq!(problem(builder), "`not an address` is not the address of a server");

@@ -1,9 +1,9 @@
-//! What stands between a worker and its commands, as a process of its own.
+//! The process between a worker and its commands.
 //!
-//! Between fork and exec only unsafe code could run in our place, so the worker starts this
-//! program instead: it makes itself a session, ties its life to the worker's, limits itself, and
-//! becomes the command. A second mode, the guard, outlives a worker that is killed by just long
-//! enough to kill what the commands started.
+//! Between fork and exec only unsafe code could run, so the worker starts this program instead. It
+//! creates a session, ties its life to the worker, sets its limits, and becomes the command. A
+//! second mode is the guard: it outlives a killed worker just long enough to kill the processes of
+//! its commands.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -17,19 +17,19 @@ use rustix::process::{Pid, Resource, Rlimit, Signal};
 
 use crate::command::group;
 
-/// What a shell answers with when there is no such program, or it cannot be run.
+/// Exit codes of a shell for a program that does not exist, or that cannot be executed.
 const CODE_NOT_FOUND: u8 = 127;
 const CODE_NOT_RUN: u8 = 126;
 
-/// How often, and how fast, the guard tries to remove what is left.
+/// Tries of the guard to remove the directories, and the pause in between.
 const REMOVALS_MAX: u32 = 100;
 const REMOVAL_EVERY: Duration = Duration::from_millis(20);
 
-/// The words that choose a mode.
+/// The arguments that select a mode.
 pub(crate) const RUN: &str = "run";
 pub(crate) const GUARD: &str = "guard";
 
-/// What a command may use; `None` means as much as the worker.
+/// The limits of a command. `None` means those of the worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
@@ -53,7 +53,7 @@ impl Limits {
         [self.cpu_s, self.memory_bytes, self.processes, self.file_bytes, self.open_files]
     }
 
-    /// One word: numbers, and `-` where there is no limit.
+    /// One argument: numbers, and `-` where there is no limit.
     pub(crate) fn word(self) -> String {
         let words = self.values().map(|value| value.map_or("-".to_owned(), |n| n.to_string()));
         words.join(",")
@@ -66,7 +66,7 @@ impl Limits {
             }
             let value: u64 = value.parse().map_err(|_| format!("`{value}` is no limit"))?;
             let known = rustix::process::getrlimit(resource);
-            // Nobody may raise what is set from above.
+            // A process cannot raise a hard limit.
             let value = known.maximum.map_or(value, |maximum| value.min(maximum));
             let limit = Rlimit { current: Some(value), maximum: Some(value) };
             rustix::process::setrlimit(resource, limit)
@@ -77,8 +77,8 @@ impl Limits {
 }
 
 /// The program between a worker and its commands. A binary that starts commands calls this first,
-/// when it was started with the words that it gave to [`crate::CommandSettings::child`], and with
-/// the arguments that follow them.
+/// if it was started with the arguments in [`crate::CommandSettings::child`]. The remaining
+/// arguments follow them.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.collect();
     let mode = args.first().and_then(|mode| mode.to_str());
@@ -117,10 +117,10 @@ fn prepare(parent: &str, limits: &str) -> Result<(), String> {
     {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
             .map_err(told("tie its life to the worker's"))?;
-        // A program that gains privileges would be freed of that tie.
+        // A program that gains privileges would lose the parent-death signal.
         rustix::thread::set_no_new_privs(true).map_err(told("give up privileges"))?;
     }
-    // The worker may have died before the tie was made.
+    // The worker may have died before that call.
     let is_parent = |pid: Pid| pid.as_raw_nonzero().to_string() == parent;
     if !rustix::process::getppid().is_some_and(is_parent) {
         return Err("the worker is gone".to_owned());
@@ -128,10 +128,10 @@ fn prepare(parent: &str, limits: &str) -> Result<(), String> {
     Limits::set(limits)
 }
 
-/// Remembers the groups that it is told, one line each: `+7` begins, `-7` ended. When the worker
-/// is gone, and with it the other end of the pipe, it kills those that are left.
+/// Reads the process groups from its input, one line each: `+7` begins, `-7` ended. When the pipe
+/// closes because the worker is gone, it kills the remaining groups.
 fn guard(directory: &Path) -> ExitCode {
-    // What ends the worker from a terminal must not end this first.
+    // A signal from the terminal that ends the worker must not end the guard first.
     if let Err(error) = rustix::process::setsid() {
         return fail(CODE_NOT_RUN, &format!("could not begin a session: {error}"));
     }
@@ -150,7 +150,7 @@ fn guard(directory: &Path) -> ExitCode {
     remove(directory)
 }
 
-/// Who is being killed may still write for a moment.
+/// A killed process may still write for a moment.
 fn remove(directory: &Path) -> ExitCode {
     for _ in 0..REMOVALS_MAX {
         match std::fs::remove_dir_all(directory) {
@@ -162,7 +162,7 @@ fn remove(directory: &Path) -> ExitCode {
     fail(1, &format!("could not remove `{}`", directory.display()))
 }
 
-/// Its stderr is the command's: what is said here is part of the attempt's output.
+/// Stderr is the command's, so this message is part of the attempt's output.
 fn fail(code: u8, problem: &str) -> ExitCode {
     let _ = writeln!(std::io::stderr(), "maitre: {problem}");
     ExitCode::from(code)
@@ -173,14 +173,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_one_word() {
+    fn limits_are_one_argument() {
         assert_eq!(Limits::default().word(), "-,-,-,-,-");
         let limits = Limits { cpu_s: Some(1), open_files: Some(64), ..Limits::default() };
         assert_eq!(limits.word(), "1,-,-,-,64");
     }
 
     #[test]
-    fn a_limit_that_is_none_is_an_error() {
+    fn invalid_limit_is_an_error() {
         assert_eq!(Limits::set("x,-,-,-,-"), Err("`x` is no limit".to_owned()));
     }
 }

@@ -1,4 +1,4 @@
-//! Ends of attempts, until the server acknowledges them.
+//! Completions, until the server acknowledges them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,27 +9,27 @@ use tokio::time::Instant;
 
 use crate::attempt::Key;
 
-/// Completions that the server has not acknowledged, for each slot, and bytes in all of them. With
-/// more, no attempt is accepted. The server may give a slot away again before the worker hears that
-/// its end was taken, so one for each would be too few.
+/// The limits of unacknowledged completions, for each slot and in bytes. Beyond them, the worker
+/// refuses offers. The server may reuse a slot before its acknowledgement arrives, so one
+/// completion for each slot is not enough.
 const COMPLETIONS_A_SLOT: usize = 2;
 const COMPLETIONS_MIN: usize = 1_000;
 const BYTES_MAX: usize = 64 << 20;
 
-/// Ends that are not acknowledged. What is asked for every attempt costs no look at the others.
+/// Unacknowledged completions. The operations of each attempt do not iterate over the others.
 #[derive(Debug, Default)]
 pub(crate) struct Completions {
     kept: BTreeMap<Key, Kept>,
-    /// Those of them that are to be sent.
+    /// Completions to send.
     unsent: BTreeSet<Key>,
-    /// Bytes in all of them.
+    /// Bytes of all completions.
     n_bytes: usize,
 }
 
 #[derive(Debug)]
 struct Kept {
     complete: v1::Complete,
-    /// The count of chunks of output that go before it.
+    /// The number of output chunks that must go out before it.
     after_logs: u64,
     sent_at: Option<Instant>,
 }
@@ -50,7 +50,7 @@ impl Completions {
         true
     }
 
-    /// It is to be sent again. `false`: there is none.
+    /// Sends it again. `false`: there is none.
     pub(crate) fn repeat(&mut self, key: Key) -> bool {
         self.kept.contains_key(&key) && {
             self.unsent.insert(key);
@@ -62,7 +62,7 @@ impl Completions {
         self.unsent.extend(self.kept.keys());
     }
 
-    /// Those that were sent so long ago are to be sent again.
+    /// Sends those again that were sent before this time.
     pub(crate) fn repeat_older_than(&mut self, age: Duration, now: Instant) {
         let is_old = |kept: &Kept| kept.sent_at.is_some_and(|at| now.duration_since(at) >= age);
         let old = self.kept.iter().filter(|(_, kept)| is_old(kept)).map(|(key, _)| *key);
@@ -86,8 +86,8 @@ impl Completions {
         self.kept.len() < most && self.n_bytes < BYTES_MAX
     }
 
-    /// Puts those that are to be sent, and whose output is, into a batch until it has `bytes_max`;
-    /// how many bytes it has then.
+    /// Adds the completions whose output is sent to a batch, until it has `bytes_max`. Returns the
+    /// bytes of the batch.
     pub(crate) fn take(
         &mut self,
         messages: &mut Vec<Message>,

@@ -1,4 +1,4 @@
-//! A worker looks for work: what a program gives to it, and what it is given.
+//! Detection: the worker looks for work of a type.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,20 +21,20 @@ use crate::lock::lock;
 use crate::outbox::Outbox;
 use crate::shared::Shared;
 
-/// Proposals, and bytes in them, after which a page is sent.
+/// The size of a page, in proposals and in bytes.
 const PAGE_MAX: usize = 100;
 const PAGE_BYTES_MAX: usize = 256 << 10;
-/// How long a detector may still take once it was told to stop.
+/// The time that a detector has after its stop, before it is dropped.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A detection that is on its way.
+/// A running detection.
 pub type Looking<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + 'a>>;
 
-/// Looks for work of one type. A function from a [`Detection`] to a future is one.
+/// Detects work of one type. A function from a [`Detection`] to a future is a detector.
 ///
-/// It should end soon after [`Detection::stopped`]. What it proposed before it failed counts.
+/// It should end soon after [`Detection::stopped`]. Proposals count even if it fails later.
 pub trait Detector: Send + Sync + 'static {
-    /// Looks, once.
+    /// Runs one detection.
     fn detect(&self, detection: Detection) -> Looking<'_>;
 }
 
@@ -48,63 +48,64 @@ where
     }
 }
 
-/// One unit of work that was found.
+/// One unit of work that a detection found.
 #[derive(Clone, Debug, Default)]
 pub struct Proposal(v1::Proposal);
 
 impl Proposal {
-    /// Work that is about this: while a job about the same is unfinished, it is not taken twice.
+    /// Work with this key. While a job with the same key is unfinished, a further proposal of it
+    /// has no effect.
     pub fn new(about: &str) -> Self {
         let spec = Some(v1::Spec { dedupe_key: about.to_owned(), ..v1::Spec::default() });
         Self(v1::Proposal { spec, ..v1::Proposal::default() })
     }
 
-    /// What to do, for whoever does it.
+    /// The payload of the job.
     #[must_use]
     pub fn payload(self, payload: impl Into<Vec<u8>>) -> Self {
         let payload = payload.into();
         self.with(|spec| spec.payload = payload)
     }
 
-    /// In a line, for people.
+    /// One line for users.
     #[must_use]
     pub fn summary(mut self, summary: &str) -> Self {
         summary.clone_into(&mut self.0.summary);
         self
     }
 
-    /// Higher is sooner.
+    /// Higher starts sooner.
     #[must_use]
     pub fn priority(self, priority: i32) -> Self {
         self.with(|spec| spec.priority = priority)
     }
 
-    /// A label, next to others.
+    /// Adds a label.
     #[must_use]
     pub fn label(self, key: &str, value: &str) -> Self {
         self.with(|spec| drop(spec.labels.insert(key.to_owned(), value.to_owned())))
     }
 
-    /// Not to start earlier.
+    /// The earliest start.
     #[must_use]
     pub fn not_before(self, at: Timestamp) -> Self {
         self.with(|spec| spec.not_before_ms = Some(at.0))
     }
 
-    /// Not worth starting later.
+    /// The latest start.
     #[must_use]
     pub fn expires(self, at: Timestamp) -> Self {
         self.with(|spec| spec.start_before_ms = Some(at.0))
     }
 
-    /// How long it is expected to take; it may run at least as long.
+    /// The expected run time. The run timeout is at least as long.
     #[must_use]
     pub fn estimate(self, length: Duration) -> Self {
         let ms = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
         self.with(|spec| spec.estimate_ms = Some(ms))
     }
 
-    /// What it needs of a worker: this value under this key.
+    /// Adds a requirement: this value under this key.
     #[must_use]
     pub fn need(self, key: &str, value: &str) -> Self {
         self.with(|spec| {
@@ -119,7 +120,7 @@ impl Proposal {
     }
 }
 
-/// One look for work, as its detector sees it. Clones are the same one.
+/// One detection, as its detector sees it. Clones are the same detection.
 #[derive(Clone, Debug)]
 pub struct Detection(Arc<Look>);
 
@@ -141,48 +142,48 @@ impl Detection {
         &self.0.request.r#type
     }
 
-    /// What the run is called.
+    /// The name of the run.
     pub fn run(&self) -> &str {
         &self.0.request.run
     }
 
-    /// How the type is configured.
+    /// The configuration of the type.
     pub fn configuration(&self) -> &Configuration {
         &self.0.configuration
     }
 
-    /// What all workers are told about the world around them.
+    /// The context that is published to all workers.
     pub fn context(&self) -> &Context {
         &self.0.context
     }
 
-    /// When the last run of this type began that went well.
+    /// When the last successful run of this type began.
     pub fn last_success(&self) -> Option<Timestamp> {
         self.0.request.last_success_ms.map(Timestamp)
     }
 
-    /// More proposals than this are refused.
+    /// The limit of proposals. The server rejects further ones.
     pub fn proposals_max(&self) -> usize {
         usize::try_from(self.0.request.proposals_max).unwrap_or(usize::MAX)
     }
 
-    /// Cancelled once nobody waits for it any more.
+    /// Cancelled once the detection should stop.
     pub fn stop_token(&self) -> &CancellationToken {
         &self.0.stop
     }
 
-    /// Waits until nobody waits for it any more.
+    /// Waits until the detection should stop.
     pub async fn stopped(&self) {
         self.0.stop.cancelled().await;
     }
 
-    /// Says that it looked at so much, and could not read so much of it.
+    /// Counts objects that were examined, and objects that could not be read.
     pub fn saw(&self, seen: u64, skipped: u64) {
         self.0.seen.fetch_add(seen, Ordering::Relaxed);
         self.0.skipped.fetch_add(skipped, Ordering::Relaxed);
     }
 
-    /// Proposes something; waits for room as long as somebody listens.
+    /// Proposes work. Waits for room while the server listens.
     pub async fn propose(&self, proposal: Proposal) {
         let mut proposal = proposal.0;
         let spec = proposal.spec.get_or_insert_default();
@@ -224,7 +225,7 @@ impl Detection {
     }
 }
 
-/// How work of one type is looked for here.
+/// The detector of one type.
 pub(crate) struct Scout {
     pub(crate) detect_max: u32,
     pub(crate) detector: Arc<dyn Detector>,
@@ -236,7 +237,7 @@ impl fmt::Debug for Scout {
     }
 }
 
-/// The detections that are under way, by run.
+/// Running detections, by run.
 #[derive(Debug, Default)]
 pub(crate) struct Detections(Mutex<BTreeMap<String, (String, CancellationToken)>>);
 
@@ -245,7 +246,7 @@ impl Detections {
         lock(&self.0).len()
     }
 
-    /// Nobody waits for any of them any more.
+    /// Stops all detections.
     pub(crate) fn stop_all(&self) {
         lock(&self.0).values().for_each(|(_, stop)| stop.cancel());
     }
@@ -256,7 +257,7 @@ impl Detections {
         }
     }
 
-    /// Room for one more of this type.
+    /// Admits a detection, if the type has room.
     fn admit(&self, run: &str, kind: &str, detect_max: u32) -> Option<CancellationToken> {
         let mut here = lock(&self.0);
         let n_alike = here.values().filter(|(other, _)| other == kind).count();
@@ -273,7 +274,7 @@ impl Detections {
     }
 }
 
-/// The server wants to know what there is to do.
+/// The server requests a detection.
 pub(crate) fn asked(shared: &Arc<Shared>, request: v1::Detect) {
     let refuse = |end: v1::DetectionEnd, error: &str| {
         let (run, end, error) = (request.run.clone(), end.into(), error.to_owned());

@@ -1,47 +1,47 @@
-//! What can end a worker.
+//! Errors that end a worker.
 
 use std::io;
 
-/// Why a worker could not be built, or does not come back. A broken connection is not among
-/// these: a worker comes back from that.
+/// The reason why a worker could not be built, or gave up. After a broken connection, a worker
+/// reconnects instead.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// What was given to the builder may not be so: name the field, and change it.
+    /// A setting of the builder is invalid: change the named field.
     #[error(transparent)]
     Invalid(#[from] proto::Invalid),
-    /// The server's address cannot be read.
+    /// The server's address is invalid.
     #[error("`{address}` is not the address of a server")]
     Address {
-        /// As it was given.
+        /// The given address.
         address: String,
-        /// What is wrong with it.
+        /// The problem with it.
         source: tonic::transport::Error,
     },
-    /// The server speaks another version of the protocol: update one of the two.
+    /// The server has a different version of the protocol: update one of the two.
     #[error(
         "the server speaks version {theirs} of the worker's protocol, \
          this worker versions {oldest} to {newest}; update the older one of the two"
     )]
     Protocol {
-        /// What the server answered.
+        /// The server's version.
         theirs: u32,
-        /// The oldest that we understand.
+        /// The oldest version that this worker supports.
         oldest: u32,
-        /// The newest that we understand.
+        /// The newest version that this worker supports.
         newest: u32,
     },
-    /// The server will not have this worker, and would not if it came back.
+    /// The server rejects this worker, and would reject it again.
     #[error("the server does not take this worker: {message}")]
     Refused {
-        /// In the server's words.
+        /// The server's message.
         message: String,
     },
-    /// The machine does not give what a worker needs to start.
+    /// The machine lacks a resource that the worker needs to start.
     #[error("could not get {what} from the system")]
     System {
-        /// What we asked for.
+        /// The resource.
         what: &'static str,
-        /// Why not.
+        /// The error of the system.
         source: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! What a program gives to a worker: how to do jobs of one type.
+//! Handlers: the code that runs jobs of one type.
 
 use std::any::Any;
 use std::fmt;
@@ -10,18 +10,18 @@ use model::Measured;
 
 use crate::Attempt;
 
-/// How an attempt came out.
+/// The outcome of an attempt.
 pub type Outcome = Result<Done, Failure>;
 
-/// An attempt that is on its way.
+/// A running attempt.
 pub type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
-/// Does jobs of one type. A function from an [`Attempt`] to a future is one.
+/// Runs jobs of one type. A function from an [`Attempt`] to a future is a handler.
 ///
-/// It should end soon after [`Attempt::stopped`]; if it does not, it is dropped when the grace is
-/// over. A panic is a failure that may pass, and does not harm the worker.
+/// It should end soon after [`Attempt::stopped`]. Otherwise the worker drops it at the end of the
+/// grace period. A panic is a transient failure, and does not affect the worker.
 pub trait Handler: Send + Sync + 'static {
-    /// Does the job, once.
+    /// Runs one attempt.
     fn run(&self, attempt: Attempt) -> Running<'_>;
 }
 
@@ -35,13 +35,13 @@ where
     }
 }
 
-/// Does jobs of one type on a thread that may block. A function from an [`Attempt`] to an
-/// [`Outcome`] is one.
+/// Runs jobs of one type on a thread that may block. A function from an [`Attempt`] to an
+/// [`Outcome`] is a blocking handler.
 ///
-/// Nothing can end a thread from outside: it has to look at [`Attempt::is_stopped`] now and then.
-/// Its slots stay taken until it returns.
+/// A worker cannot end a thread, so the handler must poll [`Attempt::is_stopped`]. Its slots are in
+/// use until it returns.
 pub trait BlockingHandler: Send + Sync + 'static {
-    /// Does the job, once.
+    /// Runs one attempt.
     fn run(&self, attempt: Attempt) -> Outcome;
 }
 
@@ -54,7 +54,7 @@ where
     }
 }
 
-/// Makes a [`Handler`] of one that blocks.
+/// Makes a [`Handler`] of a blocking handler.
 pub fn blocking(handler: impl BlockingHandler) -> impl Handler {
     Blocking(Arc::new(handler))
 }
@@ -73,7 +73,7 @@ impl<H: BlockingHandler> Handler for Blocking<H> {
     }
 }
 
-/// What a task that did not return says about it.
+/// The error text for a task that did not return.
 pub(crate) fn ended(error: tokio::task::JoinError) -> String {
     error.try_into_panic().map_or_else(|_| DROPPED.to_owned(), |panic| panicked(&*panic))
 }
@@ -86,69 +86,69 @@ pub(crate) fn panicked(panic: &(dyn Any + Send)) -> String {
     format!("the handler panicked: {}", text.unwrap_or("without a word"))
 }
 
-/// The job is done.
+/// The job succeeded.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Done {
-    /// What it returned; `None` means nothing.
+    /// The result. `None` means none.
     pub result: Option<Vec<u8>>,
-    /// What it cost; `None` means what was expected.
+    /// The cost. `None` means the expected cost.
     pub cost: Option<f64>,
-    /// What it used.
+    /// The measured usage.
     pub measured: Measured,
-    /// If it was a command.
+    /// The exit code, if it was a command.
     pub exit_code: Option<i32>,
 }
 
 impl Done {
-    /// Done, without a result.
+    /// A success without a result.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Done, and this came out of it.
+    /// A success with this result.
     pub fn with_result(result: impl Into<Vec<u8>>) -> Self {
         Self { result: Some(result.into()), ..Self::default() }
     }
 }
 
-/// The job is not done.
+/// The job failed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
-    /// Whether it is worth another try.
+    /// Whether a retry may help.
     pub kind: FailureKind,
-    /// What went wrong, for people.
+    /// The error message, for users.
     pub text: String,
-    /// If it was a command.
+    /// The exit code, if it was a command.
     pub exit_code: Option<i32>,
-    /// What it used.
+    /// The measured usage.
     pub measured: Measured,
-    /// What it cost all the same; `None` means what was expected.
+    /// The cost. `None` means the expected cost.
     pub cost: Option<f64>,
 }
 
-/// Whether a failure is worth another try.
+/// Whether a retry may help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// It may pass.
+    /// A retry may succeed.
     Transient,
-    /// It will not pass.
+    /// A retry cannot succeed.
     Permanent,
-    /// It took longer than it may.
+    /// The attempt timed out. A retry may succeed.
     Timeout,
 }
 
 impl Failure {
-    /// Something that may pass: the job is tried again.
+    /// A transient failure: the job is retried.
     pub fn transient(text: impl Into<String>) -> Self {
         Self::new(FailureKind::Transient, text.into())
     }
 
-    /// Something that will not pass: the job has failed.
+    /// A permanent failure: the job fails.
     pub fn permanent(text: impl Into<String>) -> Self {
         Self::new(FailureKind::Permanent, text.into())
     }
 
-    /// It took longer than it may: the job is tried again.
+    /// A timeout: the job is retried.
     pub fn timeout(text: impl Into<String>) -> Self {
         Self::new(FailureKind::Timeout, text.into())
     }

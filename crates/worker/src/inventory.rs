@@ -1,4 +1,4 @@
-//! Which inputs a worker holds, and how the server learns of it.
+//! The inventory of a worker: the inputs that it holds.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -9,10 +9,10 @@ use proto::v1;
 /// Digests in one message.
 const PAGE_MAX: usize = 1_000;
 
-/// Knows which inputs are here.
+/// Lists the inputs of a worker.
 pub trait Inventory: Send + Sync + 'static {
-    /// The digests of all that is here. May block. It is asked at every connection and now and
-    /// then in between; the server is told what changed.
+    /// The digests of all inputs. May block. The worker calls it after every connection and
+    /// periodically, and sends the changes to the server.
     fn digests(&self) -> io::Result<BTreeSet<String>>;
 }
 
@@ -21,7 +21,7 @@ pub trait Inventory: Send + Sync + 'static {
 pub struct Directory(PathBuf);
 
 impl Directory {
-    /// The directory at `path`. It need not be there yet.
+    /// The directory at `path`, which need not exist yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
     }
@@ -35,7 +35,7 @@ impl Inventory for Directory {
         };
         let mut digests = BTreeSet::new();
         for entry in entries {
-            // A hidden file is one that is still being written.
+            // A hidden file is incomplete.
             let name = entry?.file_name().into_string().ok();
             digests.extend(name.filter(|name| !name.starts_with('.')));
         }
@@ -43,7 +43,7 @@ impl Inventory for Directory {
     }
 }
 
-/// What the server knows of an inventory in this session.
+/// The inventory as the server knows it in this session.
 #[derive(Debug)]
 pub(crate) struct Shown {
     known: BTreeSet<String>,
@@ -56,15 +56,15 @@ impl Shown {
         Self { known: BTreeSet::new(), digests_max, is_first: true }
     }
 
-    /// What to tell so that it knows `digests`: everything at first, then what changed. What is
-    /// over the limit is left out, always the same.
+    /// The pages that update the server to `digests`: all at first, then the changes. Digests over
+    /// the limit are left out, always the same ones.
     pub(crate) fn pages(&mut self, digests: BTreeSet<String>) -> Vec<v1::Inventory> {
         let digests: BTreeSet<String> = digests.into_iter().take(self.digests_max).collect();
         let added: Vec<String> = digests.difference(&self.known).cloned().collect();
         let removed: Vec<String> = self.known.difference(&digests).cloned().collect();
         let is_full = std::mem::take(&mut self.is_first);
         self.known = digests;
-        // What goes comes first: the server never knows more than the limit.
+        // Removals come first, so that the server never has more than the limit.
         let mut pages: Vec<v1::Inventory> = Vec::new();
         let page = |added: &[String], removed: &[String]| v1::Inventory {
             added: added.to_vec(),
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_at_first_then_what_changed() {
+    fn first_pages_have_all_digests_and_later_ones_changes() {
         let mut shown = Shown::new(10_000);
         let pages = shown.pages(digests(0..2_500));
         let shape: Vec<_> =
@@ -110,13 +110,13 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_inventory_is_told_too() {
+    fn empty_inventory_is_sent() {
         let pages = Shown::new(10).pages(BTreeSet::new());
         assert!(pages.len() == 1 && pages[0].full && !pages[0].more);
     }
 
     #[test]
-    fn what_is_over_the_limit_is_left_out() {
+    fn digests_over_the_limit_are_left_out() {
         let mut shown = Shown::new(3);
         assert_eq!(shown.pages(digests(5..9))[0].added.len(), 3);
         let pages = shown.pages(digests(4..9));
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_is_not_there_is_empty() {
+    fn missing_inventory_directory_is_empty() {
         assert!(Directory::new("there/is/no/such").digests().unwrap().is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! What the server told about types and the world around.
+//! Configurations and the context, as the server sent them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -8,25 +8,25 @@ use serde_json::Value;
 
 use crate::lock::lock;
 
-/// How a type is configured. Both are objects; empty if nobody described the type.
+/// The configuration of a type. Both are objects, and empty if the type has no descriptor.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Configuration {
-    /// What operators configure.
+    /// The settings of operators.
     pub admin: Value,
-    /// What workers are told beside it.
+    /// Further settings for workers.
     pub worker: Value,
 }
 
-/// What somebody published for all workers.
+/// The context that is published to all workers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Context {
-    /// Goes up with every change; 0 means that nothing was published.
+    /// Increases with every change. 0 means that there is none.
     pub version: u64,
     /// A JSON object, or null.
     pub value: Value,
 }
 
-/// The newest of both.
+/// The newest configurations and the newest context.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     configurations: Mutex<BTreeMap<String, Arc<Configuration>>>,

@@ -1,7 +1,7 @@
-//! How long the worker may believe that its attempts are its own.
+//! The time for which the worker may assume that its attempts are current.
 //!
-//! **Invariant:** the time counts from when the acknowledged heartbeat was *sent*, by our own
-//! clock: the server cannot have counted from an earlier moment, whatever the network did since.
+//! **Invariant:** the time counts from when the acknowledged heartbeat was *sent*, by the worker's
+//! clock. The server cannot have counted from an earlier time, even with delays of the network.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -12,9 +12,9 @@ use tokio::time::Instant;
 
 use crate::lock::lock;
 
-/// The part of a lease after which the worker stops by itself, so that two clocks may differ.
+/// The part of a lease after which the worker stops its attempts, so that clocks may differ.
 const SHARE: (u32, u32) = (9, 10);
-/// Heartbeats without an answer that are remembered. Older ones could prolong nothing.
+/// Heartbeats without an answer that are remembered. Older ones would not prolong the lease.
 const SENT_MAX: usize = 1_024;
 
 /// The lease of one worker, over all its sessions.
@@ -36,7 +36,7 @@ impl Lease {
         Self { terms: Mutex::default(), over_at: watch::Sender::new(None) }
     }
 
-    /// The server answered the hello that was sent then.
+    /// The server answered a hello that was sent at this time.
     pub(crate) fn welcome(&self, sent_at: Instant, length: Duration) {
         {
             let mut terms = lock(&self.terms);
@@ -55,7 +55,7 @@ impl Lease {
         terms.sent.push_back((sequence, at));
     }
 
-    /// The server has a heartbeat. `false` if it was none of this session's.
+    /// The server acknowledged a heartbeat. `false` if it is not of this session.
     pub(crate) fn acknowledged(&self, sequence: u64) -> bool {
         let (sent_at, length) = {
             let mut terms = lock(&self.terms);
@@ -70,12 +70,12 @@ impl Lease {
         true
     }
 
-    /// Whether attempts may no longer be believed to be ours.
+    /// Whether the lease has run out.
     pub(crate) fn is_over(&self, now: Instant) -> bool {
         self.over_at.borrow().is_some_and(|at| at <= now)
     }
 
-    /// When it is over, as things stand.
+    /// When the lease runs out.
     pub(crate) fn over_at(&self) -> watch::Receiver<Option<Instant>> {
         self.over_at.subscribe()
     }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn an_acknowledgement_that_nobody_waits_for_changes_nothing() {
+    fn unexpected_acknowledgement_changes_nothing() {
         let (lease, start) = (Lease::new(), Instant::now());
         lease.welcome(start, LENGTH);
         lease.sent(1, start + LENGTH);

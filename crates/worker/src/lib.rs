@@ -1,6 +1,6 @@
 //! The worker: an SDK for programs that run jobs, and one handler that runs commands.
 //!
-//! **Invariant:** an attempt whose lease may have ended is killed, and never reported as done.
+//! **Invariant:** an attempt whose lease may have ended is killed, and never reported as a success.
 
 mod lock;
 mod error;

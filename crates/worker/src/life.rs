@@ -1,4 +1,4 @@
-//! From an offer to a completion: one attempt is started, watched and reported.
+//! The life of an attempt, from its offer to its completion.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -17,13 +17,14 @@ use crate::shared::Shared;
 use crate::stop::StopReason;
 use crate::{Attempt, Done, Failure, FailureKind, Handler, Outcome};
 
-/// Takes an offer or refuses it. `false` if the server does not read our answers.
+/// Accepts or refuses an offer. `false` if the server does not read answers.
 pub(crate) fn offered(shared: &Arc<Shared>, offer: v1::Offer) -> bool {
     let key = Key { job: offer.job, attempt: offer.attempt };
-    // In this order: an attempt that ends meanwhile is in the outbox before it leaves the roster,
-    // so one that is in neither was never here.
+    // In this order: an attempt that ends meanwhile is in the outbox before it leaves the roster.
+    // So an attempt that is in neither was never here.
     if let Some(ticket) = shared.roster.find(key) {
-        // Told twice; if it is still being stopped, it is not ours any more.
+        // A repeated offer. If the attempt is stopped as stale, the worker does not have it any
+        // more.
         return match ticket.stops.reason() {
             Some(reason) if reason.is_silent() => refuse(shared, key, "it is being stopped"),
             _ => accept(shared, key),
@@ -43,7 +44,7 @@ fn accept(shared: &Shared, key: Key) -> bool {
 }
 
 fn refuse(shared: &Shared, key: Key, reason: &str) -> bool {
-    tracing::info!(job = key.job, attempt = key.attempt, reason, "refused");
+    tracing::info!(job = key.job, attempt = key.attempt, reason, "attempt refused");
     let (attempt, reason) = (Some(key.into()), reason.to_owned());
     shared.outbox.answer(Message::Refuse(v1::Refuse { attempt, reason }))
 }
@@ -60,7 +61,7 @@ fn start(shared: &Arc<Shared>, key: Key, offer: v1::Offer) -> Result<(), String>
     let spec = match wire.checked(Retry::DEFAULT) {
         Ok(spec) => Spec { array_index, ..spec },
         Err(invalid) => {
-            // Another worker would not understand it either.
+            // A different worker could not read it either.
             let failure = Failure::permanent(format!("this worker does not read it: {invalid}"));
             shared.outbox.complete(key, completion(key, None, Err(failure)));
             return Ok(());
@@ -82,7 +83,7 @@ fn start(shared: &Arc<Shared>, key: Key, offer: v1::Offer) -> Result<(), String>
     let ticket = Ticket::new(given, Arc::clone(&shared.outbox), Arc::clone(&shared.speeds));
     let ticket = Arc::new(ticket);
     shared.roster.insert(Arc::clone(&ticket));
-    tracing::debug!(job = key.job, attempt = key.attempt, "started");
+    tracing::debug!(job = key.job, attempt = key.attempt, "attempt started");
     let attempt = Attempt::new(Arc::clone(&ticket), room);
     let reporter = Reporter { shared: Arc::clone(shared), ticket: Arc::clone(&ticket) };
     let task = shared.handlers.spawn(run(reporter, attempt, Arc::clone(&kind.handler)));
@@ -93,7 +94,7 @@ fn start(shared: &Arc<Shared>, key: Key, offer: v1::Offer) -> Result<(), String>
     Ok(())
 }
 
-/// Reports the end of an attempt, also if its task is dropped in the middle.
+/// Reports the end of an attempt, even if its task is dropped.
 struct Reporter {
     shared: Arc<Shared>,
     ticket: Arc<Ticket>,
@@ -107,7 +108,7 @@ impl Drop for Reporter {
 
 async fn run(reporter: Reporter, attempt: Attempt, handler: Arc<dyn Handler>) {
     let running = async move {
-        // A handler may drop its attempt early; the slots are taken until it returns.
+        // A handler may drop its attempt early. The slots are in use until it returns.
         let _taken = attempt.clone();
         handler.run(attempt).await
     };
@@ -116,13 +117,14 @@ async fn run(reporter: Reporter, attempt: Attempt, handler: Arc<dyn Handler>) {
     finish(&reporter.shared, &reporter.ticket, outcome);
 }
 
-/// Reports how it ended, once, if the server may hear of it.
+/// Reports the end of an attempt once, unless its lease is over.
 pub(crate) fn finish(shared: &Shared, ticket: &Ticket, outcome: Outcome) {
     if !ticket.end() {
         return;
     }
     if shared.lease.is_over(Instant::now()) {
-        // The timer may be late, as after the process was suspended: nobody may report now.
+        // After a suspension of the process, the timer may be late. The worker must not report
+        // then.
         shared.fence();
     }
     let used = match &outcome {
@@ -147,7 +149,7 @@ pub(crate) fn finish(shared: &Shared, ticket: &Ticket, outcome: Outcome) {
     shared.roster.remove(ticket.key);
 }
 
-/// A result that the server would not keep is a failure that will not pass.
+/// A result over the limit is a permanent failure.
 fn checked(done: Done, result_bytes_max: usize) -> Outcome {
     let bytes_max = result_bytes_max.min(RESULT_BYTES_MAX);
     match done.result.as_ref().map(Vec::len) {
@@ -161,7 +163,7 @@ fn checked(done: Done, result_bytes_max: usize) -> Outcome {
     }
 }
 
-/// What is done is done, even if somebody asked it to stop; otherwise the stop says how it ended.
+/// A success counts even if the attempt should stop. Otherwise the stop reason sets the ending.
 pub(crate) fn completion(
     key: Key,
     stopped: Option<(StopReason, String)>,
@@ -196,7 +198,7 @@ pub(crate) fn completion(
     }
 }
 
-/// An attempt that the server thinks we have, and that we do not have.
+/// The completion of an attempt that the server expects here, and that the worker does not have.
 pub(crate) fn lost(key: Key, error: &str) -> v1::Complete {
     v1::Complete {
         attempt: Some(key.into()),
@@ -214,7 +216,7 @@ const fn failed(kind: FailureKind) -> Ending {
     }
 }
 
-/// A worker that leaves gives its jobs back: that is not their fault, and uses up no try.
+/// A worker that leaves gives its jobs back, which uses up no try.
 const fn ending(reason: StopReason) -> Ending {
     match reason {
         StopReason::Cancelled => Ending::Cancelled,
@@ -225,12 +227,12 @@ const fn ending(reason: StopReason) -> Ending {
     }
 }
 
-/// What a job said last helps those who wonder where its time went.
+/// The last output of an attempt that timed out may show where its time went.
 fn told(reason: StopReason, text: String, said: &str) -> String {
     if reason == StopReason::Timeout && !said.is_empty() { format!("{text}\n{said}") } else { text }
 }
 
-/// Text that every store and terminal takes: lines, without other control characters.
+/// Text without control characters, except line breaks and tabs.
 fn clean(text: &str) -> String {
     let is_odd = |c: char| c.is_control() && c != '\n' && c != '\t';
     cut(&text.replace(is_odd, " "), TEXT_BYTES_MAX).to_owned()
@@ -255,14 +257,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_is_done_whoever_asked_it_to_stop() {
+    fn success_counts_after_a_stop() {
         for reason in [StopReason::Cancelled, StopReason::Preempted, StopReason::Leaving] {
             assert_eq!(ending_of(Some(reason), Ok(Done::new())), v1::Ending::Succeeded);
         }
     }
 
     #[test]
-    fn the_stop_says_how_an_attempt_ended_that_is_not_done() {
+    fn stop_reason_sets_the_ending_of_an_unfinished_attempt() {
         let failed = || Err(Failure::permanent("killed"));
         assert_eq!(ending_of(None, failed()), v1::Ending::Permanent);
         assert_eq!(ending_of(Some(StopReason::Cancelled), failed()), v1::Ending::Cancelled);
@@ -271,7 +273,7 @@ mod tests {
         assert_eq!(ending_of(Some(StopReason::Leaving), failed()), v1::Ending::Refused);
     }
 
-    /// A worker with one attempt, and a lease of a second that began so long ago.
+    /// A worker with one attempt, and a lease of a second that began `lease_age` ago.
     fn with_attempt(lease_age: Duration) -> (Shared, Arc<Ticket>) {
         let handler = |_: Attempt| async { Ok(Done::new()) };
         let worker = crate::Worker::builder("127.0.0.1:1").name("w").type_("a", 0, handler);
@@ -294,14 +296,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_end_is_told_while_the_lease_lasts() {
+    async fn end_is_reported_within_the_lease() {
         let (shared, ticket) = with_attempt(Duration::ZERO);
         finish(&shared, &ticket, Ok(Done::new()));
         assert_eq!(shared.outbox.unacknowledged(), [KEY]);
     }
 
     #[tokio::test]
-    async fn nothing_is_told_after_the_lease_even_if_the_timer_is_late() {
+    async fn late_timer_reports_nothing_after_the_lease() {
         let (shared, ticket) = with_attempt(SECOND);
         finish(&shared, &ticket, Ok(Done::new()));
         assert_eq!(shared.outbox.unacknowledged(), []);
@@ -309,7 +311,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_does_not_stop_is_made_to_and_given_up_on_in_the_end() {
+    async fn attempt_that_ignores_its_stop_is_killed_and_dropped() {
         let (shared, ticket) = with_attempt(Duration::ZERO);
         shared.lease.welcome(Instant::now(), 3_600 * SECOND);
         let shared = Arc::new(shared);
@@ -327,7 +329,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_end_is_told_once_whoever_comes_first() {
+    async fn end_is_reported_once() {
         let (shared, ticket) = with_attempt(Duration::ZERO);
         finish(&shared, &ticket, Ok(Done::new()));
         shared.outbox.forget(KEY);
@@ -336,7 +338,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_attempt_that_is_about_to_leave_is_not_started_again() {
+    async fn ended_attempt_is_not_started_by_a_repeated_offer() {
         let (shared, ticket) = with_attempt(Duration::ZERO);
         let shared = Arc::new(shared);
         shared.outbox.complete(KEY, completion(KEY, None, Ok(Done::new())));

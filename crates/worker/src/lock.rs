@@ -1,8 +1,8 @@
-//! A lock that does not care whether somebody panicked while holding it.
+//! A lock that ignores poisoning.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What is behind the lock. Every section that we guard leaves it whole at each step.
+/// Locks. Each guarded section leaves the data consistent at each step, so a panic does no harm.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

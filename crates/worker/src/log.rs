@@ -1,4 +1,4 @@
-//! Output on its way: counted, cut at the limit, and marked where some of it is missing.
+//! Output of an attempt: counted, cut at the limit, and with a line for dropped parts.
 
 use model::maxima::LOG_CHUNK_BYTES_MAX;
 use proto::v1;
@@ -6,16 +6,16 @@ use proto::v1;
 use crate::attempt::{Key, Stream};
 use crate::outbox::Outbox;
 
-/// How far the output of one attempt is.
+/// The position in the output of one attempt.
 #[derive(Debug)]
 pub(crate) struct Cursor {
     key: Key,
-    /// Bytes on both streams so far, also those that were left out.
+    /// Bytes on both streams so far, dropped ones included.
     offset: u64,
-    /// Bytes that may still be passed on, without the line that says that there is more.
+    /// Bytes that may still be sent, without the line about the cut.
     left: u64,
     cut_line: Vec<u8>,
-    /// Bytes since the last chunk that were left out because there was no room for them.
+    /// Bytes that were dropped since the last chunk for lack of room.
     lost: u64,
     is_cut: bool,
 }
@@ -28,7 +28,7 @@ impl Cursor {
         Self { key, offset: 0, left, cut_line, lost: 0, is_cut: bytes_max == 0 }
     }
 
-    /// Whether the limit is reached: what comes now is not kept.
+    /// Whether the limit is reached. Further output is dropped.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut
     }
@@ -39,7 +39,7 @@ impl Cursor {
         }
     }
 
-    /// Says what is missing at the end, if there is any.
+    /// Reports dropped output at the end.
     pub(crate) fn finish(&mut self, outbox: &Outbox) {
         self.tell_lost(outbox, Stream::Err);
     }
@@ -79,14 +79,14 @@ impl Cursor {
         self.push(outbox, stream, line.as_bytes());
     }
 
-    /// Lines of our own go out whether there is room or not: they are short, and few.
+    /// The worker's own lines need no room: they are short and few.
     fn push(&mut self, outbox: &Outbox, stream: Stream, bytes: &[u8]) {
         let chunk = v1::LogChunk {
             attempt: Some(self.key.into()),
             stream: v1::Stream::from(stream).into(),
             offset: self.offset,
             bytes: bytes.to_vec().into(),
-            // The outbox counts.
+            // The outbox sets the number.
             number: 0,
         };
         outbox.log(self.key, chunk);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_there_is_no_room_for_is_marked_and_counted_in_the_offset() {
+    fn dropped_output_is_marked_and_counted_in_the_offset() {
         let outbox = Outbox::new(1);
         let mut cursor = Cursor::new(KEY, 1 << 30);
         let n_chunks = LOG_BYTES_QUEUED_MAX / LOG_CHUNK_BYTES_MAX;

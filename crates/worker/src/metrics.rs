@@ -1,4 +1,4 @@
-//! What a worker measures of its machine.
+//! Measurements of the worker's machine.
 
 use std::hint::black_box;
 use std::sync::Mutex;
@@ -10,27 +10,27 @@ use tokio::time::Instant;
 use crate::lock::lock;
 use crate::proc::{self, Load};
 
-/// The weight of the latest measurement in an average: recent ones count, one outlier does not.
+/// The weight of the latest measurement in an average: recent ones count, and one outlier does not.
 const LATEST: f64 = 0.3;
-/// Steps of the loop that measures a core: some 20 ms on a machine of today.
+/// Steps of the loop that measures a core: about 20 ms on a machine of 2025.
 const SCORE_STEPS: u32 = 2_000_000;
-/// A score of 1 is so many steps in a millisecond.
+/// A score of 1 is this number of steps in a millisecond.
 const SCORE_STEPS_PER_MS: f64 = 100.0;
 const SCORE_MAX: f64 = 100_000.0;
 const BITS_PER_BYTE: f64 = 8.0;
 
-/// Speeds of the network and of disks, as averages over what was really moved.
+/// Speeds of the network and of disks, as averages of measured transfers.
 #[derive(Debug, Default)]
 pub(crate) struct Speeds {
     averages: Mutex<Averages>,
 }
 
-/// `None` means not seen yet.
+/// `None` means not measured yet.
 #[derive(Debug, Default)]
 struct Averages {
-    /// In megabits a second, as networks are measured.
+    /// In megabits a second.
     net: Option<f64>,
-    /// In megabytes a second, as disks are.
+    /// In megabytes a second.
     disk: Option<f64>,
 }
 
@@ -50,19 +50,19 @@ impl Speeds {
     }
 }
 
-/// Nothing moved, or in no time, says nothing about speed.
+/// A transfer of zero bytes or zero time is ignored.
 fn average(known: &mut Option<f64>, speed: f64) {
     if speed.is_finite() && speed > 0.0 {
         *known = Some(known.map_or(speed, |known| known + LATEST * (speed - known)));
     }
 }
 
-/// Kilobytes are exact enough, and fit.
+/// The precision of kilobytes is sufficient, and fits the conversion.
 fn megabytes(bytes: u64) -> f64 {
     f64::from(u32::try_from(bytes / 1_000).unwrap_or(u32::MAX)) / 1e3
 }
 
-/// The latest look at the machine. Looking may take a while, so heartbeats only read what is here.
+/// The latest sample of the machine. A sample may take time, so heartbeats only read this one.
 #[derive(Debug)]
 pub(crate) struct Gauges {
     slots: u32,
@@ -83,7 +83,7 @@ impl Gauges {
         Self { slots, looked: Mutex::default() }
     }
 
-    /// Looks at the machine. Blocks for some milliseconds.
+    /// Samples the machine. Blocks for some milliseconds.
     pub(crate) fn look(&self) {
         let ram_mb = proc::ram_mb();
         let load = proc::load();
@@ -97,7 +97,7 @@ impl Gauges {
         looked.load = load;
     }
 
-    /// Measures the speed of one core, once. Blocks for about as long as the loop takes.
+    /// Measures the speed of one core, once. Blocks for the duration of the loop.
     pub(crate) fn measure(&self) {
         let score = cpu_score();
         lock(&self.looked).cpu_score = Some(score);
@@ -120,7 +120,7 @@ impl Gauges {
         lock(&self.looked).foreign_slots
     }
 
-    /// A share of the machine, from 0 to 1, as so many of our slots.
+    /// A part of the machine, from 0 to 1, in slots.
     fn in_slots(&self, share: f64) -> u32 {
         let slots = share.clamp(0.0, 1.0) * f64::from(self.slots);
         (0..=self.slots).rev().find(|n| f64::from(*n) <= slots + 0.5).unwrap_or(0)
@@ -138,7 +138,7 @@ fn cpu_score() -> f64 {
     (f64::from(SCORE_STEPS) / ms / SCORE_STEPS_PER_MS).clamp(1.0, SCORE_MAX)
 }
 
-/// Each step needs the one before: this measures a core, not how much it does at once.
+/// Each step depends on the one before, so this measures one core without parallelism.
 const fn mixed(mut state: u64) -> u64 {
     state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_knows_memory_and_after_a_second_one_the_load() {
+    fn first_sample_has_memory_and_second_has_load() {
         let gauges = Gauges::new(2);
         gauges.measure();
         gauges.look();

@@ -1,9 +1,8 @@
-//! What waits to be told to the server, and how much of it goes into the next batch.
+//! Messages that wait to be sent to the server, and the size of a batch.
 //!
-//! **Invariant:** everything in here is bounded, and nobody who puts something in waits for the
-//! network. Output that there is no room for is left out; a completion is kept until the server
-//! has it.
-//! **Invariant:** a completion goes out after the output before it, in every session.
+//! **Invariant:** everything in here is bounded, and no caller waits for the network. Output
+//! without room is dropped. A completion is kept until the server has it. **Invariant:** a
+//! completion goes out after the output before it, in every session.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
@@ -25,25 +24,26 @@ mod logs;
 pub(crate) use logs::LOG_BYTES_QUEUED_MAX;
 use logs::Logs;
 
-/// Accepts and refusals that wait to be sent, for each slot and for a start. A server that causes
-/// more does not listen.
+/// The limit of accepts and refusals that wait to be sent: for each slot, and at least. A server
+/// that causes more does not read.
 const ANSWERS_A_SLOT: usize = 2;
 const ANSWERS_MIN: usize = 10_000;
 /// Pages of proposals that wait to be sent.
 const PAGES_MAX: usize = 8;
-/// Where a batch ends. One message more may be in it: far below the 4 MiB that servers take.
+/// The size at which a batch ends. One further message may follow, far below the 4 MiB that servers
+/// accept.
 const BATCH_BYTES_MAX: usize = 512 << 10;
-/// Progress of one attempt is sent at most so often.
+/// The shortest interval between progress reports of one attempt.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
-/// What waits to be told.
+/// The messages to send.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     waiting: Mutex<Waiting>,
     n_slots: usize,
     /// There is something to send.
     pub(crate) wake: Notify,
-    /// Something was sent or is kept, or the connection went.
+    /// A message was sent or acknowledged, or the connection ended.
     room: Notify,
     /// A completion was acknowledged.
     acked: Notify,
@@ -56,7 +56,7 @@ struct Waiting {
     answers: VecDeque<Message>,
     inventory: VecDeque<v1::Inventory>,
     progress: BTreeMap<Key, Told>,
-    /// Work that was found, and how detections ended: in order.
+    /// Proposals, and ends of detections, in order.
     pages: VecDeque<Message>,
     logs: Logs,
     completions: Completions,
@@ -71,11 +71,11 @@ struct Told {
     sent_at: Option<Instant>,
 }
 
-/// What goes out next.
+/// The next batch.
 #[derive(Debug)]
 pub(crate) struct Parcel {
     pub(crate) messages: Vec<v1::WorkerMessage>,
-    /// When there is more, if nothing comes in before.
+    /// When more becomes due, if no message comes before.
     pub(crate) next_at: Option<Instant>,
     /// The last message is the goodbye.
     pub(crate) is_last: bool,
@@ -92,7 +92,7 @@ impl Outbox {
         }
     }
 
-    /// A new session has begun: what the last one may not have delivered is to be sent again.
+    /// A new session has begun: messages that the last one may not have delivered are sent again.
     pub(crate) fn connected(&self, acknowledges_output: bool) {
         let mut waiting = lock(&self.waiting);
         waiting.is_connected = true;
@@ -111,13 +111,13 @@ impl Outbox {
         self.room.notify_waiters();
     }
 
-    /// The latest heartbeat; one that was not sent yet is replaced.
+    /// Sets the latest heartbeat, and replaces an unsent one.
     pub(crate) fn heartbeat(&self, heartbeat: v1::Heartbeat) {
         lock(&self.waiting).heartbeat = Some(heartbeat);
         self.wake.notify_one();
     }
 
-    /// An accept, a refusal, or that the worker drains. `false` if there are too many.
+    /// An accept, a refusal, or the start of a drain. `false` if there are too many.
     #[must_use]
     pub(crate) fn answer(&self, answer: Message) -> bool {
         let mut waiting = lock(&self.waiting);
@@ -131,7 +131,7 @@ impl Outbox {
         true
     }
 
-    /// A page of work that was found, or how a detection ended. Nobody wants it who is not there.
+    /// A page of proposals, or the end of a detection. Dropped without a connection.
     pub(crate) fn page(&self, page: Message) {
         let mut waiting = lock(&self.waiting);
         if waiting.is_connected {
@@ -141,7 +141,7 @@ impl Outbox {
         self.wake.notify_one();
     }
 
-    /// Waits for room for a page, or for the connection to be gone.
+    /// Waits for room for a page, or for the end of the connection.
     pub(crate) async fn page_room(&self) {
         self.room_if(|waiting| !waiting.is_connected || waiting.pages.len() < PAGES_MAX).await;
     }
@@ -150,7 +150,7 @@ impl Outbox {
         loop {
             let changed = self.room.notified();
             tokio::pin!(changed);
-            // Registered before the look, so that no change in between is missed.
+            // Registered before the check, so that no change in between is missed.
             changed.as_mut().enable();
             if has_room(&lock(&self.waiting)) {
                 return;
@@ -164,7 +164,7 @@ impl Outbox {
         self.wake.notify_one();
     }
 
-    /// Whether the pages before are all sent.
+    /// Whether all earlier pages are sent.
     pub(crate) fn has_inventory_room(&self) -> bool {
         lock(&self.waiting).inventory.is_empty()
     }
@@ -174,7 +174,7 @@ impl Outbox {
         self.wake.notify_one();
     }
 
-    /// The server keeps the first so many pieces of output.
+    /// The server has the first `n_kept` output chunks.
     pub(crate) fn logs_acknowledged(&self, n_kept: u64) {
         lock(&self.waiting).logs.acknowledged(n_kept);
         self.room.notify_waiters();
@@ -184,8 +184,8 @@ impl Outbox {
         lock(&self.waiting).logs.has_room(bytes)
     }
 
-    /// Waits for room for so much output. Of a server that does not say what it keeps, it is
-    /// enough that the connection is gone.
+    /// Waits for room for output. If the server does not acknowledge output, the end of the
+    /// connection ends the wait.
     pub(crate) async fn log_room(&self, bytes: usize) {
         self.room_if(|Waiting { is_connected, logs, .. }| {
             let is_waited_for = *is_connected || logs.is_acknowledged;
@@ -199,7 +199,7 @@ impl Outbox {
         self.wake.notify_one();
     }
 
-    /// An attempt ended: its completion is sent until it is acknowledged.
+    /// An attempt ended. Its completion is sent until the server acknowledges it.
     pub(crate) fn complete(&self, key: Key, complete: v1::Complete) {
         let mut waiting = lock(&self.waiting);
         let after_logs = waiting.logs.end();
@@ -208,7 +208,7 @@ impl Outbox {
         self.wake.notify_one();
     }
 
-    /// The server has the completion, or does not want it. `false`: there was none.
+    /// The server has the completion, or rejects it. `false`: there was none.
     pub(crate) fn forget(&self, key: Key) -> bool {
         let mut waiting = lock(&self.waiting);
         let was_kept = waiting.completions.forget(key);
@@ -231,7 +231,7 @@ impl Outbox {
         true
     }
 
-    /// Sends again what was sent so long ago and is not acknowledged.
+    /// Sends unacknowledged completions again that are older than this.
     pub(crate) fn repeat_older_than(&self, age: Duration) {
         lock(&self.waiting).completions.repeat_older_than(age, Instant::now());
     }
@@ -250,7 +250,7 @@ impl Outbox {
         loop {
             let acked = self.acked.notified();
             tokio::pin!(acked);
-            // Registered before the look, so that none in between is missed.
+            // Registered before the check, so that no acknowledgement in between is missed.
             acked.as_mut().enable();
             if lock(&self.waiting).completions.is_empty() {
                 return;
@@ -267,13 +267,13 @@ impl Outbox {
         lock(&self.waiting).is_goodbye_sent
     }
 
-    /// Once everything else is sent, say goodbye.
+    /// Sends a goodbye after all other messages.
     pub(crate) fn goodbye(&self) {
         lock(&self.waiting).says_goodbye = true;
         self.wake.notify_one();
     }
 
-    /// Takes out what goes into the next batch.
+    /// Takes the messages of the next batch.
     pub(crate) fn next(&self, now: Instant) -> Parcel {
         let mut waiting = lock(&self.waiting);
         let parcel = waiting.next(now);
@@ -290,7 +290,7 @@ impl Outbox {
 }
 
 impl Waiting {
-    /// In the order of urgency: the heartbeat first, and what an attempt said before its end.
+    /// In the order of urgency: the heartbeat first, and the output of an attempt before its end.
     fn next(&mut self, now: Instant) -> Parcel {
         let mut messages: Vec<Message> = Vec::new();
         let mut bytes = 0;
@@ -338,7 +338,7 @@ impl Waiting {
         }
     }
 
-    /// Progress that is due, and when the next is. An attempt that ended does not wait.
+    /// Adds due progress reports, and returns the time of the next. Ended attempts have none.
     fn take_progress(&mut self, now: Instant, messages: &mut Vec<Message>) -> Option<Instant> {
         let mut next_at: Option<Instant> = None;
         for (key, told) in &mut self.progress {
@@ -361,7 +361,7 @@ impl Waiting {
     }
 }
 
-/// The attempts whose ends say that they were begun, in order.
+/// The attempts whose completions include their start, in order.
 fn begun(ends: &[Message]) -> Vec<Key> {
     let mut keys: Vec<Key> = Vec::with_capacity(ends.len());
     for end in ends {
@@ -375,7 +375,8 @@ fn begun(ends: &[Message]) -> Vec<Key> {
     keys
 }
 
-/// Whether this says that one of these was begun, which its end says in the same batch.
+/// Whether this is the start of one of these attempts, whose completion in the same batch includes
+/// it.
 fn is_accept_of(answer: &Message, begun: &[Key]) -> bool {
     let Message::Accept(v1::Accept { attempt: Some(attempt) }) = answer else { return false };
     begun.binary_search(&Key::from(*attempt)).is_ok()

@@ -1,9 +1,9 @@
-//! What the kernel says about processes and the machine, under `/proc`. Elsewhere: nothing.
+//! Processes and the machine, from `/proc`. Empty on other systems.
 
 use std::collections::BTreeMap;
 use std::fs;
 
-/// One process, as `/proc/<pid>/stat` has it.
+/// One process, from `/proc/<pid>/stat`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: i32,
@@ -16,7 +16,7 @@ pub(crate) struct Process {
     pub(crate) resident_pages: u64,
 }
 
-/// CPU time of the machine and of us, in ticks since it started.
+/// CPU time of the machine and of the worker, in ticks since the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Load {
     all: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Load {
     own: u64,
 }
 
-/// Shares of the machine, from 0 to 1.
+/// Parts of the machine, from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Busy {
     pub(crate) all: f64,
@@ -32,7 +32,7 @@ pub(crate) struct Busy {
 }
 
 impl Load {
-    /// How busy it was in between; `None` if no time went by.
+    /// The load between two samples. `None` if no time passed.
     pub(crate) fn busy_since(&self, before: &Self) -> Option<Busy> {
         let between = |now: u64, before: u64| {
             f64::from(u32::try_from(now.saturating_sub(before)).unwrap_or(u32::MAX))
@@ -45,7 +45,7 @@ impl Load {
     }
 }
 
-/// The load of the machine, and how much of it is this process and its children.
+/// The CPU time of the machine, and of this process and its children.
 pub(crate) fn load() -> Option<Load> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
     let (all, busy) = cpu_ticks(&stat)?;
@@ -53,7 +53,7 @@ pub(crate) fn load() -> Option<Load> {
     Some(Load { all, busy, own })
 }
 
-/// Free and total memory, in MiB: of the machine, or of our cgroup if that has less.
+/// Free and total memory, in MiB: of the machine, or of the cgroup if that has less.
 pub(crate) fn ram_mb() -> Option<(u64, u64)> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let kib = |name: &str| {
@@ -61,7 +61,7 @@ pub(crate) fn ram_mb() -> Option<(u64, u64)> {
         line.split_whitespace().next()?.parse::<u64>().ok()
     };
     let (free, total) = (kib("MemAvailable:")? >> 10, kib("MemTotal:")? >> 10);
-    // A cgroup without a limit says `max`, which is no number.
+    // A cgroup without a limit has `max`, which is not a number.
     let mib = |file: &str| Some(own_cgroup(file)?.trim().parse::<u64>().ok()? >> 20);
     match (mib("memory.max"), mib("memory.current")) {
         (Some(max), Some(used)) => Some((free.min(max.saturating_sub(used)), total.min(max))),
@@ -69,14 +69,14 @@ pub(crate) fn ram_mb() -> Option<(u64, u64)> {
     }
 }
 
-/// All processes that can be seen.
+/// All visible processes.
 pub(crate) fn processes() -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     pids.filter_map(process).collect()
 }
 
-/// One process; `None` if it is gone.
+/// One process. `None` if it is gone.
 pub(crate) fn process(pid: i32) -> Option<Process> {
     parsed(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
@@ -90,14 +90,14 @@ pub(crate) fn disk_bytes(pid: i32) -> Option<u64> {
     Some(number("read_bytes:")? + number("write_bytes:")?)
 }
 
-/// The most memory that it had at once, in KiB; `None` if it is gone, or a zombie.
+/// Its peak memory in KiB. `None` if it is gone, or a zombie.
 pub(crate) fn ram_peak_kib(pid: i32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// How often the kernel killed for want of memory: in our cgroup if we have one, or at all.
+/// The number of out-of-memory kills, of the cgroup if there is one, or of the machine.
 pub(crate) fn out_of_memory_kills() -> u64 {
     let own = own_cgroup("memory.events");
     let text = own.or_else(|| fs::read_to_string("/proc/vmstat").ok()).unwrap_or_default();
@@ -105,24 +105,24 @@ pub(crate) fn out_of_memory_kills() -> u64 {
     line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
 }
 
-/// A file of the cgroup that we are in.
+/// A file of the worker's cgroup.
 fn own_cgroup(file: &str) -> Option<String> {
     let text = fs::read_to_string("/proc/self/cgroup").ok()?;
     let path = text.lines().find_map(|line| line.strip_prefix("0::"))?;
     fs::read_to_string(format!("/sys/fs/cgroup{path}/{file}")).ok()
 }
 
-/// All ticks and busy ones, from the first line of `/proc/stat`.
+/// All ticks and busy ticks, from the first line of `/proc/stat`.
 fn cpu_ticks(stat: &str) -> Option<(u64, u64)> {
     let line = stat.lines().next()?.strip_prefix("cpu ")?;
     let ticks: Vec<u64> = line.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
-    // user, nice, system, idle, iowait, irq, softirq, steal; guests are counted in the first two.
+    // user, nice, system, idle, iowait, irq, softirq, steal. The first two include guests.
     let ticks = ticks.get(..8)?;
     let all: u64 = ticks.iter().sum();
     Some((all, all - ticks[3] - ticks[4]))
 }
 
-/// CPU time of `root` and of everything below it.
+/// CPU time of `root` and of its descendants.
 fn descendants_ticks(processes: &[Process], root: i32) -> u64 {
     let mut children: BTreeMap<i32, Vec<&Process>> = BTreeMap::new();
     for process in processes {
@@ -140,7 +140,7 @@ fn descendants_ticks(processes: &[Process], root: i32) -> u64 {
     ticks
 }
 
-/// The name in the second field may hold anything, so fields are counted from its last bracket.
+/// The name in the second field may hold any text, so fields are counted from its last bracket.
 fn parsed(pid: i32, stat: &str) -> Option<Process> {
     let fields: Vec<&str> = stat.get(stat.rfind(')')? + 1..)?.split_whitespace().collect();
     let number = |index: usize| -> Option<u64> { fields.get(index)?.parse().ok() };
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_with_brackets_and_blanks_is_no_trouble() {
+    fn process_name_may_have_brackets_and_blanks() {
         let stat = "42 (a) b (c)) Z 7 8 9 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 5 6 77 0";
         let expected = Process {
             pid: 42,
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_a_family_counts_everybody_below() {
+    fn cpu_time_includes_all_descendants() {
         let process = |pid, parent, ticks| Process {
             pid,
             parent,
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn we_find_ourselves() {
+    fn process_list_has_this_process() {
         let pid = i32::try_from(std::process::id()).unwrap();
         assert!(processes().iter().any(|process| process.pid == pid));
         assert!(ram_peak_kib(pid).unwrap() > 0);

@@ -1,4 +1,4 @@
-//! The attempts that a worker has, and the room that they take.
+//! The attempts of a worker, and the slots that they use.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -15,14 +15,14 @@ use crate::attempt::{Key, Ticket};
 use crate::lock::lock;
 use crate::stop::StopReason;
 
-/// Who is here.
+/// The attempts of a worker.
 #[derive(Debug)]
 pub(crate) struct Roster {
     slots: u32,
     here: Mutex<Here>,
     /// An attempt ended.
     pub(crate) ended: Notify,
-    /// Somebody is to be looked at before all others.
+    /// An attempt has to be checked before all others.
     pub(crate) is_sooner: Notify,
 }
 
@@ -40,7 +40,8 @@ impl Roster {
         Self { slots, here: Mutex::default(), ended: Notify::new(), is_sooner: Notify::new() }
     }
 
-    /// Room for one attempt, or why there is none. `type_max` 0 means as many as there are slots.
+    /// Room for one attempt, or the reason why there is none. `type_max` 0 means the number of
+    /// slots.
     pub(crate) fn admit(
         self: &Arc<Self>,
         kind: &Name,
@@ -77,14 +78,14 @@ impl Roster {
         lock(&self.here).tickets.get(&key).map(Arc::clone)
     }
 
-    /// The attempts that the server may hear about.
+    /// The attempts that the worker may report.
     pub(crate) fn keys(&self) -> Vec<Key> {
         let here = lock(&self.here);
         let is_silent = |ticket: &Ticket| ticket.stops.reason().is_some_and(StopReason::is_silent);
         here.tickets.values().filter(|ticket| !is_silent(ticket)).map(|one| one.key).collect()
     }
 
-    /// How far those attempts are that said so, as many as fit into so many bytes.
+    /// The progress of attempts that reported any, up to this size.
     pub(crate) fn progress(&self, bytes_max: usize) -> Vec<v1::ProgressReport> {
         let here = lock(&self.here);
         let report = |ticket: &Arc<Ticket>| {
@@ -106,7 +107,7 @@ impl Roster {
         lock(&self.here).slots_used
     }
 
-    /// Looks at an attempt at this moment, if it is still here.
+    /// Checks an attempt at this time, if it is still here.
     pub(crate) fn look_at(&self, key: Key, at: Instant) {
         let mut here = lock(&self.here);
         let is_sooner = here.tickets.contains_key(&key) && here.alarms.set(key, at);
@@ -116,19 +117,19 @@ impl Roster {
         }
     }
 
-    /// One that is to be looked at now.
+    /// An attempt that must be checked now.
     pub(crate) fn due(&self, now: Instant) -> Option<Arc<Ticket>> {
         let mut here = lock(&self.here);
         let key = here.alarms.due(now)?;
         here.tickets.get(&key).map(Arc::clone)
     }
 
-    /// When somebody is to be looked at.
+    /// When the next attempt must be checked.
     pub(crate) fn next_alarm(&self) -> Option<Instant> {
         lock(&self.here).alarms.next()
     }
 
-    /// Asks an attempt to stop, and sees to it that it does.
+    /// Asks an attempt to stop, and sets the time of its kill.
     pub(crate) fn stop(&self, ticket: &Ticket, reason: StopReason, text: String, grace: Duration) {
         let kill_at = ticket.stops.ask(reason, text, grace);
         self.look_at(ticket.key, kill_at);
@@ -142,7 +143,7 @@ impl Roster {
         tickets.len()
     }
 
-    /// From now on, nobody is admitted.
+    /// Admits no attempts from now on.
     pub(crate) fn leave(&self) {
         lock(&self.here).is_leaving = true;
     }
@@ -156,7 +157,7 @@ impl Roster {
         loop {
             let ended = self.ended.notified();
             tokio::pin!(ended);
-            // Registered before the look, so that no end in between is missed.
+            // Registered before the check, so that no end in between is missed.
             ended.as_mut().enable();
             if lock(&self.here).tickets.is_empty() {
                 return;
@@ -166,7 +167,7 @@ impl Roster {
     }
 }
 
-/// The room that one attempt takes, until it is dropped.
+/// The room of one attempt, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Room {
     roster: Arc<Roster>,
@@ -175,7 +176,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Looks at the attempt that it is for at this moment.
+    /// Checks the attempt of this room at this time.
     pub(crate) fn look_at(&self, key: Key, at: Instant) {
         self.roster.look_at(key, at);
     }
@@ -194,7 +195,7 @@ impl Drop for Room {
     }
 }
 
-/// Attempts as the wire names them.
+/// Attempts as the protocol names them.
 pub(crate) fn refs(keys: impl IntoIterator<Item = Key>) -> Vec<v1::AttemptRef> {
     keys.into_iter().map(Into::into).collect()
 }
@@ -204,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_is_room_for_as_many_slots_as_there_are() {
+    fn roster_admits_attempts_up_to_its_slots() {
         let roster = Arc::new(Roster::new(3));
         let kind = Name::new("a");
         let two = roster.admit(&kind, 2, 0).unwrap();
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_has_room_for_as_many_as_it_may() {
+    fn roster_admits_attempts_up_to_the_limit_of_their_type() {
         let roster = Arc::new(Roster::new(9));
         let (a, b) = (Name::new("a"), Name::new("b"));
         let room = roster.admit(&a, 1, 1).unwrap();
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_admits_nobody() {
+    fn leaving_worker_admits_no_attempt() {
         let roster = Arc::new(Roster::new(9));
         roster.leave();
         assert_eq!(roster.admit(&Name::new("a"), 1, 0).unwrap_err(), "draining");

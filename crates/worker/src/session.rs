@@ -1,4 +1,4 @@
-//! One connection to a server, from hello to goodbye.
+//! One connection to a server, from the hello to the goodbye.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,38 +27,38 @@ use crate::roster::refs;
 use crate::shared::{Departure, Limits, Shared};
 use crate::stop::StopReason;
 
-/// The largest message that we take, and that we send.
+/// The largest message that the worker accepts and sends.
 const MESSAGE_BYTES_MAX: usize = 16 << 20;
-/// Batches on their way to the connection. Few, so that a heartbeat does not wait behind many.
+/// Batches that wait for the connection. Few, so that a heartbeat does not wait for many.
 const BATCHES_MAX: usize = 2;
-/// While so many slots are taken, what ends within a pause is told together: a message for each
-/// costs both sides more than the jobs themselves, if they are short. Others are told at once.
+/// With at least this many busy slots, completions within a pause share a batch. For short jobs, a
+/// message for each completion would cost more than the jobs. With fewer, they are sent at once.
 const BUSY_SLOTS: u32 = 64;
 const PAUSE: Duration = Duration::from_millis(1);
-/// What a heartbeat says at most about how far attempts are; they say it themselves too.
+/// The limit of progress in a heartbeat. Attempts also report it themselves.
 const PROGRESS_BYTES_MAX: usize = 1 << 20;
-/// From the start of a connection to the welcome.
+/// Timeout from the start of a connection to the welcome.
 const WELCOME_TIMEOUT: Duration = Duration::from_secs(10);
-/// What a welcome that does not say it means.
+/// Defaults for a welcome without these fields.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 const LEASE: Duration = Duration::from_secs(30);
-/// Heartbeats are not sent more often than this, whatever the server says.
+/// The shortest interval of heartbeats, even if the server sets a shorter one.
 const HEARTBEAT_MIN: Duration = Duration::from_millis(10);
-/// A completion is sent again after so many heartbeats, and not sooner than after the time.
+/// A completion is sent again after this many heartbeats, and not before this time.
 const REPEAT_HEARTBEATS: u32 = 3;
 const REPEAT_MIN: Duration = Duration::from_secs(5);
-/// How often an inventory is looked at, and how soon after an attempt that may have changed it.
+/// The interval of inventories, and the delay after an attempt that may have changed one.
 const INVENTORY_EVERY: Duration = Duration::from_secs(30);
 const INVENTORY_AFTER: Duration = Duration::from_secs(1);
 
-/// How a session ended.
+/// The end of a session.
 #[derive(Debug)]
 pub(crate) enum End {
-    /// In a way that may pass: why.
+    /// A retry may succeed. The reason.
     Broken(String),
-    /// In a way that will not pass.
+    /// A retry cannot succeed.
     Final(Error),
-    /// We said goodbye.
+    /// The worker said goodbye.
     Gone,
 }
 
@@ -85,10 +85,10 @@ pub(crate) async fn session(shared: &Arc<Shared>, backoff: &mut Backoff) -> End 
     }
     drop(opened.sender);
     let end = read(shared, backoff, opened.rest, &mut opened.stream).await;
-    // What this session still took out would be missing in the next one.
+    // Messages that this session still took would be missing in the next one.
     tasks.shutdown().await;
     shared.outbox.disconnected();
-    // Whoever asked is not there any more.
+    // The server that requested them is disconnected.
     shared.detections.stop_all();
     end
 }
@@ -97,11 +97,11 @@ pub(crate) async fn session(shared: &Arc<Shared>, backoff: &mut Backoff) -> End 
 struct Opened {
     sender: mpsc::Sender<v1::WorkerBatch>,
     stream: Streaming<v1::ServerBatch>,
-    /// When the hello was sent, and the attempts that it named.
+    /// When the hello was sent, and the attempts in it.
     hello_at: Instant,
     attempts: Vec<Key>,
     welcome: v1::Welcome,
-    /// What came in one batch with the welcome.
+    /// Messages in the same batch as the welcome.
     rest: Vec<v1::ServerMessage>,
 }
 
@@ -135,15 +135,15 @@ async fn open(shared: &Shared) -> Result<Opened, End> {
     Ok(Opened { sender, stream, hello_at, attempts, welcome, rest })
 }
 
-/// What an error of the server means for us.
+/// The consequence of an error of the server.
 fn ended(shared: &Shared, status: &Status) -> End {
-    // What the server says about this hello will be true of the next one too.
+    // The next hello would get the same answer.
     let is_meant = matches!(
         status.code(),
         Code::FailedPrecondition | Code::InvalidArgument | Code::AlreadyExists
     );
-    // This may also be somebody in between who cannot reach the server for now; but whoever was
-    // never welcomed has probably come to the wrong door.
+    // The answer may also come from a proxy that cannot reach the server for now. But a worker that
+    // was never welcomed has probably a wrong address.
     let is_wrong_door = matches!(
         status.code(),
         Code::Unauthenticated | Code::PermissionDenied | Code::Unimplemented
@@ -155,14 +155,14 @@ fn ended(shared: &Shared, status: &Status) -> End {
     }
 }
 
-/// Does as the welcome says.
+/// Applies a welcome.
 fn welcomed(shared: &Shared, opened: &Opened) -> Result<(), Error> {
     let welcome = &opened.welcome;
     let (oldest, newest) = (proto::PROTOCOL_OLDEST, proto::PROTOCOL);
     if !(oldest..=newest).contains(&welcome.protocol) {
         return Err(Error::Protocol { theirs: welcome.protocol, oldest, newest });
     }
-    tracing::info!(generation = welcome.generation, "the server says welcome");
+    tracing::info!(generation = welcome.generation, "worker session opened");
     shared.was_welcomed.store(true, Ordering::SeqCst);
     let result_bytes_max = match welcome.result_bytes_max {
         0 => RESULT_BYTES_MAX,
@@ -177,7 +177,7 @@ fn welcomed(shared: &Shared, opened: &Opened) -> Result<(), Error> {
             shared.roster.stop(&ticket, StopReason::Stale, text, Duration::ZERO);
         }
     }
-    // Those that the lease ran out for after the hello: the server believes that we have them.
+    // The server still expects attempts whose lease ended after the hello.
     let mut here = attempts(shared);
     here.extend(welcome.stale.iter().copied().map(Key::from));
     for key in opened.attempts.iter().filter(|key| !here.contains(key)) {
@@ -190,7 +190,7 @@ fn welcomed(shared: &Shared, opened: &Opened) -> Result<(), Error> {
     Ok(())
 }
 
-/// 0 means that it was not said.
+/// 0 means that the field is not set.
 fn or(ms: u64, default: Duration) -> Duration {
     if ms == 0 { default } else { Duration::from_millis(ms) }
 }
@@ -223,13 +223,13 @@ async fn read(
     }
 }
 
-/// Does what the server says. `false` if there is no point in going on.
+/// Handles a message of the server. `false` if the session cannot continue.
 fn heard(shared: &Arc<Shared>, backoff: &mut Backoff, message: Message) -> bool {
     match message {
-        Message::Welcome(_) => tracing::warn!("the server said welcome twice"),
+        Message::Welcome(_) => tracing::warn!("server sent a second welcome"),
         Message::HeartbeatAck(ack) => {
             if shared.lease.acknowledged(ack.sequence) {
-                // Only now is it sure that the server is well, and not just there.
+                // An acknowledgement proves that the server works. A connection alone does not.
                 backoff.reset();
             }
         }
@@ -237,15 +237,19 @@ fn heard(shared: &Arc<Shared>, backoff: &mut Backoff, message: Message) -> bool 
         Message::Stop(stop) => stopped(shared, &stop),
         Message::CompleteAck(ack) => {
             if let Some(key) = ack.attempt.map(Key::from) {
-                // One that was refused never came: nobody waits for what becomes of it.
+                // A refused attempt has no completion, so its acknowledgement does not matter.
                 if shared.outbox.forget(key) && ack.stale {
-                    tracing::warn!(job = key.job, attempt = key.attempt, "it came too late");
+                    tracing::warn!(
+                        job = key.job,
+                        attempt = key.attempt,
+                        "completion rejected as stale"
+                    );
                 }
             }
         }
         Message::LogAck(ack) => shared.outbox.logs_acknowledged(ack.number),
         Message::Drain(drain) => {
-            // Without an exit it is the server alone that offers nothing, until it does again.
+            // Without an exit, the server alone stops its offers.
             if drain.then_exit {
                 shared.depart(Departure::WhenEmpty);
             }
@@ -262,7 +266,7 @@ fn heard(shared: &Arc<Shared>, backoff: &mut Backoff, message: Message) -> bool 
     true
 }
 
-/// Says what there is to say about a type. `false` if the server does not read our answers.
+/// Sends the descriptor of a type. `false` if the server does not read answers.
 fn described(shared: &Shared, kind: String) -> bool {
     let descriptor = shared.settings.descriptors.get(&kind);
     let json = descriptor.cloned().unwrap_or_default().to_text();
@@ -284,15 +288,15 @@ fn stopped(shared: &Shared, stop: &v1::Stop) {
     } else if reason.is_silent() {
         shared.outbox.forget(key);
     } else if !shared.outbox.repeat(key) {
-        // The server would wait for an end that nobody reports.
+        // The server would wait for the end of an attempt that the worker does not have.
         shared.outbox.complete(key, lost(key, "the worker does not have it"));
     }
 }
 
-/// Sends everything that waits as one batch, again and again.
+/// Sends all waiting messages as one batch, in a loop.
 async fn write(shared: Arc<Shared>, sender: mpsc::Sender<v1::WorkerBatch>) {
     loop {
-        // Room comes first: what is taken out of the outbox is sent.
+        // Room comes first: messages that leave the outbox must be sent.
         let Ok(permit) = sender.reserve().await else { return };
         let parcel = shared.outbox.next(Instant::now());
         if !parcel.messages.is_empty() {
@@ -342,9 +346,10 @@ fn heartbeat(shared: &Shared, sequence: u64) -> v1::Heartbeat {
         slots_total: shared.settings.hello.slots,
         detections_used: u32::try_from(shared.detections.n_running()).unwrap_or(u32::MAX),
         detections_total: shared.settings.hello.types.iter().map(|kind| kind.detect_max).sum(),
-        // It goes before the completions of its batch: what ended is lost if it is not named.
+        // It goes before the completions of its batch: an ended attempt that it does not name is
+        // lost.
         attempts: refs(attempts(shared)),
-        // What is accepted is started at once.
+        // Accepted attempts start at once.
         queued: [].into(),
         metrics: Some(shared.gauges.metrics(&shared.speeds)),
         foreign_slots: shared.gauges.foreign_slots(),
@@ -354,13 +359,13 @@ fn heartbeat(shared: &Shared, sequence: u64) -> v1::Heartbeat {
     }
 }
 
-/// What the server may hear about, also what ended and is not acknowledged: looked at in this
-/// order, for an attempt that ends meanwhile is in the outbox before it leaves the roster.
+/// The attempts of a heartbeat, with ended ones that are not acknowledged. In this order: an
+/// attempt that ends meanwhile is in the outbox before it leaves the roster.
 fn attempts(shared: &Shared) -> BTreeSet<Key> {
     shared.roster.keys().into_iter().chain(shared.outbox.unacknowledged()).collect()
 }
 
-/// Tells what is here: everything at first, then what changed.
+/// Sends the inventory: all at first, then the changes.
 async fn inventory(shared: Arc<Shared>, digests_max: usize) {
     let Some(source) = &shared.settings.inventory else { return };
     let mut shown = Shown::new(digests_max);
@@ -375,8 +380,8 @@ async fn inventory(shared: Arc<Shared>, digests_max: usize) {
                 }
             }
             Ok(Ok(_)) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "could not look at the inventory"),
-            Err(error) => tracing::warn!(%error, "the inventory's look did not return"),
+            Ok(Err(error)) => tracing::warn!(%error, "inventory read failed"),
+            Err(error) => tracing::warn!(%error, "inventory task failed"),
         }
         tokio::select! {
             () = sleep(INVENTORY_EVERY) => {}

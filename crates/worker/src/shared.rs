@@ -1,4 +1,4 @@
-//! What the tasks of one worker share.
+//! The shared state of a worker's tasks.
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
@@ -25,49 +25,49 @@ pub(crate) struct Shared {
     pub(crate) roster: Arc<Roster>,
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) lease: Lease,
-    /// What the server told about types and the world around.
+    /// Configurations and the context of the server.
     pub(crate) known: Told,
     pub(crate) detections: Detections,
     pub(crate) speeds: Arc<Speeds>,
     pub(crate) gauges: Arc<Gauges>,
     pub(crate) condition: Arc<Mutex<Condition>>,
-    /// Where handlers run: not where heartbeats are sent, whatever handlers do.
+    /// The runtime of handlers. Heartbeats have a different one, which a handler cannot block.
     pub(crate) handlers: Handle,
     /// Whether any session ever began.
     pub(crate) was_welcomed: AtomicBool,
     /// The number of the last heartbeat, over all sessions.
     pub(crate) sequence: AtomicU64,
-    /// The session is to end, because nobody at the other end acknowledges heartbeats.
+    /// Ends the session, because the server acknowledges no heartbeats.
     pub(crate) cut: Notify,
     pub(crate) departure: watch::Sender<Departure>,
-    /// The goodbye is sent, and the server has hung up.
+    /// The goodbye is sent, and the server closed the connection.
     pub(crate) gone: CancellationToken,
     limits: Mutex<Limits>,
 }
 
-/// What a program says about its worker while it runs.
+/// The condition of a worker that its program sets at run time.
 #[derive(Debug, Default)]
 pub(crate) struct Condition {
     pub(crate) is_unwell: bool,
-    /// `None` means as in the hello.
+    /// `None` means those of the hello.
     pub(crate) hints: Option<Vec<String>>,
-    /// What it wants to publish; sent with the next heartbeat.
+    /// A context to publish with the next heartbeat.
     pub(crate) published: Option<String>,
 }
 
-/// Whether the worker leaves, and how fast. Later ones are more urgent.
+/// Whether the worker leaves, and how fast. Later variants are more urgent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Departure {
     No,
-    /// Whenever its attempts are done.
+    /// After the end of its attempts.
     WhenEmpty,
-    /// Attempts may go on for the grace of the worker's settings.
+    /// Attempts may continue for `leave_grace`.
     Soon,
-    /// Attempts are stopped, with this grace.
+    /// Attempts are stopped, with this grace period.
     Now(Duration),
 }
 
-/// What the server keeps of an attempt.
+/// The limits of the server for one attempt.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) result_bytes_max: usize,
@@ -109,7 +109,7 @@ impl Shared {
         *lock(&self.limits) = limits;
     }
 
-    /// Leaves, unless it does so already and faster.
+    /// Leaves, unless the worker already leaves as fast.
     pub(crate) fn depart(&self, departure: Departure) {
         self.departure.send_if_modified(|known| {
             let is_faster = *known < departure;
@@ -120,7 +120,7 @@ impl Shared {
         });
     }
 
-    /// The lease is over: kills every attempt, reports none of them, and comes back anew.
+    /// The lease is over: kills every attempt without a report, and reconnects.
     pub(crate) fn fence(&self) {
         let text = "the lease is over";
         let n_attempts = self.roster.stop_all(StopReason::LeaseOver, text, Duration::ZERO);

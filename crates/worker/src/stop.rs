@@ -1,4 +1,4 @@
-//! Why and how soon an attempt is to end.
+//! The stop of an attempt: its reason and its time.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -9,26 +9,26 @@ use tokio_util::sync::CancellationToken;
 
 use crate::lock::lock;
 
-/// Why an attempt is to end before it is done.
+/// The reason to stop an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopReason {
-    /// Somebody called the job off.
+    /// A client cancelled the job.
     Cancelled,
-    /// Another job needs the room.
+    /// A different job needs the room.
     Preempted,
-    /// It ran, or was silent, for longer than it may.
+    /// It exceeded its run timeout or its silence timeout.
     Timeout,
     /// The worker leaves.
     Leaving,
-    /// It is not this worker's any more. Nothing is reported.
+    /// The worker has lost the attempt. It does not report the end.
     Stale,
-    /// The server was not heard of for so long that it may have given the job to another worker.
-    /// Nothing is reported.
+    /// The server acknowledged no heartbeat for so long that it may have given the job to a
+    /// different worker. The worker does not report the end.
     LeaseOver,
 }
 
 impl StopReason {
-    /// Whether the server does not want to hear about it, or may not be told.
+    /// Whether the worker must not report the end.
     pub(crate) const fn is_silent(self) -> bool {
         matches!(self, Self::Stale | Self::LeaseOver)
     }
@@ -45,7 +45,7 @@ impl From<v1::StopReason> for StopReason {
     }
 }
 
-/// The two steps of an end: it is asked to stop, and when the grace is over it is made to.
+/// The two steps of a stop: the attempt is asked to stop, and killed after the grace period.
 #[derive(Debug)]
 pub(crate) struct Stops {
     pub(crate) asked: CancellationToken,
@@ -68,9 +68,8 @@ impl Stops {
         }
     }
 
-    /// Asks it to stop, and sets when it is made to. The first reason counts, unless a later one
-    /// means that nothing may be reported; the earliest end counts.
-    /// Returns when that is.
+    /// Asks the attempt to stop, and sets the time of its kill. The first reason counts, unless a
+    /// later one forbids a report. The earliest time counts. Returns that time.
     pub(crate) fn ask(&self, reason: StopReason, text: String, grace: Duration) -> Instant {
         let at = Instant::now() + grace;
         let mut stop = lock(&self.stop);
@@ -95,7 +94,7 @@ impl Stops {
         lock(&self.stop).reason.as_ref().map(|(_, text)| text.clone()).unwrap_or_default()
     }
 
-    /// When it is made to end; `None` while nobody asked it to.
+    /// The time of its kill. `None` if it should not stop.
     pub(crate) fn kill_at(&self) -> Option<Instant> {
         lock(&self.stop).kill_at
     }

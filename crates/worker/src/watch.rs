@@ -1,5 +1,5 @@
-//! One task looks after all attempts: it stops those whose time is up, and gives up on those that
-//! do not stop when they are made to. It runs where no handler can keep it from that.
+//! One task checks all attempts. It stops those that timed out, and drops those that do not stop
+//! when they are killed. It runs on a runtime that no handler can block.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::life::finish;
 use crate::shared::Shared;
 use crate::stop::StopReason;
 
-/// How long a handler may still take after it was made to end, before it is dropped.
+/// The time that a handler has after its kill, before it is dropped.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) async fn watch(shared: Arc<Shared>) {
@@ -32,7 +32,8 @@ fn look_after(shared: &Shared, ticket: &Arc<Ticket>) {
     let next = match ticket.stops.kill_at() {
         Some(at) if at <= now && !ticket.stops.killed.is_cancelled() => {
             ticket.stops.killed.cancel();
-            // From now: who was suspended meanwhile has not heard of it before.
+            // From now on: after a suspension of the process, the handler has not seen its kill
+            // before.
             Some(now + PATIENCE)
         }
         Some(at) if at + PATIENCE <= now => {
@@ -47,7 +48,7 @@ fn look_after(shared: &Shared, ticket: &Arc<Ticket>) {
                 let grace = shared.settings.stop_grace;
                 return shared.roster.stop(ticket, StopReason::Timeout, text, grace);
             }
-            // It may have spoken since.
+            // The attempt may have reported since.
             due => due.map(|(at, _)| at),
         },
     };

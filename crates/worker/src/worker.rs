@@ -21,13 +21,13 @@ use crate::shared::{Condition, Departure, Shared};
 use crate::stop::StopReason;
 use crate::watch::watch;
 
-/// How often the machine is looked at.
+/// The interval of samples of the machine.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// How long a worker that leaves waits for the server to take its last completions.
+/// Timeout for the acknowledgement of the last completions.
 const FAREWELL: Duration = Duration::from_secs(10);
-/// How long it then waits for the server to hang up.
+/// Timeout for the end of the connection after the goodbye.
 const GOODBYE: Duration = Duration::from_secs(2);
-/// How long attempts have to vanish when the worker cannot go on.
+/// Timeout for the end of attempts when the worker cannot continue.
 const VANISH: Duration = Duration::from_secs(10);
 
 /// Runs jobs for a server.
@@ -38,7 +38,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Puts a worker together that works for the server at `address`: `host:port`, or a URL.
+    /// Builds a worker for the server at `address`: `host:port`, or a URL.
     pub fn builder(address: &str) -> Builder {
         Builder::new(address)
     }
@@ -47,23 +47,23 @@ impl Worker {
         Self { settings, condition: Arc::default() }
     }
 
-    /// What its tasks would share.
+    /// The shared state of its tasks.
     #[cfg(test)]
     pub(crate) fn into_shared(self) -> Shared {
         Shared::new(self.settings, self.condition, Handle::current())
     }
 
-    /// A way to say things about the worker while it runs.
+    /// A handle to control the worker while it runs.
     pub fn control(&self) -> Control {
         Control { condition: Arc::clone(&self.condition) }
     }
 
-    /// Works until `shutdown` is cancelled, or the server sends it away. It then takes no more
-    /// work, lets attempts finish within the grace, stops the rest and gives them back, and says
-    /// goodbye. Dropping the future kills all attempts.
+    /// Works until `shutdown` is cancelled, or the server shuts the worker down. The worker then
+    /// takes no more jobs, lets attempts finish within the grace period, gives the rest back, and
+    /// says goodbye. A drop of the future kills all attempts.
     ///
-    /// Handlers run on the runtime that this is called on. The connection has a thread of its
-    /// own, so that a handler that blocks does not stop the heartbeats.
+    /// Handlers run on the runtime of the caller. The connection has a thread of its own, so that a
+    /// blocking handler does not stop heartbeats.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), Error> {
         let shared = Arc::new(Shared::new(self.settings, self.condition, Handle::current()));
         let abandoned = CancellationToken::new();
@@ -80,7 +80,7 @@ impl Worker {
                 }
                 Err(source) => Err(Error::System { what: "an event loop", source }),
             };
-            // Nobody listens if the future was dropped.
+            // The receiver is gone if the future was dropped.
             let _ = done.send(worked);
         };
         let thread = thread::Builder::new().name("maitre-worker".to_owned());
@@ -91,30 +91,30 @@ impl Worker {
     }
 }
 
-/// Says things about a worker while it runs.
+/// Controls a worker while it runs.
 #[derive(Clone, Debug)]
 pub struct Control {
     condition: Arc<Mutex<Condition>>,
 }
 
 impl Control {
-    /// It is not well enough to take work.
+    /// Marks the worker as unhealthy: it gets no jobs.
     pub fn unwell(&self) {
         lock(&self.condition).is_unwell = true;
     }
 
-    /// It is well again.
+    /// Marks the worker as healthy.
     pub fn well(&self) {
         lock(&self.condition).is_unwell = false;
     }
 
-    /// Publishes a JSON object for all workers, once it is connected; the server takes it only from
-    /// the worker that the operator chose.
+    /// Publishes a JSON object for all workers once it is connected. The server accepts it only
+    /// from the worker that the operator selected.
     pub fn publish(&self, json: impl Into<String>) {
         lock(&self.condition).published = Some(json.into());
     }
 
-    /// Its locality labels are these from now on.
+    /// Replaces its locality labels.
     pub fn hints(&self, hints: Vec<String>) {
         lock(&self.condition).hints = Some(hints);
     }
@@ -139,16 +139,16 @@ async fn work(
         () = heed => Ok(()),
         () = abandoned.cancelled() => Ok(()),
     };
-    // Whatever is left has nobody to report to.
+    // The remaining attempts cannot be reported.
     let text = "the worker is gone";
     shared.roster.stop_all(StopReason::LeaseOver, text, Duration::ZERO);
     if timeout(VANISH, shared.roster.emptied()).await.is_err() {
-        tracing::error!("some attempts did not end");
+        tracing::error!("worker attempts did not end in time");
     }
     worked
 }
 
-/// Has one session after the other, until there is no point in another.
+/// Runs one session after the other, until a retry cannot succeed.
 async fn connect(shared: &Arc<Shared>) -> Error {
     let mut backoff = Backoff::new();
     loop {
@@ -159,17 +159,17 @@ async fn connect(shared: &Arc<Shared>) -> Error {
                 std::future::pending::<()>().await;
             }
             End::Broken(reason) => {
-                // Without chance, all workers would come back at once; with it, one does not
-                // depend on it.
+                // A random wait, so that workers do not all reconnect at once. Without randomness
+                // it still works.
                 let wait = backoff.next(getrandom::u64().unwrap_or(0));
-                tracing::warn!(reason, ?wait, "no connection to the server");
+                tracing::warn!(reason, ?wait, "worker connection failed");
                 sleep(wait).await;
             }
         }
     }
 }
 
-/// Waits until it is to leave, and does so.
+/// Waits for a departure, and leaves.
 async fn leave(shared: &Shared) {
     let mut departure = shared.departure.subscribe();
     if departure.wait_for(|departure| *departure > Departure::No).await.is_err() {
@@ -202,7 +202,7 @@ async fn leave(shared: &Shared) {
     shared.roster.stop_all(StopReason::Leaving, "the worker shuts down", grace);
     shared.roster.emptied().await;
     if timeout(FAREWELL, shared.outbox.all_acknowledged()).await.is_err() {
-        tracing::warn!("the server did not take the last completions");
+        tracing::warn!("worker completions not acknowledged before exit");
     }
     if shared.outbox.is_connected() {
         shared.outbox.goodbye();
@@ -227,7 +227,7 @@ async fn fence(shared: Arc<Shared>) {
         };
         if is_over {
             shared.fence();
-            // Once is enough, until another lease begins.
+            // Once is enough, until the next lease begins.
             if over_at.changed().await.is_err() {
                 return;
             }
@@ -235,7 +235,7 @@ async fn fence(shared: Arc<Shared>) {
     }
 }
 
-/// Looks at the machine now and then, where it disturbs nobody.
+/// Samples the machine periodically, on a thread that may block.
 async fn look(shared: Arc<Shared>) {
     let gauges = Arc::clone(&shared.gauges);
     let _ = tokio::task::spawn_blocking(move || gauges.measure()).await;

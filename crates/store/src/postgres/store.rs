@@ -287,7 +287,7 @@ impl Store for Postgres {
             if self.desk.queues.is_time_to_sweep(self.desk.now())
                 && let Err(error) = self.desk.run("forget queues", &OldQueues).await
             {
-                tracing::warn!(%error, "queues that nobody uses stay for now");
+                tracing::warn!(%error, "store unused queues not deleted");
             }
             Ok(n_jobs)
         })

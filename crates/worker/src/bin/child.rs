@@ -1,4 +1,4 @@
-//! Stands between a worker and its commands, for programs that do not do so themselves.
+//! The process between a worker and its commands, for programs without a mode for it.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! The variables that a command sees, and no others.
+//! The environment variables of a command.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -7,11 +7,10 @@ use std::path::Path;
 
 use crate::Attempt;
 
-/// What is passed on from the worker's own environment: what programs need to find their way, and
-/// nothing that may be secret.
+/// Variables that commands inherit from the worker. Programs need them, and they hold no secrets.
 const PASSED_ON: [&str; 6] = ["PATH", "HOME", "LANG", "TZ", "TMPDIR", "USER"];
 
-/// The worker's own, as far as it is passed on.
+/// The inherited part of the worker's environment.
 #[derive(Debug)]
 pub(crate) struct Environment(BTreeMap<String, OsString>);
 
@@ -21,7 +20,7 @@ impl Environment {
         Self(passed.filter_map(|name| Some((name.to_owned(), env::var_os(name)?))).collect())
     }
 
-    /// What the command of `attempt` sees: ours, then `job`'s, then the facts.
+    /// The environment of `attempt`: inherited variables, then `job`'s, then the facts.
     pub(crate) fn of(
         &self,
         attempt: &Attempt,
@@ -31,7 +30,7 @@ impl Environment {
         let mut all = self.0.clone();
         all.extend(job.iter().map(|(name, value)| (name.clone(), value.into())));
         let mut fact = |name: &str, value: Option<OsString>| {
-            // A job may not claim to be another one.
+            // A job cannot set these variables.
             all.remove(name);
             all.extend(value.map(|value| (name.to_owned(), value)));
         };

@@ -1,4 +1,4 @@
-//! What the end of a command means for its job.
+//! The outcome of a command.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
@@ -7,29 +7,29 @@ use model::Measured;
 
 use crate::{Done, Failure};
 
-/// Failures that will not pass, as `sysexits.h` and shells have them: wrong usage, data or input,
-/// no permission, wrong configuration; cannot be run, not found.
+/// Exit codes of permanent failures, as `sysexits.h` and shells define them: wrong usage, data or
+/// input, no permission, wrong configuration, cannot be executed, not found.
 pub(super) const PERMANENT_CODES: [i32; 7] = [64, 65, 66, 77, 78, 126, 127];
 
-/// Shells say so of a command that a signal ended.
+/// Shells add this to the number of the signal that ended a command.
 const CODE_SIGNAL: i32 = 128;
 const SIGNAL_KILL: i32 = 9;
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Debug)]
 pub(super) struct Exit<'a> {
     pub(super) status: ExitStatus,
     pub(super) measured: Measured,
-    /// Whether the kernel killed for want of memory meanwhile.
+    /// Whether the kernel killed a process for lack of memory meanwhile.
     pub(super) memory_was_short: bool,
-    /// Whether we told it to end: then even a success is none.
+    /// Whether the worker stopped it. Then a success does not count.
     pub(super) was_told: bool,
     pub(super) tail: String,
     pub(super) permanent_codes: &'a [i32],
 }
 
 impl Exit<'_> {
-    /// Done, or why not.
+    /// The outcome of the attempt.
     pub(super) fn outcome(self) -> Result<Done, Failure> {
         let signal = self.status.signal();
         let code = self.status.code().or(signal.map(|signal| CODE_SIGNAL + signal));
@@ -37,7 +37,7 @@ impl Exit<'_> {
         if self.status.success() && !self.was_told {
             return Ok(Done { exit_code: code, measured, ..Done::new() });
         }
-        // The command itself, or one that a shell ran for it.
+        // Either the command itself, or a command that its shell ran.
         let was_killed = code == Some(CODE_SIGNAL + SIGNAL_KILL);
         measured.out_of_memory = was_killed && self.memory_was_short && !self.was_told;
         let what = match (signal, code) {
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signal_may_pass_and_is_told_as_shells_tell_it() {
+    fn signal_is_transient_and_has_the_shells_exit_code() {
         let failure = exit(11).outcome().unwrap_err();
         assert_eq!((failure.kind, failure.exit_code), (FailureKind::Transient, Some(139)));
         assert_eq!(failure.text, "ended by signal 11");
@@ -108,12 +108,12 @@ mod tests {
     }
 
     #[test]
-    fn who_was_told_to_end_is_not_done() {
+    fn stopped_command_does_not_succeed() {
         assert!(Exit { was_told: true, ..exit(0) }.outcome().is_err());
     }
 
     #[test]
-    fn a_failure_ends_with_the_last_words() {
+    fn error_message_ends_with_the_tail_of_stderr() {
         let failure = Exit { tail: "oh no".to_owned(), ..exit(1 << 8) }.outcome().unwrap_err();
         assert_eq!(failure.text, "exit code 1\noh no");
     }

@@ -7,9 +7,10 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use super::guard::Guard;
 use crate::proc::{self, Process};
 
-/// The processes of one attempt. What is left of them when this is dropped is killed.
+/// The processes of one attempt. A drop kills the remaining ones.
 ///
-/// **Invariant:** its leader is not reaped before [`Group::end`], so its number means nobody else.
+/// **Invariant:** its leader is not reaped before [`Group::end`], so no other process has its
+/// number.
 #[derive(Debug)]
 pub(crate) struct Group {
     leader: Pid,
@@ -28,7 +29,7 @@ impl Group {
         self.leader
     }
 
-    /// Asks them to end, also those that are suspended.
+    /// Sends SIGTERM, and wakes suspended processes.
     pub(crate) fn terminate(&self) {
         signal(self.leader, Signal::TERM);
         signal(self.leader, Signal::CONT);
@@ -38,7 +39,7 @@ impl Group {
         signal(self.leader, Signal::KILL);
     }
 
-    /// Kills what is left, once the leader has ended and before it is reaped.
+    /// Kills the remaining processes after the end of the leader, and before it is reaped.
     pub(crate) fn end(&mut self) {
         self.has_ended = true;
         self.kill();
@@ -54,15 +55,15 @@ impl Drop for Group {
     }
 }
 
-/// Whether a process belongs to the attempt that `leader` leads.
+/// Whether a process belongs to the attempt of `leader`.
 pub(crate) fn is_member(process: &Process, leader: i32) -> bool {
     process.group == leader || process.session == leader
 }
 
-/// Signals the whole group, and those of the session who made groups of their own.
+/// Signals the group, and processes of the session in other groups.
 pub(crate) fn signal(leader: Pid, signal: Signal) {
     if kill_process_group(leader, signal).is_err() {
-        // There is no such group while the child has not made itself one yet.
+        // The group does not exist until the child has created it.
         let _ = kill_process(leader, signal);
     }
     let number = leader.as_raw_nonzero().get();

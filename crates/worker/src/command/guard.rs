@@ -1,4 +1,4 @@
-//! The process that kills what commands started, should the worker be killed.
+//! The guard process: it kills the commands of a worker that was killed.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -11,15 +11,15 @@ use super::ChildProgram;
 use crate::child::GUARD;
 use crate::lock::lock;
 
-/// Tells the guard which groups there are.
+/// Reports process groups to the guard.
 #[derive(Debug)]
 pub(crate) struct Guard {
-    /// `None` if there is no guard, or not any more.
+    /// `None` if there is no guard, or if it died.
     process: Mutex<Option<(Child, ChildStdin)>>,
 }
 
 impl Guard {
-    /// Starts the guard. It removes `directory` in the end.
+    /// Starts the guard, which removes `directory` at its end.
     pub(crate) fn start(program: &ChildProgram, directory: &Path) -> io::Result<Self> {
         let mut child = Command::new(&program.path)
             .args(&program.args)
@@ -33,7 +33,7 @@ impl Guard {
         Ok(Self { process: Mutex::new(pipe.map(|pipe| (child, pipe))) })
     }
 
-    /// Without a guard: what commands started outlives a worker that is killed.
+    /// Without a guard, commands outlive a worker that is killed.
     pub(crate) fn none() -> Self {
         Self { process: Mutex::new(None) }
     }
@@ -51,7 +51,7 @@ impl Guard {
         let Some((_, pipe)) = process.as_mut() else { return };
         let line = format!("{sign}{}\n", group.as_raw_nonzero());
         if let Err(error) = pipe.write_all(line.as_bytes()) {
-            tracing::warn!(%error, "the guard is gone");
+            tracing::warn!(%error, "command guard died");
             *process = None;
         }
     }
@@ -60,7 +60,7 @@ impl Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         if let Some((mut child, pipe)) = lock(&self.process).take() {
-            // It ends with the pipe; waiting for it leaves no zombie.
+            // The guard ends with the pipe, and the wait reaps it.
             drop(pipe);
             let _ = child.wait();
         }

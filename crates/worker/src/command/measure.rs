@@ -1,4 +1,4 @@
-//! What the processes of an attempt use, by looking at them now and then.
+//! The usage of an attempt's processes, from samples.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,10 +10,10 @@ use super::group::is_member;
 use crate::lock::lock;
 use crate::proc::{self, Process};
 
-/// A list of all processes is good for so long: attempts that look at the same time share it.
+/// A list of all processes is used for this time, so that attempts share it.
 const FRESH: Duration = Duration::from_millis(100);
 
-/// All processes, as somebody saw them a moment ago.
+/// The last list of all processes.
 #[derive(Debug, Default)]
 pub(crate) struct Seen(Mutex<Option<(Instant, Arc<Vec<Process>>)>>);
 
@@ -31,7 +31,7 @@ impl Seen {
     }
 }
 
-/// What was seen of one attempt.
+/// The usage of one attempt so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     ram_peak_kib: Option<u64>,
@@ -40,13 +40,13 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Looks at the processes that `leader` leads. Blocks for some milliseconds.
+    /// Samples the processes of `leader`. Blocks for some milliseconds.
     pub(crate) fn look(self, leader: i32, seen: &Seen) -> Self {
         self.with(leader, &seen.processes())
     }
 
-    /// The last look, when the leader has ended and is not reaped: what its children used that it
-    /// waited for is counted with it.
+    /// The last sample, after the end of the leader and before it is reaped. It includes children
+    /// that the leader waited for.
     pub(crate) fn look_last(self, leader: i32) -> Self {
         self.with(leader, &proc::processes())
     }
@@ -80,7 +80,7 @@ impl Usage {
     }
 }
 
-/// A process that is gone takes its numbers with it: the most that was seen counts.
+/// The numbers of a process end with it, so the largest sample counts.
 fn raise(known: &mut Option<u64>, seen: Option<u64>) {
     *known = (*known).max(seen);
 }

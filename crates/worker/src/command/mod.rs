@@ -1,7 +1,7 @@
-//! A handler that runs commands: what a job names itself, or commands that the worker knows.
+//! A handler that runs commands: those that jobs name, or those that the worker defines.
 //!
-//! No shell is in between. What a command starts dies with it, and with the worker, however that
-//! ends; only a process that makes itself a session of its own, as a daemon does, gets away.
+//! It starts them without a shell. All processes of a command end with it, and with the worker.
+//! Only a process that creates a session of its own, such as a daemon, is not killed.
 
 mod payload;
 mod run;
@@ -39,29 +39,29 @@ pub struct Commands {
     core: Arc<Core>,
 }
 
-/// How commands are run.
+/// Settings for commands.
 #[derive(Clone, Debug)]
 pub struct CommandSettings {
-    /// What stands between the worker and its commands. `None` means nothing: then no limits are
-    /// set, and a worker that is killed leaves its commands behind.
+    /// The process between the worker and its commands. `None`: commands have no limits, and
+    /// outlive a worker that is killed.
     pub child: Option<ChildProgram>,
-    /// Where directories for attempts are made.
+    /// The parent directory of the attempts' directories.
     pub temp_dir: PathBuf,
-    /// What a command may use.
+    /// The limits of a command.
     pub limits: Limits,
 }
 
 /// A program that calls [`crate::child::main`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChildProgram {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// The words that make it call that function, before those of ours.
+    /// The arguments that make it call that function. The worker adds its own behind them.
     pub args: Vec<OsString>,
 }
 
 impl ChildProgram {
-    /// This very program, started with these words: the same even if its file is replaced.
+    /// The running program, with these arguments. It stays the same if its file is replaced.
     pub fn this(args: impl IntoIterator<Item = impl Into<OsString>>) -> io::Result<Self> {
         let running = Path::new("/proc/self/exe");
         let path = if running.exists() { running.to_owned() } else { env::current_exe()? };
@@ -69,24 +69,24 @@ impl ChildProgram {
     }
 }
 
-/// A command that the worker knows. Jobs of its type add arguments to it.
+/// A command that the worker defines. Jobs of its type add arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Command {
-    /// The program, and what comes before a job's arguments.
+    /// The program and its first arguments. The job's arguments follow.
     pub argv: Vec<String>,
     /// Added to its environment.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Where it runs; `None` means an empty directory for each attempt.
+    /// Its working directory. `None` means an empty directory for each attempt.
     pub dir: Option<PathBuf>,
-    /// The longest it may run; `None` means as the job says.
+    /// Its longest run time. `None` means that of the job.
     pub timeout_ms: Option<u64>,
-    /// Exit codes of failures that will not pass; `None` means 64 to 66, 77, 78, 126 and 127.
+    /// Exit codes of permanent failures. `None` means 64 to 66, 77, 78, 126 and 127.
     pub permanent_codes: Option<Vec<i32>>,
 }
 
-/// What all commands of a worker share.
+/// The shared state of all commands of a worker.
 #[derive(Debug)]
 pub(crate) struct Core {
     settings: CommandSettings,
@@ -98,7 +98,7 @@ pub(crate) struct Core {
 }
 
 impl Commands {
-    /// Gets ready to run commands.
+    /// Starts the guard and the thread for commands.
     pub fn start(settings: CommandSettings) -> Result<Self, Error> {
         let system = |what| move |source| Error::System { what, source };
         let draw = getrandom::u64().map_err(|error| system("a random number")(error.into()))?;
@@ -119,20 +119,20 @@ impl Commands {
         Ok(Self { core: Arc::new(core) })
     }
 
-    /// Runs whatever a job says: `{"argv": […], "env": {…}, "dir": "…", "stdin": "…"}`. Whoever may
-    /// submit jobs of the type it is given to may do everything that the worker's user may.
+    /// Runs the command of a job: `{"argv": […], "env": {…}, "dir": "…", "stdin": "…"}`. A client
+    /// that may submit jobs of its type can do everything that the worker's user can.
     pub fn exec(&self) -> impl Handler + use<> {
         ExecHandler { core: Arc::clone(&self.core) }
     }
 
-    /// Runs one command with what a job adds: `{"args": […], "stdin": "…"}`.
+    /// Runs one command with the additions of a job: `{"args": […], "stdin": "…"}`.
     pub fn named(&self, command: Command) -> impl Handler + use<> {
         NamedHandler { core: Arc::clone(&self.core), command }
     }
 }
 
 impl CommandSettings {
-    /// Without limits, in the system's directory for temporary files.
+    /// No limits, and the system's directory for temporary files.
     pub fn new(child: ChildProgram) -> Self {
         Self { child: Some(child), temp_dir: env::temp_dir(), limits: Limits::default() }
     }
@@ -140,7 +140,7 @@ impl CommandSettings {
 
 impl Drop for Core {
     fn drop(&mut self) {
-        // Empty by now; with a guard, it may be faster.
+        // The directory is empty now. The guard may have removed it first.
         let _ = std::fs::remove_dir(&self.base);
     }
 }

@@ -1,4 +1,4 @@
-//! What a command writes, on its way to the server.
+//! Sends the output of a command to the server.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -9,10 +9,10 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use crate::lock::lock;
 use crate::{Attempt, Stream};
 
-/// Bytes at the end of stderr that explain a failure: what fits with a line before it.
+/// Bytes from the end of stderr that an error message includes. They leave room for its first line.
 const TAIL_BYTES_MAX: usize = model::maxima::TEXT_BYTES_MAX - 256;
 
-/// The end of what was written.
+/// The last bytes of a stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tail(Arc<Mutex<VecDeque<u8>>>);
 
@@ -24,7 +24,7 @@ impl Tail {
         tail.drain(..n_over);
     }
 
-    /// As text, without the piece of a character that it may begin with.
+    /// As text, without a partial character at its start.
     pub(crate) fn text(&self) -> String {
         let bytes: Vec<u8> = lock(&self.0).iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes);
@@ -32,7 +32,7 @@ impl Tail {
     }
 }
 
-/// Passes on what comes until it ends. `tail` gets it too.
+/// Sends output until the stream ends. `tail` keeps its last bytes.
 pub(crate) async fn pump(
     mut from: impl AsyncRead + Unpin,
     attempt: Attempt,

@@ -1,4 +1,4 @@
-//! What a job's payload says, in JSON.
+//! The JSON payload of a job.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::Failure;
 
-/// The payload of a job that names its own command.
+/// The payload of a job with its own command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Exec {
@@ -20,7 +20,7 @@ pub(crate) struct Exec {
     pub(crate) stdin: Option<String>,
 }
 
-/// The payload of a job for a command of the worker's.
+/// The payload of a job for a command that the worker defines.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Args {
@@ -41,7 +41,7 @@ impl Exec {
 }
 
 impl Args {
-    /// No payload at all means no arguments.
+    /// An empty payload means no arguments.
     pub(crate) fn read(payload: &[u8]) -> Result<Self, Failure> {
         if payload.is_empty() {
             return Ok(Self::default());
@@ -56,7 +56,7 @@ fn read<T: DeserializeOwned>(payload: &[u8]) -> Result<T, Failure> {
     let mut json = serde_json::Deserializer::from_slice(payload);
     let read = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
-        // A single dot is the payload as a whole.
+        // A single dot is the whole payload.
         let field = if path == "." { "payload".to_owned() } else { format!("payload.{path}") };
         Failure::permanent(format!("`{field}` is wrong: {}", error.into_inner()))
     })?;
@@ -64,7 +64,7 @@ fn read<T: DeserializeOwned>(payload: &[u8]) -> Result<T, Failure> {
     Ok(read)
 }
 
-/// The kernel ends every text at a zero.
+/// The kernel ends an argument at a zero byte.
 fn words(field: &str, words: &[String]) -> Result<(), Failure> {
     match words.iter().position(|word| word.contains('\0')) {
         Some(index) => Err(wrong(&format!("{field}[{index}]"), "has a zero in it")),

@@ -1,18 +1,18 @@
-//! Directories of one attempt, that nobody else can read, and that go with it.
+//! The directories of one attempt. Other users cannot read them, and they are removed at its end.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-/// Where one attempt works.
+/// The directories of one attempt.
 #[derive(Debug)]
 pub(crate) struct Place {
     root: PathBuf,
 }
 
 impl Place {
-    /// Makes the directories for one attempt below `base`.
+    /// Creates the directories of one attempt in `base`.
     pub(crate) fn create(base: &Path, name: &str) -> io::Result<Self> {
         let place = Self { root: base.join(name) };
         private(&place.root)?;
@@ -20,17 +20,17 @@ impl Place {
         Ok(place)
     }
 
-    /// Empty at first.
+    /// The working directory, empty at first.
     pub(crate) fn work(&self) -> PathBuf {
         self.root.join("work")
     }
 
-    /// Where a command may write its result.
+    /// The file for a result of the command.
     pub(crate) fn result_path(&self) -> PathBuf {
         self.root.join("result")
     }
 
-    /// The result, if one was written: one byte more than allowed, if it is too long.
+    /// The result, if there is one. A result that is too long has one byte more than allowed.
     pub(crate) fn result(&self, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
         let path = self.result_path();
         let is_file = match fs::symlink_metadata(&path) {
@@ -50,12 +50,12 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.root) {
-            tracing::warn!(%error, path = %self.root.display(), "could not remove a directory");
+            tracing::warn!(%error, path = %self.root.display(), "command directory not removed");
         }
     }
 }
 
-/// Makes a directory that only we can enter. It may not be there before.
+/// Creates a directory that other users cannot enter. It must not exist.
 pub(crate) fn private(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(path)
 }

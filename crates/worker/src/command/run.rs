@@ -1,4 +1,4 @@
-//! One command, from its start to its end.
+//! Runs one command.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,14 +23,14 @@ use super::place::Place;
 use crate::child::RUN;
 use crate::{Attempt, Done, Failure, Outcome, Stream, proc};
 
-/// How often processes are looked at: soon after the start, and then less and less.
+/// The interval of samples: short after the start, then longer.
 const LOOK_FIRST: Duration = Duration::from_millis(20);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// How long output is waited for after everybody who could write it was killed. Only a process
-/// that left the session can still hold it.
+/// The wait for output after all writers were killed. Only a process that left the session can
+/// still hold the pipe.
 const OUTPUT_AFTER: Duration = Duration::from_secs(2);
 
-/// What to run.
+/// The command of a job.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) argv: Vec<String>,
@@ -54,7 +54,7 @@ pub(super) async fn run(core: &Arc<Core>, attempt: &Attempt, job: Job) -> Outcom
     let group = Group::new(pid, Arc::clone(&core.guard));
     let (mut pumps, tail) = (JoinSet::new(), Tail::default());
     if let Some((mut pipe, stdin)) = child.stdin.take().zip(job.stdin) {
-        // A command that does not read its input is not wrong.
+        // A command need not read its input.
         pumps.spawn(async move { drop(pipe.write_all(stdin.as_bytes()).await) });
     }
     if let Some(pipe) = child.stdout.take() {
@@ -64,7 +64,7 @@ pub(super) async fn run(core: &Arc<Core>, attempt: &Attempt, job: Job) -> Outcom
         pumps.spawn(pump(pipe, attempt.clone(), Stream::Err, tail.clone()));
     }
     let watched = watch(core, attempt, &mut child, group).await;
-    // Processes that left the session may hold the pipes for ever.
+    // Processes that left the session may hold the pipes open.
     let _ = timeout(OUTPUT_AFTER, async { while pumps.join_next().await.is_some() {} }).await;
     let watched = watched
         .map_err(|error| Failure::transient(format!("could not wait for its end: {error}")))?;
@@ -78,12 +78,12 @@ pub(super) async fn run(core: &Arc<Core>, attempt: &Attempt, job: Job) -> Outcom
     };
     let bytes_max = attempt.result_bytes_max();
     let outcome = exit.outcome().and_then(|done| with_result(done, &place, bytes_max));
-    // It may have left much behind.
+    // Its directory may have many files.
     let _ = tokio::task::spawn_blocking(move || drop(place)).await;
     outcome
 }
 
-/// A command that is done has the result that it wrote, if it wrote one.
+/// A successful command has the result that it wrote, if any.
 fn with_result(mut done: Done, place: &Place, bytes_max: usize) -> Outcome {
     match place.result(bytes_max) {
         Ok(result) => {
@@ -101,7 +101,8 @@ fn with_result(mut done: Done, place: &Place, bytes_max: usize) -> Outcome {
 async fn start(core: &Core, attempt: &Attempt, job: &Job, place: &Place) -> Result<Child, Failure> {
     let dir = job.dir.clone().unwrap_or_else(|| place.work());
     if !dir.is_dir() {
-        // The system would blame the program for it. Another worker may have it.
+        // The system would report the program as missing. A different worker may have the
+        // directory.
         return Err(Failure::transient(format!("there is no directory `{}`", dir.display())));
     }
     let mut command = match (&core.settings.child, job.argv.split_first()) {
@@ -132,19 +133,19 @@ async fn start(core: &Core, attempt: &Attempt, job: &Job, place: &Place) -> Resu
         let text = format!("could not run `{}`: {error}", job.argv.join(" "));
         let kind = error.kind();
         let is_missing = kind == io::ErrorKind::NotFound || kind == io::ErrorKind::PermissionDenied;
-        // With a child in between, that is what is missing, and it is not the job's fault.
+        // With a child in between, the missing program is the child, which is no fault of the job.
         if is_missing && !has_child { Failure::permanent(text) } else { Failure::transient(text) }
     })
 }
 
-/// How it went.
+/// The end of the process.
 struct Watched {
     status: ExitStatus,
     usage: Usage,
     was_told: bool,
 }
 
-/// Waits for the end, looks at what is used meanwhile, and passes on when it is to end.
+/// Waits for the end, samples the usage, and signals the processes when the attempt should stop.
 async fn watch(
     core: &Arc<Core>,
     attempt: &Attempt,
@@ -176,15 +177,15 @@ async fn watch(
     }
     let look = move || usage.look_last(leader);
     usage = tokio::task::spawn_blocking(look).await.unwrap_or(usage);
-    // Before the leader is reaped, so that its number cannot mean somebody else.
+    // Before the leader is reaped, so that no other process has its number.
     group.end();
     Ok(Watched { status: child.wait().await?, usage, was_told })
 }
 
-/// Tells when a child has ended, and leaves it to be looked at.
+/// Waits for the end of a child without reaping it.
 struct Ended {
     leader: Pid,
-    /// Some child has ended: maybe this one.
+    /// Some child has ended, perhaps this one.
     signal: tokio::signal::unix::Signal,
 }
 
@@ -195,7 +196,7 @@ impl Ended {
 
     async fn wait(&mut self) {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        // An error would mean that there is no such child: then there is nothing to wait for.
+        // An error means that there is no such child.
         while let Ok(None) = waitid(WaitId::Pid(self.leader), options) {
             self.signal.recv().await;
         }

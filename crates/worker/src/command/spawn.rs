@@ -1,7 +1,7 @@
 //! The thread that starts commands.
 //!
-//! A command's life is tied to the *thread* that started it, and threads of a runtime may end
-//! before it does. This one lives as long as commands can be running.
+//! The parent-death signal of a command is tied to the *thread* that started it, and a runtime may
+//! end its threads early. This thread lives as long as commands can run.
 
 use std::io;
 use std::thread;
@@ -10,7 +10,7 @@ use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-/// Commands that wait to be started. More of them wait outside.
+/// Commands that wait to be started. Further ones wait for room.
 const REQUESTS_MAX: usize = 64;
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Spawner {
         let serve = move || {
             while let Some(mut request) = received.blocking_recv() {
                 let _runtime = request.runtime.enter();
-                // A child that nobody waits for any more is killed as it is dropped.
+                // A child is killed in its drop if its caller is gone.
                 let _ = request.answer.send(request.command.spawn());
             }
         };

@@ -1,11 +1,11 @@
-//! Output of attempts, until the server says that it is kept.
+//! Output of attempts, until the server acknowledges that it is durable.
 //!
-//! What is sent stays, so that the next session can send it again: the server may have died with
-//! it. The end of an attempt is acknowledged only once its output is kept.
+//! Sent chunks stay, so that the next session can send them again: the server may have crashed. The
+//! server acknowledges the end of an attempt only after its output is durable.
 //!
-//! **Invariant:** a chunk goes out in the order in which it came in, in every session.
-//! **Invariant:** what was sent makes room for what was not, and never the other way round. Who can
-//! wait, waits until what was sent is kept.
+//! **Invariant:** chunks go out in the order of their arrival, in every session. **Invariant:**
+//! sent chunks make room for unsent ones, and never the reverse. A caller that can wait does so
+//! until sent chunks are acknowledged.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,47 +13,48 @@ use proto::v1;
 
 use crate::attempt::Key;
 
-/// Output of all attempts: what waits to be sent, and with it what may have to be sent again.
+/// The limit of output of all attempts: unsent chunks, and sent chunks without an acknowledgement.
 pub(crate) const LOG_BYTES_QUEUED_MAX: usize = 4 << 20;
-/// What a chunk takes beside its bytes, about: many small ones are no way around the limit.
+/// Approximate overhead of a chunk, so that many small ones cannot exceed the limit.
 const CHUNK_BYTES: usize = 128;
 
-/// Chunks by number, as they came in.
+/// Chunks by number, in the order of their arrival.
 #[derive(Debug, Default)]
 pub(super) struct Logs {
-    /// Those from `first` on.
+    /// Chunks from number `first` on.
     kept: VecDeque<Kept>,
     first: u64,
-    /// Those before were sent in this session, or need not be.
+    /// Chunks before this one were sent in this session, or need not be.
     sent: u64,
-    /// Those before were sent in some session.
+    /// Chunks before this one were sent in some session.
     told: u64,
     /// Bytes of chunks that were never sent, and of the others.
     bytes_new: usize,
     bytes_told: usize,
     /// The last chunk of each attempt.
     last: HashMap<Key, u64>,
-    /// The server says what it keeps.
+    /// The server acknowledges output.
     pub(super) is_acknowledged: bool,
 }
 
 #[derive(Debug)]
 struct Kept {
     key: Key,
-    /// The chunk of the same attempt before this one.
+    /// The previous chunk of the same attempt.
     before: Option<u64>,
     /// `None`: its attempt is over.
     chunk: Option<v1::LogChunk>,
 }
 
 impl Logs {
-    /// Whether so much fits, if what was sent makes room.
+    /// Whether output of this size fits, if sent chunks make room.
     pub(super) fn has_room(&self, n_bytes: usize) -> bool {
         self.bytes_new + n_bytes <= LOG_BYTES_QUEUED_MAX
     }
 
-    /// Whether so much fits for who can wait: nothing that may be lost has to make room, and
-    /// enough is left for who cannot. A server that never says what it keeps is not waited for.
+    /// Whether output of a caller that can wait fits: no unacknowledged chunk has to make room, and
+    /// room remains for callers that cannot wait. Without acknowledgements, sent chunks do not
+    /// count.
     pub(super) fn has_room_to_spare(&self, n_bytes: usize) -> bool {
         if self.is_acknowledged {
             self.size() + n_bytes <= LOG_BYTES_QUEUED_MAX / 2
@@ -64,7 +65,7 @@ impl Logs {
 
     pub(super) fn push(&mut self, key: Key, mut chunk: v1::LogChunk) {
         self.bytes_new += chunk.bytes.len();
-        // So that what is acknowledged is how many need not be sent any more.
+        // The number equals the count of chunks up to this one, as the acknowledgement does.
         chunk.number = self.end() + 1;
         let before = self.last.insert(key, self.end());
         self.kept.push_back(Kept { key, before, chunk: Some(chunk) });
@@ -73,7 +74,7 @@ impl Logs {
         }
     }
 
-    /// The next one to send.
+    /// The next chunk to send.
     pub(super) fn take(&mut self) -> Option<v1::LogChunk> {
         loop {
             let chunk = self.kept.get(self.place(self.sent))?.chunk.clone();
@@ -92,30 +93,30 @@ impl Logs {
         }
     }
 
-    /// The number of the next chunk to come in.
+    /// The number of the next chunk to arrive.
     pub(super) fn end(&self) -> u64 {
         self.first + u64::try_from(self.kept.len()).unwrap_or(u64::MAX)
     }
 
-    /// All with a number below this are sent.
+    /// Chunks with a number below this are sent.
     pub(super) fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// A new session has begun: everything that is still here is sent again.
+    /// A new session has begun: all remaining chunks are sent again.
     pub(super) fn repeat_all(&mut self) {
         self.sent = self.first;
     }
 
-    /// The server keeps the first so many of all that ever came in.
+    /// The server has the first `n_kept` of all chunks.
     pub(super) fn acknowledged(&mut self, n_kept: u64) {
-        // It cannot keep what it was never told.
+        // It cannot have chunks that were never sent.
         while self.first < n_kept.min(self.told) {
             self.drop_first();
         }
     }
 
-    /// An attempt is over: nobody needs to hear what it said.
+    /// An attempt is over: its output is not needed any more.
     pub(super) fn forget(&mut self, key: Key) {
         let mut number = self.last.remove(&key);
         while let Some(here) = number.filter(|number| *number >= self.first) {

@@ -1,4 +1,4 @@
-//! What goes out, in which order, and what is kept.
+//! The order of messages, and the messages that stay.
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn kinds(parcel: &Parcel) -> String {
 }
 
 #[test]
-fn the_heartbeat_comes_first_and_the_end_after_what_was_said() {
+fn batch_starts_with_heartbeat_and_has_output_before_its_end() {
     let outbox = Outbox::new(1);
     outbox.complete(KEY, v1::Complete::default());
     outbox.log(KEY, log(1));
@@ -35,7 +35,7 @@ fn the_heartbeat_comes_first_and_the_end_after_what_was_said() {
 }
 
 #[test]
-fn an_end_of_its_own_says_that_there_was_a_beginning() {
+fn end_of_a_started_attempt_includes_its_start() {
     let (outbox, now) = (Outbox::new(1), Instant::now());
     let accept = |key: Key| Message::Accept(v1::Accept { attempt: Some(key.into()) });
     let end = |key: Key, ending: v1::Ending| v1::Complete {
@@ -47,11 +47,11 @@ fn an_end_of_its_own_says_that_there_was_a_beginning() {
     assert!(outbox.answer(accept(KEY)) && outbox.answer(accept(other)));
     outbox.complete(KEY, end(KEY, v1::Ending::Succeeded));
     assert_eq!(kinds(&outbox.next(now)), "ac");
-    // Who was stopped may never have begun.
+    // A stopped attempt may never have started.
     assert!(outbox.answer(accept(other)));
     outbox.complete(other, end(other, v1::Ending::Cancelled));
     assert_eq!(kinds(&outbox.next(now)), "ac");
-    // An end that waits for the output before it says nothing yet.
+    // An end that waits for its output does not report the start yet.
     let late = Key { job: 9, ..KEY };
     assert!(outbox.answer(accept(late)));
     for _ in 0..3 {
@@ -94,7 +94,7 @@ fn a_completion_waits_for_the_output_before_it_in_every_session() {
 }
 
 #[test]
-fn progress_is_told_once_a_second_but_the_last_at_once() {
+fn progress_is_sent_once_a_second_and_the_last_at_once() {
     let (outbox, now) = (Outbox::new(1), Instant::now());
     outbox.progress(KEY, v1::Progress::default());
     outbox.progress(KEY, v1::Progress::default());

@@ -16,7 +16,7 @@ async fn forever(attempt: Attempt) -> Outcome {
     Err(Failure::transient("stopped"))
 }
 
-/// A worker with this handler for `a`, connected.
+/// A connected worker with this handler for `a`.
 async fn world(handler: impl worker::Handler) -> (Server, Running, Session) {
     let mut server = Server::start();
     let running = Running::start(builder(&server).slots(2).type_("a", 0, handler));
@@ -42,7 +42,7 @@ async fn an_offer_beyond_the_slots_is_refused() {
 }
 
 #[tokio::test]
-async fn as_many_ends_may_wait_for_the_server_as_there_are_slots() {
+async fn each_slot_may_have_an_unacknowledged_completion() {
     const SLOTS: u32 = 2_000;
     let mut server = Server::start();
     let done = |_: Attempt| async { Ok(Done::default()) };
@@ -54,7 +54,7 @@ async fn as_many_ends_may_wait_for_the_server_as_there_are_slots() {
     }
 }
 
-/// The job ends, and is not refused. Nobody acknowledges that.
+/// Waits for the job's completion, without a refusal. The server does not acknowledge it.
 async fn ended(session: &mut Session, job: u64) {
     loop {
         match session.next().await {
@@ -66,7 +66,7 @@ async fn ended(session: &mut Session, job: u64) {
 }
 
 #[tokio::test]
-async fn an_offer_beyond_what_its_type_may_have_is_refused() {
+async fn offer_beyond_the_limit_of_its_type_is_refused() {
     let mut server = Server::start();
     let _running = Running::start(builder(&server).slots(9).type_("a", 1, forever));
     let mut session = server.welcomed().await;
@@ -83,7 +83,7 @@ async fn an_offer_of_an_unknown_type_is_refused() {
 }
 
 #[tokio::test]
-async fn an_offer_that_comes_twice_is_run_once() {
+async fn repeated_offer_runs_once() {
     let (_server, _running, mut session) = world(forever).await;
     session.offer(1, 1, spec("a")).await;
     session.offer(1, 1, spec("a")).await;
@@ -93,14 +93,14 @@ async fn an_offer_that_comes_twice_is_run_once() {
 }
 
 #[tokio::test]
-async fn a_slot_is_free_again_before_the_end_is_told() {
+async fn slot_is_free_before_its_completion_is_sent() {
     let handler = |_: Attempt| async { Ok(Done::new()) };
     let mut server = Server::start();
     let _running = Running::start(builder(&server).slots(1).type_("a", 0, handler));
     let mut session = server.welcomed().await;
     for job in 1..=50 {
         session.offer(job, 1, spec("a")).await;
-        // Its end may be told with its beginning.
+        // Its start may be in its completion.
         let complete = match session.next().await {
             Ours::Accept(_) => session.complete().await,
             Ours::Complete(complete) => complete,
@@ -111,7 +111,7 @@ async fn a_slot_is_free_again_before_the_end_is_told() {
 }
 
 #[tokio::test]
-async fn a_handler_sees_what_was_asked_for() {
+async fn handler_sees_the_job_specification() {
     let handler = |attempt: Attempt| async move {
         let seen = format!(
             "{} {} {} {:?} {:?} {:?}",
@@ -135,7 +135,7 @@ async fn a_handler_sees_what_was_asked_for() {
 }
 
 #[tokio::test]
-async fn a_panic_is_a_failure_that_may_pass_and_the_worker_lives() {
+async fn panic_is_a_transient_failure_and_the_worker_continues() {
     let handler = |attempt: Attempt| async move {
         assert!(attempt.payload().is_empty(), "I did not expect a payload");
         Ok(Done::new())
@@ -167,7 +167,7 @@ async fn a_handler_may_block() {
     let attempt = Some(v1::AttemptRef { job: 3, attempt: 1 });
     let reason = v1::StopReason::Preempted.into();
     session.say(Theirs::Stop(v1::Stop { attempt, reason, grace_ms: 60_000 })).await;
-    // It was done after all, and that counts.
+    // It succeeded after all, and that counts.
     assert_eq!(session.complete().await.ending(), v1::Ending::Succeeded);
 }
 
@@ -194,7 +194,7 @@ async fn failures_have_kinds() {
 }
 
 #[tokio::test]
-async fn a_spec_that_the_worker_cannot_read_is_a_failure_for_good() {
+async fn unreadable_spec_is_a_permanent_failure() {
     let (_server, _running, mut session) = world(forever).await;
     session.offer(1, 1, v1::Spec { priority: 9_999, ..spec("a") }).await;
     let complete = session.complete().await;
@@ -225,7 +225,7 @@ async fn progress_comes_at_most_once_a_second_and_the_last_always() {
             _ => {}
         }
     }
-    // On a busy machine it may take longer than it means to, but it is told each second at most.
+    // On a busy machine it may take longer than planned, but it reports at most once a second.
     assert!((3..=8).contains(&told.len()), "told {} times", told.len());
     assert_eq!(told[0].note, "on it ");
     let last = v1::Progress { fraction: 1.0, note: "done".to_owned(), ..v1::Progress::default() };
@@ -233,7 +233,7 @@ async fn progress_comes_at_most_once_a_second_and_the_last_always() {
 }
 
 #[tokio::test]
-async fn a_heartbeat_repeats_how_far_attempts_are() {
+async fn heartbeat_repeats_progress() {
     let handler = |attempt: Attempt| async move {
         attempt.progress(0.5, "half");
         forever(attempt).await
@@ -246,7 +246,7 @@ async fn a_heartbeat_repeats_how_far_attempts_are() {
     let attempt = Some(v1::AttemptRef { job: 1, attempt: 1 });
     assert_eq!(beat.progress, [v1::ProgressReport { attempt, progress }]);
     assert_eq!((beat.slots_used, beat.slots_total), (1, 2));
-    // It detects nothing, and keeps nothing waiting.
+    // It detects nothing, and queues nothing.
     assert_eq!((beat.detections_used, beat.detections_total, beat.queued.len()), (0, 0, 0));
 }
 
@@ -285,7 +285,7 @@ async fn output_waits_for_a_server_that_is_away_and_comes_before_the_end() {
             let waits = std::sync::Arc::clone(&waits);
             async move {
                 waits.notified().await;
-                attempt.log(Stream::Out, b"said while nobody listened");
+                attempt.log(Stream::Out, b"written while disconnected");
                 Ok(Done::new())
             }
         };
@@ -295,13 +295,13 @@ async fn output_waits_for_a_server_that_is_away_and_comes_before_the_end() {
     session.offer(1, 1, spec("a")).await;
     assert!(matches!(session.next().await, Ours::Accept(_)));
     drop(session);
-    // The worker is there again, and not welcomed yet.
+    // The worker is connected again, and not welcomed yet.
     let mut session = server.session().await;
     go_on.notify_one();
     session.say(Theirs::Welcome(welcome())).await;
     let (complete, chunks) = session.run_to_end().await;
     assert_eq!(chunks.len(), 1);
-    assert_eq!(chunks[0].bytes, b"said while nobody listened"[..]);
+    assert_eq!(chunks[0].bytes, b"written while disconnected"[..]);
     assert_eq!(complete.ending(), v1::Ending::Succeeded);
 }
 
@@ -329,7 +329,7 @@ async fn a_handler_that_does_not_stop_is_dropped() {
 }
 
 #[tokio::test]
-async fn stopping_what_the_worker_does_not_have_is_answered() {
+async fn stop_of_an_unknown_attempt_is_answered() {
     let (_server, _running, mut session) = world(forever).await;
     let attempt = Some(v1::AttemptRef { job: 99, attempt: 1 });
     let reason = v1::StopReason::Cancelled.into();

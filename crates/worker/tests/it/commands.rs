@@ -1,4 +1,4 @@
-//! What a command is given, and what becomes of what it does.
+//! The input of a command, and its effects.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -72,7 +72,7 @@ async fn a_command_sees_its_own_variables_and_few_of_the_workers() {
 }
 
 #[tokio::test]
-async fn a_command_works_in_a_private_directory_that_goes_with_it() {
+async fn command_has_a_private_directory_that_is_removed() {
     let (_server, _running, mut session) = command_world().await;
     session.offer(1, 1, script("pwd; stat -c %a . ..; touch left behind; ls | wc -l")).await;
     let (_, chunks) = session.run_to_end().await;
@@ -84,7 +84,7 @@ async fn a_command_works_in_a_private_directory_that_goes_with_it() {
 }
 
 #[tokio::test]
-async fn a_command_works_where_its_job_says_and_reads_what_it_is_given() {
+async fn command_runs_in_the_jobs_directory_with_its_stdin() {
     let (_server, _running, mut session) = command_world().await;
     let payload = json!({"argv": ["sh", "-c", "pwd; cat"], "dir": "/", "stdin": "in\u{e4}"});
     session.offer(1, 1, command_spec("exec", &payload)).await;
@@ -136,7 +136,7 @@ async fn exit_codes_say_whether_to_try_again() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there_is_a_failure_for_good() {
+async fn missing_program_is_a_permanent_failure() {
     let (_server, _running, mut session) = command_world().await;
     let payload = json!({"argv": ["no-such-program"], "env": {"PATH": "/usr/bin:/bin"}});
     session.offer(1, 1, command_spec("exec", &payload)).await;
@@ -148,7 +148,7 @@ async fn a_program_that_is_not_there_is_a_failure_for_good() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_long_complaint_is_the_error() {
+async fn error_message_is_the_end_of_long_stderr() {
     let (_server, _running, mut session) = command_world().await;
     session.offer(1, 1, script("seq 100000 >&2; exit 1")).await;
     let complete = session.complete().await;
@@ -166,7 +166,7 @@ async fn a_named_command_takes_arguments_and_no_shell_reads_them() {
 }
 
 #[tokio::test]
-async fn a_wrong_payload_is_a_failure_for_good_that_names_the_field() {
+async fn wrong_payload_is_a_permanent_failure_that_names_the_field() {
     let (_server, _running, mut session) = command_world().await;
     let wrong = [
         ("exec", json!({"argv": ["a", 1]}), "`payload.argv[1]` is wrong: "),
@@ -184,9 +184,9 @@ async fn a_wrong_payload_is_a_failure_for_good_that_names_the_field() {
 }
 
 #[tokio::test]
-async fn what_a_command_uses_is_measured_with_its_children() {
+async fn usage_of_a_command_includes_its_children() {
     let (_server, _running, mut session) = command_world().await;
-    // A child that computes for a while, and one that holds some 40 MB for long enough to be seen.
+    // A child that computes for a while, and one that holds about 40 MB long enough for a sample.
     let busy = "sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'";
     let large = "head -c 40000000 /dev/zero | (sleep 1; tail -c 1 | wc -c)";
     session.offer(1, 1, script(&format!("{busy}; {large}"))).await;

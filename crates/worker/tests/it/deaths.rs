@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::server::Server;
 use crate::world::{is_alive, pids, script, until};
 
-/// The worker as a process of its own: this very test, started to be one.
+/// The worker as a process of its own: this test binary, started as one.
 fn worker_process(server: &Server) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "deaths::a_worker_of_its_own", "--nocapture"])
@@ -20,7 +20,7 @@ fn worker_process(server: &Server) -> Child {
         .unwrap()
 }
 
-/// Does nothing, unless a test below starts it as a worker.
+/// Does nothing, unless a test starts it as a worker.
 #[tokio::test]
 async fn a_worker_of_its_own() {
     let Ok(address) = std::env::var("MAITRE_TEST_SERVER") else { return };
@@ -46,7 +46,7 @@ async fn the_children_and_grandchildren_of_a_killed_worker_are_killed() {
 }
 
 #[tokio::test]
-async fn a_command_dies_with_its_worker_even_if_nobody_guards_it() {
+async fn command_dies_with_its_worker_without_a_guard() {
     let mut server = Server::start();
     let mut process = worker_process(&server);
     let mut session = server.welcomed().await;
@@ -58,7 +58,7 @@ async fn a_command_dies_with_its_worker_even_if_nobody_guards_it() {
         line.contains("\0guard\0")
     };
     let mut guards: Vec<i32> = Vec::new();
-    // Children are listed by the thread that started them.
+    // The kernel lists children by the thread that started them.
     for task in std::fs::read_dir(format!("/proc/{}/task", process.id())).unwrap() {
         let list = std::fs::read_to_string(task.unwrap().path().join("children")).unwrap();
         guards.extend(crate::world::pids(&list).into_iter().filter(is_guard));
@@ -70,7 +70,7 @@ async fn a_command_dies_with_its_worker_even_if_nobody_guards_it() {
     process.kill().unwrap();
     process.wait().unwrap();
     until("the command is dead", || !is_alive(pids[0])).await;
-    // Nobody was left to remove it.
+    // Its guard is dead too, so the test removes it.
     let place = std::path::Path::new(output.lines().next().unwrap());
     std::fs::remove_dir_all(place.ancestors().nth(2).unwrap()).unwrap();
 }
@@ -87,7 +87,7 @@ async fn a_suspended_worker_kills_its_attempts_when_it_wakes_and_reports_none() 
     let pids = pids(&session.output_with("\n").await);
     let pid = Pid::from_raw(i32::try_from(process.id()).unwrap()).unwrap();
     kill_process(pid, Signal::STOP).unwrap();
-    // The command ends meanwhile, and the lease is over.
+    // The command ends meanwhile, and the lease runs out.
     until("the command is done", || !is_alive(pids[0])).await;
     kill_process(pid, Signal::CONT).unwrap();
     while let Some(message) = session.next_or_end().await {

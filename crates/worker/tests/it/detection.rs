@@ -1,4 +1,4 @@
-//! A worker looks for work when it is asked to, and says what it found.
+//! A worker detects on request, and reports its proposals.
 
 use proto::v1;
 use proto::v1::server_message::Message as Theirs;
@@ -14,7 +14,7 @@ fn descriptor() -> Descriptor {
         .policy("interval", "1h")
 }
 
-/// Proposes as many as the configuration says.
+/// Proposes as many jobs as the configuration says.
 async fn look(detection: Detection) -> Result<(), Failure> {
     let n = detection.configuration().admin["size_min"].as_i64().unwrap_or(0);
     for at in 0..n {
@@ -25,7 +25,7 @@ async fn look(detection: Detection) -> Result<(), Failure> {
     if n == 7 { Err(Failure::transient("seven is too many")) } else { Ok(()) }
 }
 
-/// Waits until nobody waits for it.
+/// Waits until it should stop.
 async fn wait(detection: Detection) -> Result<(), Failure> {
     detection.stopped().await;
     Ok(())
@@ -46,7 +46,7 @@ fn configured(kind: &str, admin: &str) -> Theirs {
     Theirs::Configured(v1::Configured { r#type, admin, worker })
 }
 
-/// What was proposed for a run, by key, and how it ended.
+/// The proposals of a run, by key, and its end.
 async fn found(session: &mut Session, run: &str) -> (Vec<v1::Proposal>, v1::Detected) {
     let mut all = Vec::new();
     loop {
@@ -62,7 +62,7 @@ async fn found(session: &mut Session, run: &str) -> (Vec<v1::Proposal>, v1::Dete
 }
 
 #[tokio::test]
-async fn it_says_what_it_looks_for_and_describes_it_when_asked() {
+async fn hello_lists_detected_types_and_descriptors_follow_on_request() {
     let mut server = Server::start();
     let worker = builder(&server).detect("sweep", 2, look).describe("sweep", descriptor());
     let _running = Running::start(worker);
@@ -76,7 +76,7 @@ async fn it_says_what_it_looks_for_and_describes_it_when_asked() {
 }
 
 #[tokio::test]
-async fn what_it_finds_comes_in_pages_and_then_the_end() {
+async fn proposals_are_sent_in_pages_before_the_end() {
     let mut server = Server::start();
     let _running = Running::start(builder(&server).detect("sweep", 1, look));
     let mut session = server.welcomed().await;
@@ -95,7 +95,7 @@ async fn what_it_finds_comes_in_pages_and_then_the_end() {
 }
 
 #[tokio::test]
-async fn it_refuses_what_it_has_no_room_for_and_stops_when_told() {
+async fn worker_refuses_detections_without_room_and_stops_on_request() {
     let mut server = Server::start();
     let _running = Running::start(builder(&server).detect("sweep", 1, wait));
     let mut session = server.welcomed().await;
@@ -124,7 +124,7 @@ async fn a_detection_ends_with_its_connection() {
 }
 
 #[tokio::test]
-async fn an_attempt_sees_the_configuration_and_the_context_that_came_before_it() {
+async fn attempt_has_the_configuration_and_context_sent_before_it() {
     let handler = |attempt: Attempt| async move {
         let (config, context) = (attempt.configuration(), attempt.context());
         Ok(Done::with_result(format!("{} {} {}", config.admin, context.version, context.value)))

@@ -1,4 +1,4 @@
-//! A worker stops by itself when its lease is over, and reports nothing.
+//! A worker stops its attempts when its lease is over, and reports nothing.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ async fn when_acknowledgements_stop_the_whole_process_group_is_killed() {
     let start = Instant::now();
     until("both are dead", || !pids.iter().any(|pid| is_alive(*pid))).await;
     assert!(start.elapsed() > Duration::from_millis(300), "the lease was not over yet");
-    // Nothing was reported, and the next session does not know of it.
+    // It reported nothing, and the next session does not have the attempt.
     while let Some(message) = session.next_or_end().await {
         assert!(!matches!(message, Ours::Complete(_)), "{message:?}");
     }
@@ -43,7 +43,7 @@ async fn when_acknowledgements_stop_the_whole_process_group_is_killed() {
 }
 
 #[tokio::test]
-async fn while_heartbeats_are_acknowledged_attempts_outlive_many_leases() {
+async fn acknowledged_heartbeats_prolong_the_lease() {
     let mut server = Server::start();
     let handler = |_: Attempt| async {
         tokio::time::sleep(Duration::from_millis(2_500)).await;
@@ -74,14 +74,14 @@ async fn a_handler_is_told_that_its_lease_is_over_and_cannot_report() {
     session.say(short_lease()).await;
     session.offer(7, 1, spec("a")).await;
     assert!(matches!(session.next().await, Ours::Accept(_)));
-    // The server is gone for longer than the lease.
+    // The server is unreachable for longer than the lease.
     server.stop();
     drop(session);
     assert_eq!(heard.recv().await, Some(StopReason::LeaseOver));
 }
 
 #[tokio::test]
-async fn a_completion_from_before_the_lease_was_over_is_still_told() {
+async fn completion_from_before_the_lease_end_is_sent() {
     let mut server = Server::start();
     let handler = |attempt: Attempt| async move {
         if attempt.payload().is_empty() {

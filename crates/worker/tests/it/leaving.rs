@@ -1,4 +1,4 @@
-//! How a worker goes: drained, shut down, or dropped.
+//! The end of a worker: drained, shut down, or dropped.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::world::{
     Running, builder, command_builder, commands, is_alive, pids, script, spec, until,
 };
 
-/// Goes on until it is stopped, unless its payload says how many milliseconds it takes.
+/// Runs until it is stopped, unless its payload has a duration in milliseconds.
 async fn work(attempt: Attempt) -> Outcome {
     let ms = std::str::from_utf8(attempt.payload()).ok().and_then(|text| text.parse().ok());
     let nap = Duration::from_millis(ms.unwrap_or(u64::MAX >> 20));
@@ -26,7 +26,7 @@ fn taking(ms: u64) -> v1::Spec {
     v1::Spec { payload: ms.to_string().into_bytes(), ..spec("a") }
 }
 
-/// Everything up to the end, with completions acknowledged.
+/// All messages up to the end, with acknowledged completions.
 async fn rest(session: &mut Session) -> Vec<Ours> {
     let mut messages = Vec::new();
     while let Some(message) = session.next_or_end().await {
@@ -35,7 +35,7 @@ async fn rest(session: &mut Session) -> Vec<Ours> {
         }
         if matches!(message, Ours::Goodbye(_)) {
             messages.push(message);
-            // As a server does.
+            // A server closes the connection after a goodbye.
             break;
         }
         messages.push(message);
@@ -55,7 +55,7 @@ fn endings(messages: &[Ours]) -> Vec<(u64, v1::Ending, &str)> {
 }
 
 #[tokio::test]
-async fn a_worker_that_shuts_down_finishes_what_it_can_and_gives_back_the_rest() {
+async fn shutdown_finishes_attempts_in_time_and_gives_back_the_rest() {
     let mut server = Server::start();
     let builder = builder(&server).slots(3).leave_grace(Duration::from_secs(3));
     let running = Running::start(builder.type_("a", 0, work));
@@ -86,7 +86,7 @@ async fn a_worker_that_shuts_down_finishes_what_it_can_and_gives_back_the_rest()
 }
 
 #[tokio::test]
-async fn a_worker_without_work_goes_at_once() {
+async fn idle_worker_exits_at_once() {
     let mut server = Server::start();
     let builder = builder(&server).leave_grace(Duration::from_secs(1_000));
     let running = Running::start(builder.type_("a", 0, work));
@@ -99,7 +99,7 @@ async fn a_worker_without_work_goes_at_once() {
 }
 
 #[tokio::test]
-async fn a_worker_can_go_while_the_server_is_away() {
+async fn worker_exits_while_the_server_is_unreachable() {
     let server = Server::start();
     let running = Running::start(builder(&server).type_("a", 0, work));
     server.stop();
@@ -108,7 +108,7 @@ async fn a_worker_can_go_while_the_server_is_away() {
 }
 
 #[tokio::test]
-async fn a_drained_worker_goes_once_it_is_empty_if_it_is_to() {
+async fn drained_worker_exits_once_empty_if_requested() {
     let mut server = Server::start();
     let running = Running::start(builder(&server).type_("a", 0, work));
     let mut session = server.welcomed().await;
@@ -121,7 +121,7 @@ async fn a_drained_worker_goes_once_it_is_empty_if_it_is_to() {
 }
 
 #[tokio::test]
-async fn a_drained_worker_that_is_not_to_go_takes_what_it_is_offered_again() {
+async fn drained_worker_accepts_offers_again() {
     let mut server = Server::start();
     let _running = Running::start(builder(&server).type_("a", 0, work));
     let mut session = server.welcomed().await;
@@ -131,7 +131,7 @@ async fn a_drained_worker_that_is_not_to_go_takes_what_it_is_offered_again() {
 }
 
 #[tokio::test]
-async fn a_server_can_send_a_worker_away_at_once() {
+async fn server_shuts_a_worker_down_at_once() {
     let mut server = Server::start();
     let builder = builder(&server).leave_grace(Duration::from_secs(1_000));
     let running = Running::start(builder.type_("a", 0, work));
@@ -145,7 +145,7 @@ async fn a_server_can_send_a_worker_away_at_once() {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_dropped_takes_its_processes_with_it() {
+async fn dropped_worker_kills_its_processes() {
     let mut server = Server::start();
     let running = Running::start(command_builder(&server, &commands()));
     let mut session = server.welcomed().await;

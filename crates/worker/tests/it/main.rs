@@ -1,4 +1,4 @@
-//! A worker against a server that does what a test says.
+//! A worker with a scripted server.
 
 #![allow(clippy::unwrap_used, reason = "these are tests, also what is not in a test itself")]
 #![allow(clippy::wildcard_enum_match_arm, reason = "a test picks the message that it is about")]

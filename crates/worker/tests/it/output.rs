@@ -1,4 +1,4 @@
-//! Output that was sent when a connection broke.
+//! Output around a broken connection.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use worker::{Attempt, Done, Handler, Stream};
 use crate::server::{Server, Session, welcome};
 use crate::world::{Running, builder, spec};
 
-/// Says two words, and a third when it is told to.
+/// Writes two words, and a third after a signal.
 fn words(go_on: &Arc<Notify>) -> impl Handler {
     let go_on = Arc::clone(go_on);
     move |attempt: Attempt| {
@@ -35,14 +35,14 @@ fn text(chunks: &[v1::LogChunk]) -> String {
     chunks.iter().map(|chunk| String::from_utf8_lossy(&chunk.bytes)).collect()
 }
 
-/// Until the worker has heard all that was said to it: what comes after it is answered after it.
+/// Waits until the worker has read all earlier messages: it answers in order.
 async fn is_heard(session: &mut Session) {
     session.offer(99, 1, spec("nobody has it")).await;
     while !matches!(session.next().await, Ours::Refuse(_)) {}
 }
 
 #[tokio::test]
-async fn what_came_before_an_end_comes_before_it_again() {
+async fn output_precedes_its_end_in_every_session() {
     let mut server = Server::start();
     let go_on = Arc::new(Notify::new());
     let _running = Running::start(builder(&server).type_("a", 0, words(&go_on)));
@@ -61,7 +61,7 @@ async fn what_came_before_an_end_comes_before_it_again() {
 }
 
 #[tokio::test]
-async fn what_is_said_later_comes_after_what_comes_again() {
+async fn new_output_follows_repeated_output() {
     let mut server = Server::start();
     let go_on = Arc::new(Notify::new());
     let _running = Running::start(builder(&server).type_("a", 0, words(&go_on)));
@@ -77,7 +77,7 @@ async fn what_is_said_later_comes_after_what_comes_again() {
 }
 
 #[tokio::test]
-async fn what_the_server_says_that_it_keeps_does_not_come_again() {
+async fn acknowledged_output_is_not_sent_again() {
     let mut server = Server::start();
     let go_on = Arc::new(Notify::new());
     let _running = Running::start(builder(&server).type_("a", 0, words(&go_on)));
@@ -101,7 +101,7 @@ async fn what_the_server_says_that_it_keeps_does_not_come_again() {
 }
 
 #[tokio::test]
-async fn an_attempt_whose_end_is_acknowledged_says_nothing_again() {
+async fn acknowledged_end_drops_the_output_of_its_attempt() {
     let mut server = Server::start();
     let go_on = Arc::new(Notify::new());
     let _running = Running::start(builder(&server).slots(2).type_("a", 0, words(&go_on)));
@@ -124,7 +124,7 @@ async fn an_attempt_whose_end_is_acknowledged_says_nothing_again() {
 }
 
 #[tokio::test]
-async fn who_writes_does_not_wait_for_what_is_kept_to_come_again() {
+async fn writer_does_not_wait_for_repeated_output() {
     const N_CHUNKS: usize = 100;
     let mut server = Server::start();
     let handler = |attempt: Attempt| async move {
@@ -151,7 +151,7 @@ async fn who_writes_does_not_wait_for_what_is_kept_to_come_again() {
 }
 
 #[tokio::test]
-async fn who_can_wait_waits_for_a_server_that_says_what_it_keeps() {
+async fn waiting_caller_waits_for_acknowledgements() {
     const N_CHUNKS: u64 = 100;
     let mut server = Server::start();
     let handler = |attempt: Attempt| async move {
@@ -170,7 +170,7 @@ async fn who_can_wait_waits_for_a_server_that_says_what_it_keeps() {
     session.say(careful()).await;
     session.offer(7, 1, spec("a")).await;
     let mut kept: Vec<v1::LogChunk> = Vec::new();
-    // When these sessions end, they have heard much that they did not say that they keep.
+    // When these sessions end, the server has received more than it acknowledged.
     for n_kept in [20, 40] {
         while kept.len() < n_kept + 10 {
             kept.extend(chunk(session.next().await));
@@ -195,7 +195,7 @@ async fn who_can_wait_waits_for_a_server_that_says_what_it_keeps() {
 }
 
 #[tokio::test]
-async fn who_waits_until_its_output_is_kept_is_not_silent() {
+async fn attempt_that_waits_for_output_room_is_not_silent() {
     let mut server = Server::start();
     let has_given_up = Arc::new(Notify::new());
     let gives_up = Arc::clone(&has_given_up);
@@ -204,7 +204,7 @@ async fn who_waits_until_its_output_is_kept_is_not_silent() {
         async move {
             let bytes = vec![b'x'; 64 * LOG_CHUNK_BYTES_MAX];
             let log = attempt.log_patiently(Stream::Out, &bytes);
-            // Whoever stops waiting without having said anything is silent from then on.
+            // A caller that stops waiting is silent from then on.
             tokio::select! {
                 () = log => {}
                 () = gives_up.notified() => {}
@@ -221,7 +221,7 @@ async fn who_waits_until_its_output_is_kept_is_not_silent() {
         .await;
     let silence_timeout_ms = Some(200);
     session.offer(7, 1, v1::Spec { silence_timeout_ms, ..spec("a") }).await;
-    // A second, by heartbeats.
+    // One second, counted in heartbeats.
     for _ in 0..20 {
         session.heartbeat().await;
     }

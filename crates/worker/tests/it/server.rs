@@ -1,4 +1,4 @@
-//! A server that does what a test says.
+//! A scripted server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status, Streaming};
 
-/// Nothing in here takes so long, however busy the machine is.
+/// Timeout of each step, also on a busy machine.
 pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Listens on a port of its own.
@@ -28,10 +28,10 @@ pub(crate) struct Server {
 /// One session of a worker, from the server's side.
 pub(crate) struct Session {
     pub(crate) hello: v1::Hello,
-    /// Everything but heartbeats, in order.
+    /// All messages but heartbeats, in order.
     messages: mpsc::UnboundedReceiver<Ours>,
     heartbeats: mpsc::UnboundedReceiver<v1::Heartbeat>,
-    /// How many messages each batch held.
+    /// The number of messages in each batch.
     pub(crate) batches: mpsc::UnboundedReceiver<usize>,
     answers: mpsc::Sender<Result<v1::ServerBatch, Status>>,
     acknowledges: Arc<AtomicBool>,
@@ -65,7 +65,7 @@ impl Server {
         session
     }
 
-    /// Takes no more connections.
+    /// Accepts no more connections.
     pub(crate) fn stop(self) {
         self.task.abort();
     }
@@ -97,7 +97,7 @@ impl Session {
         let messages =
             messages.into_iter().map(|message| v1::ServerMessage { message: Some(message) });
         let batch = v1::ServerBatch { messages: messages.collect() };
-        // A worker that hung up is seen by what comes next.
+        // A disconnected worker shows at the next receive.
         let _ = self.answers.send(Ok(batch)).await;
     }
 
@@ -120,23 +120,23 @@ impl Session {
         self.acknowledges.store(false, Ordering::SeqCst);
     }
 
-    /// The next message that is no heartbeat.
+    /// The next message that is not a heartbeat.
     pub(crate) async fn next(&mut self) -> Ours {
         let message = timeout(DEADLINE, self.messages.recv()).await;
-        message.expect("a message comes in time").expect("the worker did not hang up")
+        message.expect("a message comes in time").expect("the worker is connected")
     }
 
-    /// The next message that is no heartbeat; `None` once the worker has hung up.
+    /// The next message that is not a heartbeat. `None` after the worker disconnected.
     pub(crate) async fn next_or_end(&mut self) -> Option<Ours> {
         timeout(DEADLINE, self.messages.recv()).await.expect("a message, or the end, in time")
     }
 
     pub(crate) async fn heartbeat(&mut self) -> v1::Heartbeat {
         let heartbeat = timeout(DEADLINE, self.heartbeats.recv()).await;
-        heartbeat.expect("a heartbeat comes in time").expect("the worker did not hang up")
+        heartbeat.expect("a heartbeat comes in time").expect("the worker is connected")
     }
 
-    /// The first heartbeat from now on that is as it should be.
+    /// The next heartbeat that meets a condition.
     pub(crate) async fn heartbeat_with(
         &mut self,
         is_so: impl Fn(&v1::Heartbeat) -> bool,
@@ -152,7 +152,7 @@ impl Session {
         timeout(DEADLINE, found).await.expect("such a heartbeat comes in time")
     }
 
-    /// The next completion; what comes before is left out.
+    /// The next completion. Skips other messages.
     pub(crate) async fn complete(&mut self) -> v1::Complete {
         self.run_to_end().await.0
     }

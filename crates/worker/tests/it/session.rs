@@ -1,4 +1,4 @@
-//! Hello, welcome, heartbeats, batches, coming back, and being sent away.
+//! Hello, welcome, heartbeats, batches, reconnection and rejection.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -24,7 +24,7 @@ async fn forever(attempt: Attempt) -> worker::Outcome {
 }
 
 #[tokio::test]
-async fn a_worker_says_who_it_is() {
+async fn hello_describes_the_worker() {
     let mut server = Server::start();
     let builder = builder(&server)
         .pool("gpu")
@@ -73,8 +73,8 @@ async fn heartbeats_name_an_attempt_until_its_end_is_acknowledged() {
     let mut session = server.welcomed().await;
     session.offer(7, 2, spec("a")).await;
     let complete = session.complete().await;
-    // A heartbeat goes before the completions of its batch: one that did not name the attempt
-    // would say that it is lost.
+    // A heartbeat goes before the completions of its batch. If it did not name the attempt, the
+    // server would take it as lost.
     let last = session.heartbeat().await.sequence;
     let mut heartbeat = session.heartbeat().await;
     while heartbeat.sequence <= last + 2 {
@@ -90,8 +90,7 @@ async fn a_handler_that_blocks_its_thread_does_not_stop_heartbeats() {
     let mut server = Server::start();
     let (unblock, blocked) = std::sync::mpsc::channel::<()>();
     let blocked = Arc::new(Mutex::new(blocked));
-    // The runtime of this test has one thread, so the handler holds up everything on it. The
-    // server has its own.
+    // The runtime of this test has one thread, which the handler blocks. The server has its own.
     let address = server.address.clone();
     let thread = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -125,7 +124,7 @@ async fn a_handler_that_blocks_its_thread_does_not_stop_heartbeats() {
 }
 
 #[tokio::test]
-async fn everything_that_waits_goes_into_one_batch() {
+async fn all_waiting_messages_share_a_batch() {
     let mut server = Server::start();
     let handler = |attempt: Attempt| async move {
         for line in 0..50 {
@@ -151,13 +150,13 @@ async fn everything_that_waits_goes_into_one_batch() {
         sizes.push(size);
     }
     let n_messages: usize = sizes.iter().sum();
-    // Lines, progress and the end; that it began is left out where the end says so.
+    // Output, progress and the end. The start is left out if the end includes it.
     assert!(n_messages >= 9 * 52, "{n_messages} messages");
     assert!(sizes.len() * 4 < n_messages, "{} batches for {n_messages} messages", sizes.len());
 }
 
 #[tokio::test]
-async fn a_worker_keeps_its_attempts_when_it_comes_back() {
+async fn worker_keeps_its_attempts_after_a_reconnection() {
     let mut server = Server::start();
     let go_on = Arc::new(tokio::sync::Notify::new());
     let handler = {
@@ -188,12 +187,12 @@ async fn a_worker_keeps_its_attempts_when_it_comes_back() {
 }
 
 #[tokio::test]
-async fn a_worker_finds_a_server_that_was_away() {
+async fn worker_connects_to_a_server_that_starts_later() {
     let server = Server::start();
     let address = server.address.clone();
     let running = Running::start(builder(&server).type_("a", 0, nothing));
     server.stop();
-    // The port is taken until the old listener is dropped.
+    // The port is in use until the old listener is dropped.
     let mut server = loop {
         tokio::time::sleep(Duration::from_millis(50)).await;
         if std::net::TcpListener::bind(&address).is_ok() {
@@ -217,7 +216,7 @@ async fn a_completion_is_sent_again_until_it_is_acknowledged() {
     let second = session.complete().await;
     assert_eq!(first, second);
     session.ack(&second).await;
-    // Once the next attempt is through, the acknowledgement is too.
+    // After the next attempt, the acknowledgement has arrived too.
     session.offer(8, 1, spec("a")).await;
     let third = session.complete().await;
     assert_eq!(third.attempt, Some(v1::AttemptRef { job: 8, attempt: 1 }));
@@ -227,7 +226,7 @@ async fn a_completion_is_sent_again_until_it_is_acknowledged() {
 }
 
 #[tokio::test]
-async fn what_the_welcome_calls_stale_is_killed_and_not_reported() {
+async fn stale_attempts_of_a_welcome_are_killed_without_report() {
     let mut server = Server::start();
     let _running = Running::start(builder(&server).slots(2).type_("a", 0, forever));
     let mut session = server.welcomed().await;
@@ -249,7 +248,7 @@ async fn what_the_welcome_calls_stale_is_killed_and_not_reported() {
 }
 
 #[tokio::test]
-async fn a_server_that_speaks_another_version_ends_the_worker_with_a_clear_word() {
+async fn protocol_mismatch_ends_the_worker_with_an_error() {
     let mut server = Server::start();
     let running = Running::start(builder(&server).type_("a", 0, nothing));
     let session = server.session().await;
@@ -262,7 +261,7 @@ async fn a_server_that_speaks_another_version_ends_the_worker_with_a_clear_word(
 }
 
 #[tokio::test]
-async fn a_worker_that_the_server_refuses_does_not_come_back() {
+async fn rejected_worker_does_not_reconnect() {
     let mut server = Server::start();
     let running = Running::start(builder(&server).type_("a", 0, nothing));
     let session = server.session().await;
@@ -274,7 +273,7 @@ async fn a_worker_that_the_server_refuses_does_not_come_back() {
 }
 
 #[tokio::test]
-async fn a_worker_comes_back_after_an_error_that_may_pass() {
+async fn worker_reconnects_after_a_transient_error() {
     let mut server = Server::start();
     let _running = Running::start(builder(&server).type_("a", 0, nothing));
     let session = server.session().await;
@@ -291,7 +290,7 @@ impl Inventory for Shelf {
 }
 
 #[tokio::test]
-async fn an_inventory_is_told_whole_and_then_by_what_changed() {
+async fn inventory_is_sent_completely_and_then_by_changes() {
     let mut server = Server::start();
     let shelf: Arc<Mutex<BTreeSet<String>>> =
         Arc::new(Mutex::new((0..1_500).map(|n| format!("{n:06}")).collect()));

@@ -1,4 +1,4 @@
-//! How commands are made to end.
+//! The stop of commands.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ async fn stop(session: &Session, job: u64, reason: v1::StopReason, grace_ms: u64
 }
 
 #[tokio::test]
-async fn a_command_that_heeds_the_signal_ends_before_the_grace_is_over() {
+async fn command_that_handles_sigterm_ends_within_the_grace_period() {
     let (_server, _running, mut session) = command_world().await;
     let text = "trap 'echo cleaning; exit 0' TERM; echo ready; while :; do sleep 0.01; done";
     session.offer(1, 1, script(text)).await;
@@ -25,7 +25,7 @@ async fn a_command_that_heeds_the_signal_ends_before_the_grace_is_over() {
     let (complete, chunks) = session.run_to_end().await;
     assert_eq!((complete.ending(), complete.exit_code), (v1::Ending::Cancelled, Some(0)));
     assert_eq!(complete.error, "it was called off");
-    // What the shell says about its child is on the other stream.
+    // The shell's own messages are on stderr.
     let out = chunks.into_iter().filter(|chunk| chunk.stream() == v1::Stream::Out);
     let said: Vec<u8> = out.flat_map(|chunk| chunk.bytes).collect();
     assert_eq!(said, b"cleaning\n");
@@ -56,7 +56,7 @@ async fn a_suspended_command_can_be_stopped_too() {
 }
 
 #[tokio::test]
-async fn what_a_command_leaves_behind_is_killed_also_in_a_group_of_its_own() {
+async fn remaining_processes_are_killed_in_any_group() {
     let (_server, _running, mut session) = command_world().await;
     // With job control, each job in the background gets its own group.
     let text = "sleep 1000 & echo $!; set -m; sleep 1000 & echo $!";

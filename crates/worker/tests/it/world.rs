@@ -1,4 +1,4 @@
-//! Workers to test with, and ways to look at what they do.
+//! Workers for tests, and helpers that observe them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,14 +13,14 @@ use worker::{Builder, ChildProgram, Command, CommandSettings, Commands, Error, W
 
 use crate::server::{DEADLINE, Server, Session};
 
-/// A worker that runs, and how to end it.
+/// A running worker, and its shutdown.
 pub(crate) struct Running {
     pub(crate) shutdown: CancellationToken,
     task: JoinHandle<Result<(), Error>>,
 }
 
 impl Running {
-    /// Builds the worker and lets it run.
+    /// Builds and starts the worker.
     pub(crate) fn start(builder: Builder) -> Self {
         let shutdown = CancellationToken::new();
         let worker = builder.build().unwrap();
@@ -28,24 +28,24 @@ impl Running {
         Self { shutdown, task }
     }
 
-    /// How it ended.
+    /// The result of the worker.
     pub(crate) async fn ended(self) -> Result<(), Error> {
         timeout(DEADLINE, self.task).await.expect("the worker ends in time").unwrap()
     }
 
-    /// Drops it in the middle of everything.
+    /// Drops the worker.
     pub(crate) fn abandon(&self) {
         self.task.abort();
     }
 }
 
-/// A worker called `w` that leaves quickly.
+/// A worker `w` that leaves quickly.
 pub(crate) fn builder(server: &Server) -> Builder {
     let short = Duration::from_millis(200);
     Worker::builder(&server.address).name("w").leave_grace(short).stop_grace(short)
 }
 
-/// A job of this type without anything else.
+/// A job of this type with defaults.
 pub(crate) fn spec(kind: &str) -> v1::Spec {
     v1::Spec { r#type: kind.to_owned(), ..v1::Spec::default() }
 }
@@ -60,7 +60,7 @@ pub(crate) fn script(text: &str) -> v1::Spec {
     command_spec("exec", &serde_json::json!({ "argv": ["sh", "-c", text] }))
 }
 
-/// Commands with the child of this crate in between.
+/// Commands with the child program of this crate.
 pub(crate) fn commands() -> Commands {
     Commands::start(settings()).unwrap()
 }
@@ -92,7 +92,7 @@ pub(crate) fn command_builder(server: &Server, commands: &Commands) -> Builder {
         .type_("odd", 0, commands.named(odd))
 }
 
-/// A world with a worker that runs commands, connected.
+/// A connected worker that runs commands.
 pub(crate) async fn command_world() -> (Server, Running, Session) {
     let mut server = Server::start();
     let running = Running::start(command_builder(&server, &commands()));
@@ -100,7 +100,7 @@ pub(crate) async fn command_world() -> (Server, Running, Session) {
     (server, running, session)
 }
 
-/// Waits until it is so.
+/// Waits for a condition.
 pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
@@ -109,13 +109,13 @@ pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Whether a process is there, and not just waiting to be reaped.
+/// Whether a process exists and is not a zombie.
 pub(crate) fn is_alive(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
 }
 
-/// The numbers in `text`, as the scripts of these tests tell of their processes.
+/// The numbers in `text`, which are process ids in the scripts of these tests.
 pub(crate) fn pids(text: &str) -> Vec<i32> {
     text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }

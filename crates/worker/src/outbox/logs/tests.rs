@@ -1,11 +1,11 @@
-//! What is sent again, and what makes room.
+//! Chunks that are sent again, and chunks that make room.
 
 use super::*;
 
 const ONE: Key = Key { job: 1, attempt: 1 };
 const TWO: Key = Key { job: 2, attempt: 1 };
 
-/// Puts in chunks of this length, told apart by their offsets.
+/// Adds chunks of this length. Their offsets identify them.
 fn say(logs: &mut Logs, key: Key, offsets: std::ops::Range<u64>, length: usize) {
     for offset in offsets {
         let bytes = vec![b'x'; length].into();
@@ -13,7 +13,7 @@ fn say(logs: &mut Logs, key: Key, offsets: std::ops::Range<u64>, length: usize) 
     }
 }
 
-/// Sends all that there is to send: the offsets.
+/// Sends all chunks, and returns their offsets.
 fn send(logs: &mut Logs) -> Vec<u64> {
     std::iter::from_fn(|| logs.take()).map(|chunk| chunk.offset).collect()
 }
@@ -24,7 +24,7 @@ fn is_empty(logs: &Logs) -> bool {
 }
 
 #[test]
-fn a_new_session_hears_all_from_the_oldest_on() {
+fn new_session_gets_all_chunks_from_the_oldest() {
     let mut logs = Logs::default();
     say(&mut logs, ONE, 0..3, 1);
     assert_eq!((send(&mut logs), send(&mut logs)), (vec![0, 1, 2], vec![]));
@@ -38,7 +38,7 @@ fn a_new_session_hears_all_from_the_oldest_on() {
 }
 
 #[test]
-fn what_the_server_keeps_is_not_sent_again_in_any_session() {
+fn acknowledged_chunks_are_never_sent_again() {
     let mut logs = Logs::default();
     say(&mut logs, ONE, 0..4, 1);
     let numbers = |logs: &mut Logs| {
@@ -48,7 +48,7 @@ fn what_the_server_keeps_is_not_sent_again_in_any_session() {
     logs.acknowledged(1);
     logs.repeat_all();
     assert_eq!(logs.take().map(|chunk| chunk.number), Some(2));
-    // The last session's word comes late, and is true all the same.
+    // A late acknowledgement of the last session still counts.
     logs.acknowledged(3);
     assert_eq!(numbers(&mut logs), [4]);
     logs.acknowledged(2);
@@ -59,7 +59,7 @@ fn what_the_server_keeps_is_not_sent_again_in_any_session() {
 }
 
 #[test]
-fn what_was_never_sent_is_not_kept_by_anybody() {
+fn unsent_chunks_cannot_be_acknowledged() {
     let mut logs = Logs::default();
     say(&mut logs, ONE, 0..1, 1);
     send(&mut logs);
@@ -69,7 +69,7 @@ fn what_was_never_sent_is_not_kept_by_anybody() {
 }
 
 #[test]
-fn whose_attempt_is_over_is_not_sent_again_wherever_it_stands() {
+fn chunks_of_an_ended_attempt_are_not_sent() {
     let mut logs = Logs::default();
     for at in 0..4 {
         say(&mut logs, ONE, 2 * at..2 * at + 1, 10);
@@ -82,7 +82,7 @@ fn whose_attempt_is_over_is_not_sent_again_wherever_it_stands() {
     assert_eq!(logs.sent(), logs.end(), "an end does not wait for what is not sent");
     logs.repeat_all();
     assert_eq!((send(&mut logs), logs.sent()), (vec![1, 3, 5, 7], logs.end()));
-    // What it says after that is new.
+    // Later output is new.
     say(&mut logs, ONE, 9..10, 10);
     assert_eq!(send(&mut logs), [9]);
     logs.forget(TWO);
@@ -93,7 +93,7 @@ fn whose_attempt_is_over_is_not_sent_again_wherever_it_stands() {
 }
 
 #[test]
-fn what_was_sent_makes_room_for_what_was_not_the_oldest_first() {
+fn sent_chunks_make_room_oldest_first() {
     const LENGTH: usize = 64 << 10;
     const N_MAX: usize = LOG_BYTES_QUEUED_MAX / LENGTH;
     let mut logs = Logs::default();
@@ -104,7 +104,7 @@ fn what_was_sent_makes_room_for_what_was_not_the_oldest_first() {
     assert!(logs.has_room(LOG_BYTES_QUEUED_MAX));
     say(&mut logs, TWO, n_max..n_max + 2, LENGTH);
     assert!(logs.size() <= LOG_BYTES_QUEUED_MAX && logs.first == 3, "{}", logs.first);
-    // Also while it is on its way for the second time.
+    // Also while it is sent for the second time.
     logs.repeat_all();
     assert_eq!(logs.take().map(|chunk| chunk.offset), Some(3));
     assert!(logs.has_room(LOG_BYTES_QUEUED_MAX - 2 * LENGTH));
@@ -114,7 +114,7 @@ fn what_was_sent_makes_room_for_what_was_not_the_oldest_first() {
 }
 
 #[test]
-fn who_can_wait_makes_nobody_lose_what_is_not_kept() {
+fn waiting_caller_displaces_no_unacknowledged_chunk() {
     const LENGTH: usize = 64 << 10;
     let mut logs = Logs { is_acknowledged: true, ..Logs::default() };
     let fill = |logs: &mut Logs| {
@@ -128,7 +128,7 @@ fn who_can_wait_makes_nobody_lose_what_is_not_kept() {
     };
     let n_told = fill(&mut logs);
     assert_eq!((logs.first, n_told), (0, 31), "half of it, and nothing had to go");
-    assert!(logs.has_room(LOG_BYTES_QUEUED_MAX), "who cannot wait still has all of it");
+    assert!(logs.has_room(LOG_BYTES_QUEUED_MAX), "a caller that cannot wait has all of the room");
     logs.acknowledged(3);
     assert_eq!((fill(&mut logs), logs.first), (3, 3));
     logs.is_acknowledged = false;
@@ -136,14 +136,14 @@ fn who_can_wait_makes_nobody_lose_what_is_not_kept() {
 }
 
 #[test]
-fn what_was_not_sent_makes_room_for_nothing() {
+fn unsent_chunks_make_no_room() {
     let mut logs = Logs::default();
     say(&mut logs, ONE, 0..5, LOG_BYTES_QUEUED_MAX / 4);
     assert_eq!(send(&mut logs), [0, 1, 2, 3, 4]);
 }
 
 #[test]
-fn many_small_ones_are_no_way_around_the_limit() {
+fn small_chunks_count_their_overhead() {
     let mut logs = Logs::default();
     for offset in 0..100_000 {
         say(&mut logs, ONE, offset..offset + 1, 1);
