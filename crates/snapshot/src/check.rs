@@ -1,4 +1,4 @@
-//! What one entry of a snapshot says about another: ids are unique, and what is named is there.
+//! Checks across entries of a snapshot: ids are unique, and named entries exist.
 //!
 //! Runs before lists are sorted, so that paths count entries as the author wrote them.
 
@@ -12,7 +12,7 @@ use model::{Snapshot, TenantId, WorkerId, maxima};
 use crate::error::{At as _, Problem};
 use crate::nearest::nearest;
 
-/// Where each id is, if none is there twice.
+/// The index of each id, if all are unique.
 pub(crate) fn unique<'a, T: Eq + Hash + Display>(
     list: &'static str,
     field: &'static str,
@@ -28,7 +28,7 @@ pub(crate) fn unique<'a, T: Eq + Hash + Display>(
     Ok(places)
 }
 
-/// Every id and name is there once; a job waits or runs, not both.
+/// Every id and name is unique, and a job waits or runs, but not both.
 pub(crate) fn ids(snapshot: &Snapshot) -> Result<(), Problem> {
     unique("tenants", "id", snapshot.tenants.iter().map(|tenant| &tenant.id))?;
     unique("resources", "name", snapshot.resources.iter().map(|resource| &resource.name))?;
@@ -51,7 +51,7 @@ pub(crate) fn ids(snapshot: &Snapshot) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Every worker that is named, but for those of the past, is in the list.
+/// Every named worker is in the list, except last workers.
 pub(crate) fn workers(snapshot: &Snapshot) -> Result<(), Problem> {
     let known: HashSet<&WorkerId> = snapshot.workers.iter().map(|worker| &worker.id).collect();
     let check = |worker: &WorkerId| {
@@ -84,7 +84,7 @@ fn unknown_worker(worker: &WorkerId, snapshot: &Snapshot) -> Problem {
     Problem::new(format!("names `{worker}`, which is not in `workers`")).with_hint(hint)
 }
 
-/// Every tenant that is named is in the list.
+/// Every named tenant is in the list.
 pub(crate) fn tenants(snapshot: &Snapshot) -> Result<(), Problem> {
     let known: HashSet<&TenantId> = snapshot.tenants.iter().map(|tenant| &tenant.id).collect();
     let check = |tenant: &TenantId| {
@@ -120,7 +120,7 @@ fn unknown_tenant(tenant: &TenantId, snapshot: &Snapshot) -> Problem {
     Problem::new(format!("names `{tenant}`, which is not in `tenants`")).with_hint(hint)
 }
 
-/// The tenants that a snapshot without a list of them names, with defaults.
+/// The tenants that a snapshot without a list names, with defaults.
 pub(crate) fn named_tenants(snapshot: &Snapshot) -> Result<Vec<model::Tenant>, Problem> {
     let named = (snapshot.jobs.iter().map(|job| &job.tenant))
         .chain(snapshot.attempts.iter().map(|attempt| &attempt.tenant))

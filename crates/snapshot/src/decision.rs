@@ -1,11 +1,11 @@
-//! What was decided, as it is printed.
+//! Decisions as JSON.
 
 use model::{Action, Decision, Placement};
 use serde::Serialize;
 
 use crate::document::SignedNumber;
 
-/// A decision as it is written.
+/// A decision in its JSON form.
 #[derive(Serialize)]
 pub(crate) struct Document<'a> {
     actions: Vec<ActionDocument<'a>>,
@@ -51,7 +51,7 @@ struct HoldDocument<'a> {
     detail: &'a str,
 }
 
-/// The document that says `decision`.
+/// The document of `decision`.
 pub(crate) fn document(decision: &Decision) -> Document<'_> {
     let holds = decision.holds.iter().map(|hold| HoldDocument {
         job: hold.job.to_string(),

@@ -1,10 +1,10 @@
-//! The document: what may be written in a snapshot, field by field.
+//! The document: the fields of a snapshot.
 //!
-//! One file for each group of fields, with what each field is called, what it means to leave it
-//! out, and its way into the model and back. Doc comments are the descriptions in the schema.
+//! One file for each group of fields has their names, their defaults, and their conversion from and
+//! to the model. Doc comments are the descriptions in the schema.
 //!
-//! **Invariant:** a value that has one of these types is within its limits. What one value says
-//! about another is checked when the document is read.
+//! **Invariant:** a value of one of these types is within its limits. Conditions between values are
+//! checked when the document is read.
 
 #[macro_use]
 mod record;
@@ -39,52 +39,50 @@ pub(crate) use worker::Worker;
 use model::maxima;
 
 record! {
-    /// A world written down: everything a decision may depend on. Everything but ids and names
-    /// may be left out; `null` is the same as left out. Left out is not zero.
+    /// The scheduler state: all input of a decision. Only ids and names are required. `null` means
+    /// left out, which is not zero.
     #[schemars(title = "Snapshot")]
     Document {
-        /// The moment of the decision, in milliseconds since whatever you count from. 0 if left
-        /// out.
+        /// The time of the decision, in milliseconds since an epoch that you select. 0 if left out.
         now_ms: Option<Moment>,
-        /// How long jobs ran that ended lately, as a mean. Next to nothing if left out.
+        /// The mean run time of jobs that ended lately, in seconds. Close to zero if left out.
         usual_s: Option<Seconds>,
-        /// What draws come from. 0 if left out.
+        /// The seed of random choices. 0 if left out.
         seed: Option<Natural>,
-        /// How to decide: the name of a preset, or an object that changes one. `balanced` if left
-        /// out.
+        /// The policy: the name of a preset, or an object that changes one. `balanced` if left out.
         policy: Option<PolicyChoice>,
-        /// Policies of pools, by name: they decide on jobs of these pools. None if left out.
+        /// Policies of pools, by name, for the jobs of these pools. None if left out.
         pools: Option<Table<Label, PolicyChoice, { maxima::QUOTAS_MAX }>>,
-        /// What all tenants together may use. No limit if left out.
+        /// The budget of all tenants together. No limit if left out.
         budget: Option<Object<Budget>>,
-        /// Who shares the fleet. A list that is given is complete; if left out, it is those that
-        /// jobs, attempts, resources and evictions name.
+        /// The tenants. A list must be complete. If left out, the tenants are those that jobs,
+        /// attempts, resources and evictions name.
         tenants: Option<List<Object<Tenant>, { maxima::TENANTS_MAX }>>,
-        /// What can be held. Resources that jobs and attempts name need not be listed.
+        /// Named resources. Resources that jobs and attempts name need not be listed.
         resources: Option<List<Object<Resource>, { maxima::RESOURCES_MAX }>>,
         /// Job types with settings of their own. Other types need not be listed.
         types: Option<List<Object<JobType>, { maxima::TYPES_MAX }>>,
-        /// The fleet.
+        /// The workers.
         workers: Option<List<Object<Worker>, { maxima::WORKERS_MAX }>>,
-        /// What waits.
+        /// Waiting jobs.
         jobs: Option<List<Object<Job>, { maxima::JOBS_MAX }>>,
-        /// What runs.
+        /// Live attempts.
         attempts: Option<List<Object<Attempt>, { maxima::JOBS_MAX }>>,
-        /// Who was preempted lately.
+        /// Recent preemptions.
         evictions: Option<List<Object<Eviction>, { maxima::EVICTIONS_MAX }>>,
-        /// What just happened. A full round if left out.
+        /// The event that starts the decision. A full scheduling cycle if left out.
         event: Option<Object<Event>>,
         /// Averages over the fleet.
         cluster: Option<Object<Cluster>>,
     }
 }
 
-/// What was given, or else the default.
+/// The given value, or the default.
 pub(crate) fn or<T: Into<U>, U>(given: Option<T>, default: U) -> U {
     given.map_or(default, Into::into)
 }
 
-/// What to write: nothing if it is the default.
+/// The value to write, unless it is the default.
 pub(crate) fn unless<T: PartialEq>(value: T, default: &T) -> Option<T> {
     (value != *default).then_some(value)
 }

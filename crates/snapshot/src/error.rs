@@ -1,36 +1,37 @@
-//! What is wrong, where, and a way out.
+//! Errors of a snapshot: the place, the problem and a hint.
 
 use std::borrow::Cow;
 
-/// Why a text is not a snapshot. Each is one line: where, what is there, what may be there.
+/// The reason why a text is not a snapshot. One line each: the place, the value, the allowed
+/// values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
     /// The text is not JSON.
     #[error("not JSON: {problem} at line {line}, column {column}")]
     Json {
-        /// What the reader of JSON did not like.
+        /// The message of the JSON parser.
         problem: String,
         /// The line, counted from 1.
         line: usize,
         /// The column, counted from 1.
         column: usize,
-        /// A way out.
+        /// A hint.
         hint: Option<String>,
     },
-    /// The text is JSON, but a value in it is not what it must be.
+    /// The text is JSON, but a value in it is invalid.
     #[error("`{path}` {problem}")]
     Field {
-        /// Where the value is, as in `jobs[3].priority`.
+        /// The path of the value, such as `jobs[3].priority`.
         path: String,
-        /// What is wrong with it: the value, and the limit or what is allowed.
+        /// The problem: the value, and the limit or the allowed values.
         problem: String,
-        /// A way out.
+        /// A hint.
         hint: Option<String>,
     },
 }
 
 impl SnapshotError {
-    /// A way out, if one is likely.
+    /// A hint, if there is a likely one.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Json { hint, .. } | Self::Field { hint, .. } => hint.as_deref(),
@@ -38,7 +39,7 @@ impl SnapshotError {
     }
 }
 
-/// Something wrong with a value, while its path is collected from the inside out.
+/// An invalid value, while its path is collected from the inside out.
 #[derive(Debug)]
 pub(crate) struct Problem {
     /// The innermost step first.
@@ -64,7 +65,7 @@ impl Problem {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// The same problem, seen from one step further out.
+    /// The same problem, with one step more in its path.
     pub(crate) fn at(mut self, step: impl Into<Step>) -> Self {
         self.steps.push(step.into());
         self
@@ -76,7 +77,7 @@ impl Problem {
     }
 }
 
-/// Says where a problem is, one step further out.
+/// Adds a step to the path of a problem.
 pub(crate) trait At {
     fn at(self, step: impl Into<Step>) -> Self;
 }
@@ -120,13 +121,13 @@ fn path<'a>(steps: impl Iterator<Item = &'a Step>) -> String {
     }
 }
 
-/// Whether `field` can stand in a path as it is.
+/// Whether `field` needs no quotes in a path.
 fn is_plain(field: &str) -> bool {
     (1..=64).contains(&field.len())
         && field.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
 }
 
-/// The start of `text`, so that a message stays one line of readable length.
+/// The start of `text`, so that a message stays one readable line.
 pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
     const CHARS_MAX: usize = 80;
     match text.char_indices().nth(CHARS_MAX) {
@@ -140,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_read_from_the_outside_in() {
+    fn path_names_the_outer_step_first() {
         let problem = Problem::new("is -1, not a whole number").at("min").at(1).at("quotas");
         let error = problem.at(0).at("tenants").into_error();
         assert_eq!(error.to_string(), "`tenants[0].quotas[1].min` is -1, not a whole number");

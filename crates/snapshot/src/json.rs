@@ -1,7 +1,7 @@
-//! From text to a document, with errors that say where.
+//! Parses a text to a document, with the paths of errors.
 //!
-//! A good text is read once, at full speed. Only a bad one is read again, to find the path of
-//! what is wrong with it.
+//! A valid text is parsed once, at full speed. Only an invalid one is parsed again to find the path
+//! of its error.
 
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
@@ -11,17 +11,17 @@ use crate::document::Object;
 use crate::error::{Problem, SnapshotError, Step, shortened};
 use crate::nearest::did_you_mean;
 
-/// Why a text cannot be read.
+/// The reason why a text cannot be parsed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// It is not JSON.
     Syntax(SnapshotError),
-    /// A value is wrong.
+    /// A value is invalid.
     Value(Problem),
 }
 
 impl Failure {
-    /// The same failure, with paths from one step further out.
+    /// The same failure, with one step more in its path.
     pub(crate) fn at(self, step: impl Into<Step>) -> Self {
         match self {
             Self::Syntax(error) => Self::Syntax(error),
@@ -37,9 +37,9 @@ impl Failure {
     }
 }
 
-/// The one JSON object that `text` is.
+/// Parses `text` as one JSON object.
 pub(crate) fn object<T: DeserializeOwned>(text: &str) -> Result<T, Failure> {
-    // Some editors put a mark at the start of every file, which is not JSON.
+    // Some editors start a file with a byte order mark, which is not JSON.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     match serde_json::from_str::<Object<T>>(text) {
         Ok(Object(document)) => Ok(document),
@@ -69,7 +69,7 @@ fn is_about_a_value(error: &serde_json::Error) -> bool {
 
 const NUMBER_TOO_LARGE: &str = "number out of range";
 
-/// What the reader of JSON says, without the place that it adds.
+/// The message of the JSON parser, without the position that it adds.
 fn message(error: &serde_json::Error) -> String {
     let message = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
@@ -101,7 +101,7 @@ fn located(problem: Problem, path: &Path) -> Problem {
     })
 }
 
-/// The words of serde in ours. What our own types say is the rest of a sentence already.
+/// Translates a message of serde. Messages of our own types need no change.
 fn problem(message: &str) -> Problem {
     if let Some(field) = quoted(message, "missing field `") {
         return Problem::new("is missing").at(field.to_owned());
@@ -137,7 +137,7 @@ fn unknown_field(message: &str) -> Option<(&str, Vec<&str>)> {
     Some((field, known.split('`').skip(1).step_by(2).collect()))
 }
 
-/// A value as JSON has it, from serde's description of it.
+/// The JSON form of a value, from serde's description of it.
 fn value(found: &str) -> String {
     match found {
         "map" => return "an object".to_owned(),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_serde_become_ours() {
+    fn messages_of_serde_are_translated() {
         for (message, expected) in [
             ("invalid type: map, expected a list", "`x` is an object, not a list"),
             ("invalid type: integer `7`, expected a list", "`x` is 7, not a list"),

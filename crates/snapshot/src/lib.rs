@@ -1,11 +1,11 @@
-//! The paper of Maitre: worlds and decisions written down as JSON.
+//! Scheduler states and decisions as JSON.
 //!
-//! [`parse`] turns a text into a checked [`Snapshot`], [`write()`] turns one back, and what was
-//! written parses to the same snapshot. [`decision`] writes what was decided. [`policy`] reads a
-//! policy alone, and [`schema`] describes all that may be written.
+//! [`parse`] turns a text into a checked [`Snapshot`], and [`write()`] turns one back. The written
+//! text parses to the same snapshot. [`decision`] writes a decision. [`policy`] parses a policy
+//! alone, and [`schema`] describes the format.
 //!
-//! **Invariant:** nobody else knows the names of JSON fields, and nothing that breaks a rule of
-//! [`model::Snapshot`] gets past [`parse`].
+//! **Invariant:** only this crate knows the names of JSON fields. A snapshot that breaks a rule of
+//! [`model::Snapshot`] does not pass [`parse`].
 
 mod error;
 mod nearest;
@@ -27,7 +27,7 @@ use error::Problem;
 pub use error::SnapshotError;
 pub use nearest::did_you_mean;
 
-/// The snapshot that `text` says, checked, with every list sorted; or the first thing wrong.
+/// The checked snapshot of `text` with sorted lists, or the first error.
 pub fn parse(text: &str) -> Result<Snapshot, SnapshotError> {
     if text.len() > maxima::SNAPSHOT_BYTES_MAX {
         let (n_bytes, bytes_max) = (text.len(), maxima::SNAPSHOT_BYTES_MAX);
@@ -38,7 +38,7 @@ pub fn parse(text: &str) -> Result<Snapshot, SnapshotError> {
     read::snapshot(document).map_err(Problem::into_error)
 }
 
-/// A snapshot as JSON. What is as it would be if left out is left out.
+/// A snapshot as JSON. Default values are left out.
 pub fn write(snapshot: &Snapshot) -> Value {
     serde_json::to_value(write::document(snapshot)).expect("a document has no failing parts")
 }
@@ -58,14 +58,13 @@ pub fn decision_text(decision: &Decision) -> String {
     pretty(&decision::document(decision))
 }
 
-/// The policy that `text` says: the name of a preset, or a JSON object with a preset's name and
-/// what to change of it.
+/// The policy of `text`: the name of a preset, or a JSON object with a preset's name and changes.
 pub fn policy(text: &str) -> Result<Policy, SnapshotError> {
     policy::parse(text).map_err(|failure| failure.at("policy").into_error())
 }
 
-/// The policy of a server's setting, and a warning: a name that nobody knows must not keep a server
-/// from starting, so `resource-aware` stands in for it. Everything else that is wrong is an error.
+/// The policy of a server's setting, and a warning. An unknown name must not prevent the start of a
+/// server, so it becomes `resource-aware`. All other problems are errors.
 pub fn server_policy(text: &str) -> Result<(Policy, Option<String>), SnapshotError> {
     let is_name = !text.trim_start().starts_with(['{', '"']);
     match policy(text) {
@@ -95,19 +94,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_starts_with_a_policy_that_nobody_knows() {
+    fn server_policy_replaces_an_unknown_name() {
         let (policy, warning) = server_policy("fastest").unwrap();
         assert_eq!(policy, Preset::ResourceAware.policy());
         assert!(warning.unwrap().contains("fastest"));
     }
 
     #[test]
-    fn a_server_takes_a_policy_that_is_known_without_a_warning() {
+    fn server_policy_accepts_a_known_name_without_a_warning() {
         assert_eq!(server_policy("aging").unwrap(), (Preset::Aging.policy(), None));
     }
 
     #[test]
-    fn a_server_does_not_start_with_a_setting_that_is_wrong() {
+    fn server_policy_rejects_a_wrong_setting() {
         assert!(server_policy(r#"{ "preset": "aging", "guard": { "rare_one_in": 4 } }"#).is_err());
     }
 }

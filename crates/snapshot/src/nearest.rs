@@ -1,9 +1,9 @@
-//! What somebody meant who mistyped a name.
+//! Suggests a known name for a mistyped one.
 
-/// Names longer than this are not typos of ours.
+/// Longer names get no suggestion.
 const BYTES_MAX: usize = 64;
 
-/// The most similar of `known` names, if any is similar enough to be meant.
+/// The most similar of `known` names, if one is similar enough.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if name.is_empty() || name.len() > BYTES_MAX {
         return None;
@@ -18,7 +18,7 @@ pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
         .map(|(_, known)| known)
 }
 
-/// The hint for an unknown name: the one that was meant, or else all that there are.
+/// The hint for an unknown name: the similar one, or a list of all.
 pub fn did_you_mean(name: &str, known: &[&str]) -> String {
     match nearest(name, known.iter().copied()) {
         Some(meant) => format!("did you mean `{meant}`?"),
@@ -36,13 +36,13 @@ pub(crate) fn listed(names: &[&str]) -> String {
     }
 }
 
-/// `maxJobs`, `max-jobs` and `max_jobs` are one name.
+/// `maxJobs`, `max-jobs` and `max_jobs` are equal.
 fn simplified(name: &str) -> Vec<char> {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// How many letters must be changed, added, left out or swapped with their neighbour. Leaving out
-/// the start or the end counts once: `created` is close to `created_ms`.
+/// The number of letters to change, add, leave out or swap with their neighbour. A missing start or
+/// end counts once: `created` is close to `created_ms`.
 fn distance(one: &[char], two: &[char]) -> usize {
     let (short, long) = if one.len() < two.len() { (one, two) } else { (two, one) };
     if short.len() >= 3 && short != long && (long.starts_with(short) || long.ends_with(short)) {
@@ -74,7 +74,7 @@ mod tests {
     const FIELDS: &[&str] = &["id", "priority", "created_ms", "ready_ms", "slots", "slots_free"];
 
     #[test]
-    fn a_typo_finds_what_was_meant() {
+    fn typo_gets_a_suggestion() {
         for (typo, meant) in [
             ("priorty", "priority"),
             ("prioirty", "priority"),
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn another_word_finds_nothing() {
+    fn different_word_gets_no_suggestion() {
         for other in ["", "colour", "x", "zz", &"priority".repeat(100)] {
             assert_eq!(nearest(other, FIELDS.iter().copied()), None, "{other}");
         }

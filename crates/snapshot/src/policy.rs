@@ -1,4 +1,4 @@
-//! Policies: a preset by name, with what is to be changed of it; and back.
+//! Converts policies from and to a preset's name with changes.
 
 use model::policy::{Rule, Seat, Turn};
 use model::{Fixed, Name, Policy, Preset};
@@ -12,21 +12,21 @@ use crate::error::{At as _, Problem, shortened};
 use crate::json::{self, Failure};
 use crate::nearest::{did_you_mean, listed, nearest};
 
-/// Presets that choose a worker by the first match or a sample.
+/// Presets that select a worker by the first match or a sample.
 const ASSIGNERS: &[Preset] = &[Preset::PriorityAge, Preset::Cohort];
-/// The one whose evictions lower quotas.
+/// The preset with an eviction cooldown.
 const COHORT: &[Preset] = &[Preset::Cohort];
 /// Presets that order jobs by an ageing score.
 const AGING: &[Preset] = &[Preset::Aging];
-/// The one that takes turns by deficits.
+/// The preset that orders tenants by their deficits.
 const FAIR_SHARE: &[Preset] = &[Preset::FairShare];
-/// Presets that weigh rules.
+/// Presets with weights of rules.
 const WEIGHING: &[Preset] =
     &[Preset::Simple, Preset::ResourceAware, Preset::Aging, Preset::Balanced];
-/// The one that looks ahead.
+/// The preset with reservations and fairness settings.
 const BALANCED: &[Preset] = &[Preset::Balanced];
 
-/// The rules that `simple` and `resource-aware` may have; each counts without the others.
+/// The rules of `simple` and `resource-aware`, which are independent of each other.
 const SUMMED: &[Rule] = &[
     Rule::MissingPaths,
     Rule::MissingBytes,
@@ -43,7 +43,7 @@ const SUMMED: &[Rule] = &[
     Rule::Disk,
 ];
 
-/// The policy that `text` says: a bare name, or JSON.
+/// The policy of `text`: a bare name, or JSON.
 pub(crate) fn parse(text: &str) -> Result<Policy, Failure> {
     let text = text.trim();
     let choice = if text.starts_with('{') {
@@ -54,7 +54,7 @@ pub(crate) fn parse(text: &str) -> Result<Policy, Failure> {
     read(Some(choice)).map_err(Failure::Value)
 }
 
-/// The policy of a document. None is the default.
+/// The policy of a document. `None` is the default.
 pub(crate) fn read(choice: Option<PolicyChoice>) -> Result<Policy, Problem> {
     match choice {
         None => Ok(Preset::Balanced.policy()),
@@ -127,7 +127,7 @@ fn changed(object: PolicyObject) -> Result<Policy, Problem> {
     })
 }
 
-/// A setting that has no effect is a mistake of its author, who must hear of it.
+/// Rejects settings without effect, because they are a mistake of the author.
 fn refuse_unused(preset: Preset, object: &PolicyObject) -> Result<(), Problem> {
     let settings = [
         ("sampling", object.sampling.is_some(), ASSIGNERS),
@@ -190,12 +190,12 @@ fn weigh<const MAX: usize>(
     Ok(())
 }
 
-/// Whether a rule has whole points for each step, second or slot: a part of them would round away.
+/// Whether a rule has whole points for each step, second or slot, which leave no fraction to weigh.
 const fn is_in_whole_points(rule: Rule) -> bool {
     matches!(rule, Rule::Priority | Rule::Age | Rule::Rarity | Rule::OnDemand)
 }
 
-/// What says `policy`, as short as it can be.
+/// The shortest document of `policy`.
 pub(crate) fn write(policy: &Policy) -> PolicyChoice {
     let own = policy.preset.policy();
     let preset = PresetName(policy.preset.name().to_owned());
@@ -232,7 +232,7 @@ pub(crate) fn write(policy: &Policy) -> PolicyChoice {
         interactive_share: unless(policy.fairness.interactive, &own.fairness.interactive)
             .map(Factor),
         share: unless(policy.turn, &own.turn).map(|turn| turn != Turn::FirstCome),
-        // What is otherwise than without fairness is written out.
+        // Fields that differ from the unfair policy are written.
         fair: is_unfair.then_some(false),
         rules: write_rules(policy, &own),
         guard: unless(policy.guard, &own.guard),

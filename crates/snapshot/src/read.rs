@@ -1,4 +1,4 @@
-//! From a document to a checked snapshot.
+//! Converts a document to a checked snapshot.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::document::{
 use crate::error::{At as _, Problem};
 use crate::{check, policy, resources};
 
-/// The snapshot that `document` says.
+/// The snapshot of `document`.
 pub(crate) fn snapshot(document: Document) -> Result<Snapshot, Problem> {
     let now = or(document.now_ms, Timestamp::default());
     let has_tenants = document.tenants.is_some();
@@ -44,7 +44,7 @@ pub(crate) fn snapshot(document: Document) -> Result<Snapshot, Problem> {
     Ok(snapshot)
 }
 
-/// Reads every entry of a list, or says where the first bad one is.
+/// Reads the policies of pools.
 fn pools(
     given: Option<Table<Label, PolicyChoice, { maxima::QUOTAS_MAX }>>,
 ) -> Result<BTreeMap<Name, Policy>, Problem> {
@@ -57,6 +57,7 @@ fn pools(
     pools.map(read).collect()
 }
 
+/// Reads every entry, or returns the path of the first invalid one.
 fn each<D, M, const MAX: usize>(
     name: &'static str,
     given: Option<List<Object<D>, MAX>>,
@@ -66,7 +67,7 @@ fn each<D, M, const MAX: usize>(
     entries.map(|(index, Object(entry))| read(entry).at(index).at(name)).collect()
 }
 
-/// One order for equal worlds, however they were written.
+/// Sorts all lists, so that equal states have one form.
 fn sort(snapshot: &mut Snapshot) {
     snapshot.tenants.sort_unstable_by(|one, two| one.id.cmp(&two.id));
     snapshot.resources.sort_unstable_by(|one, two| one.name.cmp(&two.name));

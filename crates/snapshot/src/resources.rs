@@ -1,5 +1,4 @@
-//! Who may hold what, and who does: resources that are named but not listed, and holders that
-//! only attempts tell.
+//! Completes resources: adds those that are named but not listed, and sets holders from attempts.
 
 use std::collections::HashMap;
 
@@ -7,7 +6,7 @@ use model::{Ask, JobId, Name, Resource, Snapshot, TenantId, maxima};
 
 use crate::error::{At as _, Problem};
 
-/// Adds the resources that jobs and attempts name, and sets the holders that attempts are.
+/// Adds the resources that jobs and attempts name, and sets attempts as holders.
 pub(crate) fn complete(snapshot: &mut Snapshot) -> Result<(), Problem> {
     let mut resources = Resources::new(std::mem::take(&mut snapshot.resources));
     for (index, job) in snapshot.jobs.iter().enumerate() {
@@ -38,7 +37,7 @@ impl Resources {
         Self { places: places.collect(), list }
     }
 
-    /// The resource called `name`, if `tenant` may have it. One that is not listed is anybody's.
+    /// The resource `name`, if `tenant` may use it. Every tenant may use an unlisted one.
     fn ask(&mut self, name: &Name, tenant: &TenantId) -> Result<&mut Resource, Problem> {
         let place = match self.places.get(name) {
             Some(place) => *place,

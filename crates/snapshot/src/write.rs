@@ -1,4 +1,4 @@
-//! From a snapshot to a document.
+//! Converts a snapshot to a document.
 
 use model::{Snapshot, Timestamp};
 
@@ -8,7 +8,7 @@ use crate::document::{
 };
 use crate::policy;
 
-/// The document that says `snapshot`.
+/// The document of `snapshot`.
 pub(crate) fn document(snapshot: &Snapshot) -> Document {
     let now = snapshot.now;
     let cluster = unless(snapshot.cluster.clone(), &model::Cluster::default());
@@ -21,7 +21,7 @@ pub(crate) fn document(snapshot: &Snapshot) -> Document {
         policy: Some(policy::write(&snapshot.policy)),
         pools: (!snapshot.pools.is_empty()).then(|| Table(pools.collect())),
         budget: snapshot.budget.map(|budget| Object(Budget::write(budget))),
-        // Always there: left out, it would mean the tenants that jobs name.
+        // Always written: left out would mean the tenants that jobs name.
         tenants: Some(list(&snapshot.tenants, Tenant::write)),
         resources: listed(&snapshot.resources, Resource::write),
         types: listed(&snapshot.types, JobType::write),

@@ -1,4 +1,4 @@
-//! What is measured of a tenant.
+//! The account of a tenant.
 
 use model::{Fixed, Timestamp, maxima};
 
@@ -7,39 +7,39 @@ use super::number::{Moment, Natural, Number, SignedNumber};
 use super::{or, unless};
 
 record! {
-    /// What a tenant has had of the slots that tenants share.
+    /// The slot time of a tenant.
     #[derive(Default)]
     Account {
-        /// Slot-milliseconds for each unit of weight that it is ahead of its share; below zero,
+        /// Slot-milliseconds for each unit of weight that it is ahead of its share. Negative if
         /// behind. 0 if left out.
         ahead: Option<SignedNumber>,
         /// Whether its share is measured now. False if left out.
         competes: Option<bool>,
-        /// Slot-milliseconds of its attempts that ended. 0 if left out.
+        /// Slot-milliseconds of its ended attempts. 0 if left out.
         served: Option<Natural>,
-        /// The most work that waited at once, in slot-milliseconds, in the current span.
+        /// The largest amount of waiting work in the current span, in slot-milliseconds.
         queue_max: Option<Natural>,
         /// The same in the span before it.
         queue_max_before: Option<Natural>,
-        /// What it had been served when the current span began.
+        /// Its served slot time at the start of the current span.
         queue_since: Option<Natural>,
-        /// When it had been served how much, oldest first.
+        /// Times with its served slot time, oldest first.
         marks: Option<List<Object<Mark>, { maxima::KEYS_MAX }>>,
-        /// How many runs its lengths were judged by. 0 if left out.
+        /// The number of runs with a judged prediction. 0 if left out.
         judged: Option<Number>,
-        /// The sum of the logarithms of their lengths to the base of 2, in thousandths.
+        /// The sum of the logarithms of their run times to the base of 2, in thousandths.
         judged_sum: Option<Natural>,
         /// The sum of the squares of these.
         judged_squares: Option<Natural>,
-        /// The sum of the squares of what was said wrong.
+        /// The sum of the squares of the errors of their predictions.
         judged_errors: Option<Natural>,
     }
 }
 
 record! {
-    /// A moment, and what a tenant had been served by then.
+    /// A time, and the tenant's served slot time until then.
     Mark {
-        /// The moment, in milliseconds.
+        /// The time, in milliseconds.
         at_ms: Moment,
         /// Slot-milliseconds.
         served: Natural,

@@ -1,4 +1,4 @@
-//! Jobs that run.
+//! Live attempts.
 
 use model::{Ask, Fixed, JobId, Millis, Name, TenantId, Timestamp, WorkerId};
 
@@ -12,47 +12,46 @@ use super::{or, unless};
 use crate::error::Problem;
 
 record! {
-    /// One try to run a job, now on a worker.
+    /// A live attempt of a job.
     Attempt {
         /// The job.
         job: Id<JobId>,
-        /// Whose it is. `default` if left out.
+        /// Its tenant. `default` if left out.
         tenant: Option<Id<TenantId>>,
-        /// Where it runs.
+        /// Its worker.
         worker: Id<WorkerId>,
         /// The job's type.
         #[serde(rename = "type")]
         kind: Option<Label>,
-        /// What the job needs: for each key, any one of these values.
+        /// The job's requirements: for each key, the worker must have one of these values.
         needs: Option<NamesByKey>,
-        /// Slots that it takes. 1 if left out.
+        /// Slots that it uses. 1 if left out.
         slots: Option<Slots>,
-        /// Amounts that it takes, such as `ram_mb`.
+        /// Amounts that it uses, such as `ram_mb`.
         amounts: Option<AmountsByName>,
         /// The job's priority. 0 if left out.
         priority: Option<Priority>,
-        /// When the job first could have run. `started_ms` if left out.
+        /// When the job could first have run. `started_ms` if left out.
         ready_ms: Option<Moment>,
         /// When this attempt was placed. `now_ms` if left out.
         started_ms: Option<Moment>,
-        /// What it is expected to cost; counted in full while it runs. 1 if left out.
+        /// Its expected cost, which counts in full while it runs. 1 if left out.
         cost: Option<Number>,
-        /// How long it is expected to run.
+        /// Its expected run time.
         estimate_s: Option<Seconds>,
         /// Whether a person waits for it. False if left out.
         on_demand: Option<bool>,
-        /// Whether another tenant competed for its slots when it was placed. False if left out.
+        /// Whether a different tenant competed for its slots when it was placed. False if left out.
         contested: Option<bool>,
-        /// It is stopped after so long.
+        /// The longest run time, after which it is stopped.
         limit_s: Option<Seconds>,
-        /// How often the job was preempted before. 0 if left out.
+        /// The number of earlier preemptions of the job. 0 if left out.
         evictions: Option<Count>,
         /// The job's traits: `evaluation`, `cached`, `light`, `network`, `prefer-local`.
         traits: Option<TraitNames>,
-        /// What it holds: a resource by name, or `*` for one of its tenant's workspaces without a
-        /// name.
+        /// The lock that it holds: a resource by name, or `*` for one of its tenant's workspaces.
         resource: Option<Label>,
-        /// The job that it was told to make room for, and will once it has stopped.
+        /// The job for which it was asked to make room. It makes room when it has stopped.
         stopping_for: Option<Id<JobId>>,
     }
 }

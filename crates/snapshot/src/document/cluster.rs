@@ -24,13 +24,13 @@ record! {
     Averages {
         /// Seconds from ready to placed.
         wait_s: Option<Number>,
-        /// Seconds from placed to done.
+        /// Seconds from placed to ended.
         duration_s: Option<Number>,
         /// Paths that a worker had to fetch for a job.
         missing_paths: Option<Number>,
         /// MiB that a worker had to fetch for a job.
         missing_mib: Option<Number>,
-        /// Jobs that wait for a job.
+        /// Dependents of a job.
         dependencies: Option<Number>,
         /// CPU time of a job.
         cpu_ms: Option<Number>,

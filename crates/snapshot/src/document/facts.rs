@@ -1,4 +1,4 @@
-//! What jobs ask and workers offer: needs, amounts, traits.
+//! Requirements, worker attributes, amounts and traits.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use crate::nearest::did_you_mean;
 pub(crate) type NamesByKey = Table<Label, Names, { maxima::KEYS_MAX }>;
 /// Consumable amounts by name.
 pub(crate) type AmountsByName = Table<Label, Quantity, { maxima::AMOUNTS_MAX }>;
-/// Facts about a job. There are fewer than this many; it bounds how often one may be repeated.
+/// Facts about a job. The limit is above their number, and bounds repetitions.
 pub(crate) type TraitNames = List<Label, { maxima::VALUES_MAX }>;
 
-/// For each key, any one of the values. No values at all would never be satisfied.
+/// Requirements: for each key, one of the values. An empty list of values could never be met.
 pub(crate) fn read_needs(given: Option<NamesByKey>) -> Result<Needs, Problem> {
     let needs = read_names(given);
     match needs.iter().find(|(_, values)| values.is_empty()) {
@@ -31,7 +31,7 @@ pub(crate) fn read_needs(given: Option<NamesByKey>) -> Result<Needs, Problem> {
     }
 }
 
-/// For each key, every value that a worker has. A key without values is as good as none.
+/// Worker attributes: for each key, every value. A key without values is dropped.
 pub(crate) fn read_has(given: Option<NamesByKey>) -> BTreeMap<Name, Vec<Name>> {
     let mut has = read_names(given);
     has.retain(|_, values| !values.is_empty());

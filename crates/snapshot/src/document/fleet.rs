@@ -1,4 +1,4 @@
-//! What the fleet is doing: resources, types, evictions, events.
+//! The state of the fleet: resources, types, evictions, events.
 
 use model::worker::POOL_DEFAULT;
 use model::{JobId, Name, TenantId, Timestamp, WorkerId};
@@ -11,17 +11,17 @@ use super::tenant::{read_tenant, write_tenant};
 use super::{or, unless};
 use crate::error::Problem;
 
-/// Jobs that a worker completed, if an event does not say.
+/// The completed jobs of an event that does not set them.
 const COMPLETED_DEFAULT: u32 = 1;
 
 record! {
-    /// Something named that one job at a time may hold.
+    /// A named exclusive lock: one job at a time may hold it.
     Resource {
-        /// Its name. `*` is taken: it stands for any.
+        /// Its name. `*` is reserved, and stands for any.
         name: Label,
-        /// Whose it is. Anybody's, if left out.
+        /// Its tenant. Every tenant may use it if left out.
         tenant: Option<Id<TenantId>>,
-        /// The job that holds it. Nobody, if left out and no attempt does.
+        /// The job that holds it. If left out, it is free unless an attempt holds it.
         holder: Option<Id<JobId>>,
     }
 }
@@ -31,17 +31,17 @@ record! {
     JobType {
         /// Its name.
         name: Label,
-        /// The pool of its jobs that name none. Any whose workers fit, if left out.
+        /// The pool of its jobs that name none. Every pool with a fitting worker if left out.
         pool: Option<Label>,
-        /// The most jobs of it at once. No limit if left out.
+        /// The limit of live attempts. No limit if left out.
         jobs_max: Option<Count>,
-        /// The most jobs of it at once on one worker. No limit if left out.
+        /// The limit of live attempts on one worker. No limit if left out.
         worker_max: Option<Count>,
-        /// How often a tie between workers was broken for it. 0 if left out.
+        /// The number of broken ties between workers. 0 if left out.
         rotation: Option<Natural>,
         /// When a job of it last became ready, in milliseconds.
         seen_ms: Option<Moment>,
-        /// How many jobs of it became ready lately. Those here, if left out.
+        /// The number of its jobs that became ready lately. The jobs of this snapshot if left out.
         recent: Option<Object<Recent>>,
     }
 }
@@ -49,17 +49,17 @@ record! {
 record! {
     /// A job of a tenant was preempted.
     Eviction {
-        /// Whose job it was. `default` if left out.
+        /// The tenant of the job. `default` if left out.
         tenant: Option<Id<TenantId>>,
-        /// Where it ran. `default` if left out.
+        /// The pool of its worker. `default` if left out.
         pool: Option<Label>,
-        /// When. `now_ms` if left out.
+        /// The time. `now_ms` if left out.
         at_ms: Option<Moment>,
     }
 }
 
 record! {
-    /// What just happened.
+    /// The event that starts the decision.
     Event {
         /// A worker finished jobs and asks for more.
         freed: Option<Object<Freed>>,
@@ -69,9 +69,9 @@ record! {
 record! {
     /// A worker finished jobs and asks for more.
     Freed {
-        /// Who asks.
+        /// The asking worker.
         worker: Id<WorkerId>,
-        /// How many jobs it just completed. 1 if left out.
+        /// The number of jobs that it just completed. 1 if left out.
         completed: Option<Count>,
     }
 }

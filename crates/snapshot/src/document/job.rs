@@ -1,4 +1,4 @@
-//! Jobs that wait.
+//! Waiting jobs.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use super::tenant::{read_tenant, write_tenant};
 use super::{or, unless};
 use crate::error::Problem;
 
-/// For each worker that has said, what it lacks.
+/// The inputs that each worker lacks, if it has reported.
 type InputsByWorker = Table<Id<WorkerId>, Object<Inputs>, { maxima::WORKERS_MAX }>;
 
-/// Who gives a history has seen at least one run.
+/// A given history has at least one run.
 const SAMPLES_DEFAULT: u32 = 1;
 
 record! {
@@ -25,64 +25,63 @@ record! {
     Job {
         /// Its id. A job waits here or runs in `attempts`, not both.
         id: Id<JobId>,
-        /// Whose it is. `default` if left out.
+        /// Its tenant. `default` if left out.
         tenant: Option<Id<TenantId>>,
-        /// Its type. Runs on workers of any types, if left out.
+        /// Its type. Runs on workers of any type if left out.
         #[serde(rename = "type")]
         kind: Option<Label>,
-        /// The pool it must run in. Its type's pool, or any whose workers fit, if left out.
+        /// Its pool. The pool of its type, or every pool with a fitting worker, if left out.
         pool: Option<Label>,
-        /// What it needs of a worker: for each key, any one of these values.
+        /// Its requirements: for each key, the worker must have one of these values.
         needs: Option<NamesByKey>,
-        /// Slots that it takes, all on one worker. 1 if left out.
+        /// Slots that it needs, all on one worker. 1 if left out.
         slots: Option<Slots>,
-        /// Amounts that it takes, all on one worker, such as `ram_mb`.
+        /// Amounts that it needs, all on one worker, such as `ram_mb`.
         amounts: Option<AmountsByName>,
-        /// What the submitter asked for: higher is sooner. 0 if left out.
+        /// The submitter's priority: higher starts sooner. 0 if left out.
         priority: Option<Priority>,
         /// Whether a person waits for the result. False if left out.
         on_demand: Option<bool>,
         /// When it was submitted. `now_ms` if left out.
         created_ms: Option<Moment>,
-        /// When it first could have run. `created_ms` if left out.
+        /// When it could first have run. `created_ms` if left out.
         ready_ms: Option<Moment>,
         /// The submitter's own delay.
         not_before_ms: Option<Moment>,
-        /// The scheduler's delay after a failed try to place it.
+        /// The scheduler's delay after a failed placement.
         backoff_until_ms: Option<Moment>,
-        /// How often it was preempted. 0 if left out.
+        /// The number of preemptions. 0 if left out.
         evictions: Option<Count>,
-        /// How long it is expected to run.
+        /// Its expected run time.
         estimate_s: Option<Seconds>,
-        /// It is stopped after so long.
+        /// The longest run time, after which it is stopped.
         limit_s: Option<Seconds>,
-        /// Where its last attempt ran. That worker may be gone.
+        /// The worker of its last attempt, which may be gone.
         last_worker: Option<Id<WorkerId>>,
-        /// Facts that rules ask about: `evaluation`, `cached`, `light`, `network`,
-        /// `prefer-local`.
+        /// Facts that rules read: `evaluation`, `cached`, `light`, `network`, `prefer-local`.
         traits: Option<TraitNames>,
-        /// The locality label that it wants.
+        /// The locality label that it prefers.
         hint: Option<Label>,
-        /// What it must hold alone while it runs: a resource by name, or `*` for any free one of
-        /// its tenant's.
+        /// The exclusive lock that it needs: a resource by name, or `*` for any free one of its
+        /// tenant.
         resource: Option<Label>,
-        /// What it is expected to cost. 1 if left out.
+        /// Its expected cost. 1 if left out.
         cost: Option<Number>,
-        /// How many jobs wait for it.
+        /// The number of its dependents.
         dependents: Option<Count>,
-        /// What each worker lacks of its inputs. A worker that is left out has not said.
+        /// The inputs that each worker lacks. A worker that is left out has not reported.
         inputs: Option<InputsByWorker>,
-        /// Rounds in which its inputs were still unknown. 0 if left out.
+        /// Scheduling cycles in which its inputs were unknown. 0 if left out.
         rescore_count: Option<Count>,
-        /// What earlier runs of its kind used.
+        /// The usage of earlier runs with its history key.
         history: Option<Object<History>>,
-        /// Where others stopped to make room for it: it starts there next, if limits allow.
+        /// The worker on which victims stopped for it. It starts there next, if limits allow.
         promised: Option<Id<WorkerId>>,
     }
 }
 
 record! {
-    /// What one worker lacks of a job's inputs. Left out means that it is not known.
+    /// The inputs of a job that one worker lacks. Left out means unknown.
     Inputs {
         /// Paths that the worker would have to fetch.
         missing_paths: Option<Count>,
@@ -92,9 +91,9 @@ record! {
 }
 
 record! {
-    /// What earlier runs of the same kind used. Left out means that it was not measured.
+    /// The usage of earlier runs with the same key. Left out means not measured.
     History {
-        /// How many runs this is drawn from; with 0, the rest is ignored. 1 if left out.
+        /// The number of runs. With 0, the rest is ignored. 1 if left out.
         samples: Option<Count>,
         /// 95th percentile of peak memory.
         ram_peak_mb: Option<Quantity>,

@@ -1,4 +1,4 @@
-//! Objects, lists and tables that are nothing else, and know how many entries they may have.
+//! Objects, lists and tables with a limit of entries, without other JSON forms.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-/// A JSON object with the fields of `T`. By itself, serde takes a list of values for one, too.
+/// A JSON object with the fields of `T`. Serde alone would also accept a list of values.
 #[derive(Debug)]
 pub(crate) struct Object<T>(pub(crate) T);
 
@@ -18,7 +18,7 @@ pub(crate) struct Object<T>(pub(crate) T);
 #[derive(Debug)]
 pub(crate) struct List<T, const MAX: usize>(pub(crate) Vec<T>);
 
-/// A JSON object with keys of the author's choice, at most `MAX`, each once.
+/// A JSON object with free keys, at most `MAX`, each once.
 #[derive(Debug)]
 pub(crate) struct Table<K, V, const MAX: usize>(pub(crate) BTreeMap<K, V>);
 
@@ -95,7 +95,7 @@ where
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
         let mut table: BTreeMap<K, V> = BTreeMap::new();
         while let Some(key) = entries.next_key::<K>()? {
-            // As in any object, `null` is the same as left out.
+            // `null` means left out, as in every object.
             let Some(value) = entries.next_value::<Option<V>>()? else { continue };
             if table.contains_key(&key) {
                 return Err(A::Error::custom(format!("has `{key}` twice")));

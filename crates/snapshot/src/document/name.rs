@@ -1,4 +1,4 @@
-//! Ids and names: not empty, not too long, and nothing in them that breaks a line or a terminal.
+//! Ids and names: not empty, not too long, and without control characters.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,10 +12,10 @@ use serde::ser::{Serialize, Serializer};
 
 use crate::error::shortened;
 
-/// How a job or an attempt asks for any of its tenant's resources.
+/// The name for any free resource of the tenant.
 pub(crate) const ANY: &str = "*";
 
-/// An id, written as a string or as a whole number: 7 and "7" are the same.
+/// An id, written as a string or as a whole number: 7 and "7" are equal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Id<T>(pub(crate) T);
 
@@ -23,11 +23,11 @@ pub(crate) struct Id<T>(pub(crate) T);
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Label(pub(crate) Name);
 
-/// Any number of names, written as one string or as a list; kept sorted, each once.
+/// Any number of names, written as one string or as a list. Sorted, each once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Names(pub(crate) Vec<Name>);
 
-/// What an id is made from.
+/// The parts of an id.
 pub(crate) trait Spelled {
     fn text(text: &str) -> Self;
     fn number(number: u64) -> Self;

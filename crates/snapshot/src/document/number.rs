@@ -1,4 +1,4 @@
-//! Numbers that know their limits.
+//! Numbers with limits.
 
 use std::fmt;
 
@@ -7,15 +7,15 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-/// The most points that an ageing score has for anything but time.
+/// The limit of points of an ageing score that do not depend on time.
 const POINTS_MAX: i64 = 1_000_000;
-/// The most points for each second. Two slopes with their rule at its heaviest, times the latest
-/// moment, plus all else that an ageing score has, must stay within 64 bits.
+/// The limit of points for each second. Two slopes with the largest weight, times the latest time,
+/// plus the rest of an ageing score, must fit into 64 bits.
 const SLOPE_MAX: i64 = 400;
-/// The most that a rule may weigh, and the most of its predicted length that a job may age less.
+/// The limit of a rule's weight, and of the part of its predicted run time that a job ages less.
 const FACTOR_MAX: i64 = 100;
 
-/// Types of whole numbers, each from its least to its greatest.
+/// Types of whole numbers, each with its range.
 macro_rules! whole {
     ($($(#[$doc:meta])* $name:ident($type:ty) = $min:expr, $max:expr;)*) => {$(
         $(#[$doc])*
@@ -63,7 +63,7 @@ macro_rules! whole {
     )*};
 }
 
-/// Types of numbers with three decimals, each from its least to its greatest whole number.
+/// Types of numbers with three decimals, each with its range in whole numbers.
 macro_rules! decimal {
     ($($(#[$doc:meta])* $name:ident = $min:expr, $max:expr;)*) => {$(
         $(#[$doc])*
@@ -105,31 +105,31 @@ macro_rules! decimal {
 }
 
 whole! {
-    /// How many of something.
+    /// A count.
     Count(u32) = 0, u32::MAX;
-    /// How many of something that there must be one of.
+    /// A count of at least one.
     AtLeastOne(u32) = 1, u32::MAX;
-    /// How often to draw a sample. Each draw costs time, and a thousandth one finds nothing new.
+    /// The number of samples. Each costs time, and a thousandth one finds no new worker.
     Attempts(u32) = 1, 1_000;
     /// Slots of a worker or a job.
     Slots(u32) = 1, maxima::SLOTS_MAX;
-    /// Slots that are free.
+    /// Free slots.
     SlotsFree(u32) = 0, maxima::SLOTS_MAX;
     /// A priority.
     Priority(i32) = -maxima::PRIORITY_MAX, maxima::PRIORITY_MAX;
     /// A rank.
     Rank(i32) = -maxima::RANK_MAX, maxima::RANK_MAX;
-    /// Of a hundred, so many.
+    /// A whole percentage.
     Percentage(u32) = 0, 100;
-    /// A moment in milliseconds; negative ones are before whatever is counted from.
+    /// A time in milliseconds. Negative times are before the epoch.
     Moment(i64) = -maxima::TIMESTAMP_MS_MAX, maxima::TIMESTAMP_MS_MAX;
-    /// A length of time in milliseconds.
+    /// A duration in milliseconds.
     Span(i64) = 0, maxima::DURATION_MS_MAX;
     /// Points of an ageing score.
     AgingPoints(i64) = 0, POINTS_MAX;
     /// Points of an ageing score for each second.
     Slope(i64) = 0, SLOPE_MAX;
-    /// A large number of something.
+    /// A large count.
     Quantity(u64) = 0, maxima::NUMBER_MAX.unsigned_abs();
     /// Any number of 64 bits.
     Natural(u64) = 0, u64::MAX;
@@ -138,15 +138,15 @@ whole! {
 decimal! {
     /// A cost, weight, average or metric.
     Number = 0, maxima::NUMBER_MAX;
-    /// Points that may count against.
+    /// Points that may be negative.
     SignedNumber = -maxima::NUMBER_MAX, maxima::NUMBER_MAX;
     /// A fraction of all cases.
     Rate = 0, 1;
-    /// How much of something counts.
+    /// A factor.
     Factor = 0, FACTOR_MAX;
-    /// A part of a hundred.
+    /// A percentage.
     Percent = 0, 100;
-    /// A length of time in seconds.
+    /// A duration in seconds.
     Seconds = 0, maxima::DURATION_MS_MAX / 1_000;
 }
 
@@ -262,7 +262,7 @@ impl Visitor<'_> for Decimals {
     }
 
     fn visit_f64<E: Error>(self, number: f64) -> Result<Fixed, E> {
-        // Before rounding: what is a little too much is too much.
+        // Before rounding: a number slightly above the limit is rejected.
         let (min, max) = (Fixed::whole(self.min).to_f64(), Fixed::whole(self.max).to_f64());
         let within = (min..=max).contains(&number).then(|| Fixed::from_f64(number)).flatten();
         within.ok_or_else(|| E::invalid_value(Unexpected::Float(number), &self))
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn the_largest_ageing_score_stays_within_64_bits() {
-        /// Where a prediction stops to count, in milliseconds: about eleven days.
+        /// The largest prediction that counts, in milliseconds: about eleven days.
         const ESTIMATE_MAX: i64 = 1_000_000_000;
         let slope = SLOPE_MAX * FACTOR_MAX;
         let priority = 1_000 * POINTS_MAX * FACTOR_MAX * i64::from(maxima::PRIORITY_SCORED_MAX);

@@ -15,82 +15,84 @@ use super::number::{
     AgingPoints, AtLeastOne, Attempts, Count, Factor, Percentage, SignedNumber, Slope, Span,
 };
 
-/// A policy as it is written.
+/// A policy in its JSON form.
 #[derive(Debug)]
 pub(crate) enum PolicyChoice {
-    /// As the preset of this name.
+    /// The preset with this name.
     Named(PresetName),
     /// A preset with changes.
     Changed(Box<PolicyObject>),
 }
 
-/// What should be the name of a preset; whether it is one is checked when it is read.
+/// The name of a preset. It is checked when the policy is read.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(transparent)]
 pub(crate) struct PresetName(pub(crate) String);
 
 record! {
-    /// A preset with changes. A setting that the preset does not use is refused.
+    /// A preset with changes. A setting that the preset does not use is rejected.
     #[derive(Default)]
     #[schemars(rename = "Policy")]
     PolicyObject {
         /// The preset to start from. `balanced` if left out.
         preset: Option<PresetName>,
-        /// Score a few workers drawn by chance instead of taking the first that matches
-        /// (`priority-age`, `cohort`).
+        /// Scores a few random workers instead of taking the first that matches (`priority-age`,
+        /// `cohort`).
         sampling: Option<Object<Sampling>>,
-        /// Of a hundred choices, how many go by priority; the others go by age alone
+        /// The percentage of choices that go by priority. The others go by age alone
         /// (`priority-age`, `cohort`).
         priority_percentage: Option<Percentage>,
-        /// How long a job that found no worker is left alone (`priority-age`, `cohort`).
+        /// The delay of a job that found no worker (`priority-age`, `cohort`).
         failure_backoff_ms: Option<Span>,
-        /// Whether a worker that finished a job is filled up, instead of given as many as it
+        /// Whether a worker that finished jobs gets jobs for all its slots, or only as many as it
         /// finished.
         proactive_fetch_to_capacity: Option<bool>,
-        /// Whether a worker that finished a job passes over jobs that never needed a backoff.
+        /// Whether a worker that finished a job skips jobs that never had a backoff.
         proactive_fetch_literal: Option<bool>,
-        /// Whether a round counts only the cost of attempts that ended before it, so all slots of a
-        /// round can go to the tenant that is furthest behind (`fair-share`). False if left out.
+        /// Whether a scheduling cycle counts only the cost of attempts that ended before it. Then
+        /// all slots of a cycle can go to the tenant that is furthest behind (`fair-share`). False
+        /// if left out.
         literal: Option<bool>,
-        /// Taking slots back for tenants below their minimum.
+        /// Preemption for tenants below their minimum.
         preemption: Option<Object<Preemption>>,
-        /// For so long an eviction lowers its tenant's maximum by one slot (`cohort`).
+        /// The time for which an eviction lowers its tenant's maximum by one slot (`cohort`).
         eviction_cooldown_ms: Option<Span>,
-        /// The magnitudes of an ageing score (`aging`).
+        /// The numbers of an ageing score (`aging`).
         aging: Option<Object<Aging>>,
-        /// How far a tenant may fall behind its share before its jobs go first, in time of its
-        /// share (`balanced`). 60000 if left out.
+        /// How far a tenant may be behind its share before its jobs go first, in time of its share
+        /// (`balanced`). 60000 if left out.
         fair_slack_ms: Option<Span>,
         /// The part of a tenant's slots that its interactive jobs may take before its other jobs,
         /// from 0 to 1 (`balanced`). 0.5 if left out.
         interactive_share: Option<Factor>,
-        /// Whether slot time is shared among tenants (`balanced`). True if left out.
+        /// Whether tenants share slot time (`balanced`). True if left out.
         share: Option<bool>,
-        /// Whether a job goes first for another reason than that the mean wait is shorter so: by
-        /// shares, age, priority, being interactive, or being rare (`balanced`). True if left out;
-        /// what else is said of these holds all the same.
+        /// Whether preferences that do not shorten the mean wait are on: shares, age, priority,
+        /// interactive jobs and rare work (`balanced`). True if left out. An explicit setting of
+        /// one of these still counts.
         fair: Option<bool>,
-        /// Weights of rules by name; 0 switches one off (`simple`, `resource-aware`, `aging`,
+        /// Weights of rules by name. 0 disables a rule (`simple`, `resource-aware`, `aging`,
         /// `balanced`).
         rules: Option<Table<Label, Factor, { maxima::KEYS_MAX }>>,
-        /// Whether slots are kept for rare work that is expected (`balanced`). True if left out.
+        /// Whether slots are reserved for rare work that is expected (`balanced`). True if left
+        /// out.
         guard: Option<bool>,
-        /// Whether slots are kept for a wide job until all of them are free (`balanced`).
+        /// Whether slots are kept for a multi-slot job until all of them are free (`balanced`).
         reserve: Option<bool>,
-        /// No slot is kept beside an attempt that has run for so long and nobody predicted it
-        /// (`balanced`). 3600000 if left out.
+        /// The longest wait for an attempt without a predicted run time. After that, no slot beside
+        /// the attempt is kept (`balanced`). 3600000 if left out.
         reserve_wait_max_ms: Option<Span>,
     }
 }
 
 record! {
-    /// Score a few workers drawn by chance.
+    /// Scores a few random workers.
     Sampling {
-        /// How many are drawn.
+        /// The number of workers in a sample.
         sample_size: AtLeastOne,
-        /// How often to draw before taking any that matches. 1 if left out.
+        /// The number of samples before any matching worker is taken. 1 if left out.
         max_attempts: Option<Attempts>,
-        /// Points.
+        /// The points.
         weights: Option<Object<SamplingWeights>>,
     }
 }
@@ -101,7 +103,7 @@ record! {
     SamplingWeights {
         /// For each step of rank. -10 if left out.
         rank: Option<SignedNumber>,
-        /// For having the job's hint. 5 if left out.
+        /// For the job's locality label. 5 if left out.
         hint: Option<SignedNumber>,
         /// For each free slot. 1 if left out.
         free: Option<SignedNumber>,
@@ -109,35 +111,35 @@ record! {
 }
 
 record! {
-    /// Taking slots back for tenants below their minimum.
+    /// Preemption for tenants below their minimum.
     Preemption {
-        /// Whether it happens at all. False if left out.
+        /// Whether preemption is enabled. False if left out.
         enabled: Option<bool>,
-        /// How long a job must have been ready first. 20000 if left out.
+        /// The time for which a job must have been ready. 20000 if left out.
         delay_ms: Option<Span>,
-        /// How long a victim must have run first. 0 if left out.
+        /// The time for which a victim must have run. 0 if left out.
         min_run_ms: Option<Span>,
-        /// How often one job may be a victim. 3 if left out.
+        /// The limit of preemptions of one job. 3 if left out.
         evictions_max: Option<Count>,
     }
 }
 
 record! {
-    /// The magnitudes of an ageing score. The preset's own if left out.
+    /// The numbers of an ageing score. Those of the preset if left out.
     Aging {
         /// Points for each step of priority.
         priority: Option<AgingPoints>,
         /// Points for each second of age.
         age: Option<Slope>,
-        /// Points shared by the free slots that could run the job.
+        /// Points, divided by the number of free slots that could run the job.
         rarity: Option<AgingPoints>,
-        /// Points for a job that a person waits for.
+        /// Points for an interactive job.
         on_demand: Option<AgingPoints>,
-        /// More points for each second that person waits, up to `on_demand_age_max_ms`.
+        /// Further points for each second of its age, up to `on_demand_age_max_ms`.
         on_demand_age: Option<Slope>,
         /// The age at which `on_demand_age` stops adding.
         on_demand_age_max_ms: Option<Span>,
-        /// A job ages as if it had become ready later by this much of its predicted length.
+        /// The part of its predicted run time that is subtracted from a job's age.
         length: Option<Factor>,
     }
 }

@@ -1,4 +1,4 @@
-//! What came lately.
+//! Recent arrivals.
 
 use model::Timestamp;
 
@@ -6,13 +6,13 @@ use super::number::{Moment, Quantity};
 use super::or;
 
 record! {
-    /// What came in the current span of time and in the one before it.
+    /// The arrivals in the current span of time and in the one before it.
     Recent {
         /// When the current span began, in milliseconds.
         since_ms: Option<Moment>,
-        /// What came in it. 0 if left out.
+        /// The arrivals in it. 0 if left out.
         amount: Option<Quantity>,
-        /// What came in the span before it. 0 if left out.
+        /// The arrivals in the span before it. 0 if left out.
         before: Option<Quantity>,
     }
 }

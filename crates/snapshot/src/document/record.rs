@@ -1,10 +1,10 @@
-//! What all objects of the document have in common.
+//! The macro for all objects of the document.
 
 use super::list::Object;
 use super::name::{Id, Label};
 use super::number::{AtLeastOne, Moment, Natural};
 
-/// An object of the document: knows its fields, refuses others, and does not write absent ones.
+/// An object of the document: rejects unknown fields, and does not write absent ones.
 macro_rules! record {
     ($(#[$meta:meta])* $name:ident {
         $($(#[$field_meta:meta])* $field:ident: $type:ty,)*
@@ -22,7 +22,7 @@ macro_rules! record {
     };
 }
 
-/// What a field can be: there or not.
+/// A field that may be absent.
 pub(crate) trait Absent {
     fn is_absent(&self) -> bool {
         false

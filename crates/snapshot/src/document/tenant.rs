@@ -13,11 +13,11 @@ use crate::check::unique;
 use crate::error::{At as _, Problem};
 
 record! {
-    /// Who shares the fleet with others.
+    /// A user, team or customer that shares the fleet.
     Tenant {
         /// Its id.
         id: Id<TenantId>,
-        /// Its due, in proportion to the others' weights. 1 if left out.
+        /// The size of its share, relative to the weights of the other tenants. 1 if left out.
         weight: Option<Number>,
         /// Whether its jobs may start. True if left out.
         active: Option<bool>,
@@ -25,14 +25,13 @@ record! {
         used: Option<Number>,
         /// Jobs completed within the window. 0 if left out.
         completed: Option<Quantity>,
-        /// What its share is measured by (`balanced`). As of a tenant that never had a job if left
-        /// out.
+        /// Its account (`balanced`). Left out means a tenant that never had a job.
         account: Option<Object<Account>>,
-        /// The most cost within the window. No limit if left out.
+        /// The limit of cost within the window. No limit if left out.
         budget: Option<Number>,
-        /// The most jobs at once. No limit if left out.
+        /// The limit of live attempts. No limit if left out.
         jobs_max: Option<Count>,
-        /// Workspaces without a name, one for each job whose resource is `*`. None if left out.
+        /// Unnamed exclusive locks, one for each job whose resource is `*`. None if left out.
         workspaces: Option<Count>,
         /// Its slots in each pool. A pool that is not listed has min 0 and no max.
         quotas: Option<List<Object<Quota>, { maxima::QUOTAS_MAX }>>,
@@ -44,9 +43,9 @@ record! {
     Quota {
         /// The pool. `default` if left out.
         pool: Option<Label>,
-        /// Slots that it paid for: below this its jobs come first. 0 if left out.
+        /// Guaranteed slots: below this number its jobs go first. 0 if left out.
         min: Option<Count>,
-        /// Slots that it never exceeds. No limit if left out.
+        /// The limit of slots. No limit if left out.
         max: Option<Count>,
     }
 }
@@ -54,9 +53,9 @@ record! {
 record! {
     /// Cost that all tenants together may use within the window.
     Budget {
-        /// The most. No limit if left out.
+        /// The limit. No limit if left out.
         limit: Option<Number>,
-        /// Settled already. 0 if left out.
+        /// The settled cost. 0 if left out.
         used: Option<Number>,
     }
 }

@@ -1,4 +1,4 @@
-//! Workers and what they measure of themselves.
+//! Workers and their measurements.
 
 use std::collections::BTreeMap;
 
@@ -21,43 +21,43 @@ record! {
         pool: Option<Label>,
         /// The types it runs. Any, if empty or left out.
         types: Option<List<Label, { maxima::WORKER_TYPES_MAX }>>,
-        /// At most so many jobs of a type at once. No limit for types that are left out.
+        /// The limit of attempts of each type. No limit for types that are left out.
         type_max: Option<Table<Label, Count, { maxima::WORKER_TYPES_MAX }>>,
-        /// What it offers: for each key, every value it has.
+        /// Its attributes: for each key, every value it has.
         has: Option<NamesByKey>,
-        /// Room for so many slots. 1 if left out.
+        /// The number of its slots. 1 if left out.
         slots: Option<Slots>,
-        /// Slots it says are free. All that its attempts leave, if left out.
+        /// Slots that it reports as free. All that its attempts leave if left out.
         slots_free: Option<SlotsFree>,
-        /// The whole of each amount it has, such as `ram_mb`.
+        /// The total of each amount, such as `ram_mb`.
         amounts: Option<AmountsByName>,
         /// The operator's order: lower is preferred. 0 if left out.
         rank: Option<Rank>,
-        /// Whether it is well enough to take work. True if left out.
+        /// Whether it can take jobs. True if left out.
         healthy: Option<bool>,
-        /// Whether it takes no more work and goes once it is empty. False if left out.
+        /// Whether it takes no more jobs and leaves once it is empty. False if left out.
         draining: Option<bool>,
         /// Locality labels that it has.
         hints: Option<List<Label, { maxima::HINTS_MAX }>>,
-        /// What it measures of itself.
+        /// Its measurements.
         metrics: Option<Object<Metrics>>,
     }
 }
 
 record! {
-    /// What a worker measures of itself. Left out means that it did not say.
+    /// The measurements of a worker. Left out means not reported.
     Metrics {
         /// CPU in use, in percent.
         cpu_pct: Option<Percent>,
         /// Free memory.
         ram_free_mb: Option<Quantity>,
-        /// All memory.
+        /// Total memory.
         ram_total_mb: Option<Quantity>,
         /// Speed of one core, by a fixed loop.
         cpu_score: Option<Number>,
-        /// Network speed seen in real transfers.
+        /// Network speed, measured in transfers of inputs.
         net_mbps: Option<Number>,
-        /// Disk speed seen in real runs.
+        /// Disk speed, measured in runs of jobs.
         disk_mbps: Option<Number>,
     }
 }

@@ -1,4 +1,4 @@
-//! What it means to leave something out.
+//! The meaning of left out fields.
 
 use model::tenant::TENANT_DEFAULT;
 use model::worker::POOL_DEFAULT;
@@ -36,7 +36,7 @@ fn null_is_the_same_as_left_out() {
 }
 
 #[test]
-fn a_job_of_nothing_but_an_id_is_ready_now() {
+fn job_with_only_an_id_is_ready_now() {
     let snapshot = parsed(r#"{ "now_ms": 5000, "jobs": [{ "id": 7 }] }"#);
     let tenant = TenantId::new(TENANT_DEFAULT);
     assert_eq!(snapshot.jobs, [Job::new(JobId::number(7), tenant.clone(), Timestamp(5000))]);
@@ -56,7 +56,7 @@ fn a_job_is_ready_when_it_was_created() {
 }
 
 #[test]
-fn a_worker_of_nothing_but_an_id_has_one_slot_in_the_default_pool() {
+fn worker_with_only_an_id_has_one_slot_in_the_default_pool() {
     let snapshot = parsed(r#"{ "workers": [{ "id": "w" }] }"#);
     assert_eq!(snapshot.workers, [Worker::new(WorkerId::new("w"))]);
     assert_eq!(snapshot.workers[0].slots_free, None, "absent is not zero");
@@ -80,7 +80,7 @@ fn an_attempt_started_now_and_was_ready_then() {
 }
 
 #[test]
-fn everything_else_has_its_default_too() {
+fn all_other_fields_have_defaults() {
     let snapshot = parsed(
         r#"{ "now_ms": 5, "types": [{ "name": "pdf" }], "evictions": [{}], "workers": [{ "id": 1 }],
              "tenants": [{ "id": "default", "quotas": [{}] }], "budget": { "limit": 2.5 },
@@ -190,12 +190,12 @@ fn traits_are_a_set() {
 }
 
 #[test]
-fn a_mark_at_the_start_of_the_file_is_passed_over() {
+fn byte_order_mark_is_skipped() {
     assert_eq!(parsed("\u{feff}{}"), parsed("{}"));
 }
 
 #[test]
-fn the_place_of_bad_json_is_told_by_line_and_column() {
+fn json_error_has_line_and_column() {
     let expected = "not JSON: expected `,` or `}` at line 3, column 3";
     assert_eq!(refusal("{\n  \"seed\": 1\n  \"now_ms\": 2\n}"), expected);
     assert_eq!(
@@ -205,7 +205,7 @@ fn the_place_of_bad_json_is_told_by_line_and_column() {
 }
 
 #[test]
-fn the_examples_are_good() {
+fn examples_are_valid() {
     for name in EXAMPLES {
         let snapshot = parsed(&example(name));
         assert!(!snapshot.jobs.is_empty(), "{name}");

@@ -1,4 +1,4 @@
-//! The paper, from the outside: what is refused and how, what is assumed, what comes back.
+//! The snapshot format from outside: errors, defaults and round trips.
 
 mod refused;
 mod defaults;
@@ -14,7 +14,7 @@ mod maxima;
 use model::Snapshot;
 use snapshot::SnapshotError;
 
-/// The snapshot that `text` must be.
+/// The snapshot of a valid `text`.
 fn parsed(text: &str) -> Snapshot {
     match snapshot::parse(text) {
         Ok(snapshot) => snapshot,
@@ -22,7 +22,7 @@ fn parsed(text: &str) -> Snapshot {
     }
 }
 
-/// What a person reads when `text` is refused: the message, and the hint if there is one.
+/// The error of an invalid `text`: the message, and the hint if there is one.
 fn refusal(text: &str) -> String {
     match snapshot::parse(text) {
         Ok(_) => "accepted".to_owned(),
@@ -37,7 +37,7 @@ fn said(error: &SnapshotError) -> String {
     }
 }
 
-/// The example of this name, as it is shipped.
+/// The shipped example with this name.
 fn example(name: &str) -> String {
     let path = format!("{}/../../examples/{name}.json", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))

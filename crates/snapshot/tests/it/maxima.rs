@@ -1,4 +1,4 @@
-//! The documented maxima, each just reached and just passed; and texts that are large or deep.
+//! Each documented maximum, just reached and just exceeded, and large or deep texts.
 
 use model::maxima::{
     AMOUNTS_MAX, EVICTIONS_MAX, HINTS_MAX, KEYS_MAX, NAME_BYTES_MAX, QUOTAS_MAX, RESOURCES_MAX,
@@ -7,12 +7,12 @@ use model::maxima::{
 
 use super::{parsed, refusal};
 
-/// `n` entries, made from their numbers and joined by commas.
+/// `n` entries of their numbers, joined by commas.
 fn entries(n: usize, entry: impl Fn(usize) -> String) -> String {
     (0..n).map(entry).collect::<Vec<String>>().join(",")
 }
 
-/// Asserts that `most` entries in `around` are taken, and that one more is refused at `path`.
+/// Asserts that `most` entries in `around` are accepted, and that one more is rejected at `path`.
 fn check(path: &str, most: usize, around: [&str; 2], entry: impl Fn(usize) -> String) {
     let [before, after] = around;
     parsed(&format!("{before}{}{after}", entries(most, &entry)));
@@ -76,7 +76,7 @@ fn names_have_their_maximum_in_bytes() {
 }
 
 #[test]
-fn a_message_stays_short_whatever_was_written() {
+fn error_message_stays_short() {
     let long = "x".repeat(1_000_000);
     for text in [
         format!("{{\"{long}\": 1}}"),
@@ -91,7 +91,7 @@ fn a_message_stays_short_whatever_was_written() {
 }
 
 #[test]
-fn depth_is_refused_before_it_hurts() {
+fn deep_nesting_is_rejected_without_overflow() {
     const DEPTH: usize = 1_000_000;
     for (opening, closing) in [("[", "]"), ("{\"jobs\":", "}"), ("{\"policy\":", "}")] {
         let text = format!("{}{}", opening.repeat(DEPTH), closing.repeat(DEPTH));

@@ -1,10 +1,10 @@
-//! Trees of JSON with something changed that their author did not mean.
+//! JSON trees with one unintended change.
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 
-/// One change to a tree of JSON that its author did not mean.
+/// One unintended change to a JSON tree.
 #[derive(Clone, Debug)]
 pub(crate) enum Mutation {
     Drop(Index),
@@ -80,7 +80,7 @@ impl Mutation {
     }
 }
 
-/// How many values there are below this one.
+/// The number of values below this one.
 fn n_places(value: &Value) -> usize {
     match value {
         Value::Array(entries) => entries.iter().map(|entry| 1 + n_places(entry)).sum(),

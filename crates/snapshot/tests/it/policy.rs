@@ -48,7 +48,7 @@ fn the_documented_changes_are_made() {
 }
 
 #[test]
-fn what_a_change_leaves_out_stays_as_the_preset_has_it() {
+fn unchanged_settings_are_those_of_the_preset() {
     let text = r#"{ "preset": "balanced", "fair_slack_ms": 8,
                     "interactive_share": 0.25, "guard": false, "share": false,
                     "reserve": false, "reserve_wait_max_ms": 7 }"#;
@@ -78,7 +78,7 @@ fn settings_of_all_presets_are_taken_by_all_presets() {
 }
 
 #[test]
-fn a_guard_is_there_or_not() {
+fn guard_is_set_or_unset() {
     assert!(!policy(r#"{ "preset": "balanced", "guard": false }"#).guard);
     assert!(policy(r#"{ "preset": "balanced", "guard": true }"#).guard);
     assert!(policy(r#"{ "preset": "balanced", "guard": null }"#).guard, "null is as if left out");
@@ -96,7 +96,7 @@ fn rules_are_weighed_switched_off_and_switched_on() {
 }
 
 #[test]
-fn without_fairness_only_lengths_count() {
+fn without_fairness_only_run_times_count() {
     let unfair = policy(r#"{ "fair": false }"#);
     assert_eq!(unfair, Preset::Balanced.policy().unfair());
     let spelt_out = r#"{ "share": false, "guard": false, "interactive_share": 0 }"#;

@@ -1,19 +1,19 @@
-//! What is refused, and in which words.
+//! Rejected texts and their errors.
 
 use super::{refusal, said};
 
-/// Blocks of a text, what is said about it, and perhaps the hint.
+/// Blocks of a text, its error, and an optional hint.
 const SNAPSHOTS: &str = include_str!("refused.txt");
 /// The same for policies.
 const POLICIES: &str = include_str!("refused_policies.txt");
 
 #[test]
-fn what_is_wrong_with_a_snapshot_is_said_in_one_line() {
+fn snapshot_error_is_one_line() {
     check(SNAPSHOTS, refusal);
 }
 
 #[test]
-fn what_is_wrong_with_a_policy_is_said_in_one_line() {
+fn policy_error_is_one_line() {
     check(POLICIES, |text| match snapshot::policy(text) {
         Ok(_) => "accepted".to_owned(),
         Err(error) => said(&error),

@@ -1,4 +1,4 @@
-//! What is written parses to what was written.
+//! A written snapshot parses to the same snapshot.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::worlds::any_world;
 use super::{EXAMPLES, example, parsed};
 
 #[test]
-fn the_examples_come_back() {
+fn examples_round_trip() {
     for name in EXAMPLES {
         let snapshot = parsed(&example(name));
         assert_eq!(parsed(&snapshot::write_text(&snapshot)), snapshot, "{name}");
@@ -15,13 +15,13 @@ fn the_examples_come_back() {
 }
 
 #[test]
-fn a_tenant_that_nothing_names_comes_back() {
+fn unused_tenant_round_trips() {
     let snapshot = parsed(r#"{ "tenants": [{ "id": "alone" }] }"#);
     assert_eq!(parsed(&snapshot::write(&snapshot).to_string()), snapshot);
 }
 
 #[test]
-fn what_is_as_if_left_out_is_left_out() {
+fn default_values_are_not_written() {
     let snapshot = parsed(r#"{ "workers": [{ "id": 1, "slots": 1 }], "jobs": [{ "id": 2 }] }"#);
     let expected = serde_json::json!({
         "policy": "balanced",
@@ -34,12 +34,12 @@ fn what_is_as_if_left_out_is_left_out() {
 
 proptest! {
     #[test]
-    fn every_world_comes_back(world in any_world()) {
+    fn every_snapshot_round_trips(world in any_world()) {
         let snapshot = parsed(&world.to_string());
         let text = snapshot::write_text(&snapshot);
         prop_assert_eq!(parsed(&text), snapshot.clone());
         prop_assert_eq!(parsed(&snapshot::write(&snapshot).to_string()), snapshot.clone());
-        // What was written once is written the same again.
+        // A second write gives the same text.
         prop_assert_eq!(snapshot::write_text(&parsed(&text)), text);
     }
 

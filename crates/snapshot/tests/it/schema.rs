@@ -1,4 +1,4 @@
-//! The schema says what the parser does.
+//! The schema agrees with the parser.
 
 use serde_json::{Value, json};
 

@@ -1,11 +1,11 @@
-//! Worlds to test with: valid ones of every shape.
+//! Valid scheduler states of every shape, for tests.
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use serde_json::{Map, Value, json};
 
-/// A valid snapshot as JSON, with every field now and then.
+/// A valid snapshot as JSON. Each field is there in some cases.
 pub(crate) fn any_world() -> impl Strategy<Value = Value> {
     let head = object(vec![
         field("now_ms", moment()),
@@ -72,7 +72,7 @@ fn field(name: &'static str, value: BoxedStrategy<Value>) -> Field {
     (name, value)
 }
 
-/// An object with some of the fields; some of them null.
+/// An object with some of the fields, some of them null.
 fn object(fields: Vec<Field>) -> BoxedStrategy<Value> {
     let names: Vec<&'static str> = fields.iter().map(|(name, _)| *name).collect();
     let values: Vec<BoxedStrategy<Option<Option<Value>>>> = fields
@@ -275,7 +275,7 @@ fn tenant_fields() -> Vec<Field> {
     ]
 }
 
-/// What a tenant has had.
+/// An account of a tenant.
 fn account() -> BoxedStrategy<Value> {
     let mark =
         (moment(), whole()).prop_map(|(at, served)| json!({ "at_ms": at, "served": served }));
@@ -294,12 +294,12 @@ fn account() -> BoxedStrategy<Value> {
     ])
 }
 
-/// Slot-milliseconds, up to what the world can count.
+/// Slot-milliseconds, up to the largest count.
 fn whole() -> BoxedStrategy<Value> {
     prop_oneof![0..100_i64, 0..=i64::MAX].prop_map(Value::from).boxed()
 }
 
-/// Two quotas may have drawn one pool.
+/// Removes quotas of a repeated pool.
 fn without_doubles(mut quotas: Vec<Value>) -> Value {
     quotas.dedup_by_key(|quota| quota["pool"].as_str().unwrap_or("default").to_owned());
     Value::Array(quotas)
