@@ -1,4 +1,4 @@
-//! A database for one test, on whichever server.
+//! A database for one test, on any server.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -7,14 +7,14 @@ use std::process::{Command, Stdio};
 use crate::Error;
 use crate::programs::{self, Programs};
 
-/// An empty database. One on somebody else's server is removed when this is dropped.
+/// An empty database. On an external server, a drop removes it.
 #[derive(Debug)]
 pub struct Database {
     pub(crate) url: String,
     pub(crate) named: Option<Named>,
 }
 
-/// What is to be removed again, and by which way.
+/// The database to remove, and the connection for that.
 #[derive(Debug)]
 pub(crate) struct Named {
     pub(crate) base: String,
@@ -22,24 +22,24 @@ pub(crate) struct Named {
 }
 
 impl Database {
-    /// How it is reached.
+    /// Its URL.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Says something to it that has no answer.
+    /// Runs SQL without a result.
     pub fn say(&self, sql: &str) -> Result<(), Error> {
         say("say something to the database", &self.url, sql)
     }
 
-    /// Copies a schema into a file, as an operator would.
+    /// Dumps a schema to a file, as an operator would.
     pub fn dump(&self, schema: &str, file: &Path) -> Result<(), Error> {
         let mut dump = Command::new(Programs::find()?.path("pg_dump"));
         dump.args(["-Fc", "-n", schema, "-f"]).arg(file).arg(&self.url);
         programs::run("copy a database", &mut dump)
     }
 
-    /// Takes in what such a file holds.
+    /// Restores such a file.
     pub fn restore(&self, file: &Path) -> Result<(), Error> {
         let mut restore = Command::new(Programs::find()?.path("pg_restore"));
         restore.args(["--exit-on-error", "-d", &self.url]).arg(file);
@@ -48,15 +48,16 @@ impl Database {
 }
 
 impl Drop for Database {
-    /// Nobody waits for it: a connection that this process has begun to make, and does nothing for
-    /// while it waits, would be waited for in turn, for a minute. Whoever runs that server can
-    /// remove the database too.
+    /// Does not wait: `DROP DATABASE` would wait up to a minute for connections that this process
+    /// is still opening, while this process is blocked. The operator of that server can remove the
+    /// database too.
     fn drop(&mut self) {
         let (Some(named), Ok(programs)) = (&self.named, Programs::find()) else { return };
         let drop = format!("DROP DATABASE IF EXISTS {}", named.name);
         let mut psql = Command::new(programs.path("psql"));
         psql.process_group(0).args(["-X", "-q", "-d", &named.base]);
-        // Not everybody may end what the server itself does there; it then ends it for the second.
+        // A role may lack the privilege to end the server's own processes. The second statement
+        // works then, because the server ends them itself.
         psql.args(["-c", &format!("{drop} WITH (FORCE)"), "-c", &drop]);
         psql.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let _started = psql.spawn();
@@ -68,7 +69,7 @@ pub(crate) fn say(doing: &'static str, url: &str, sql: &str) -> Result<(), Error
     programs::run(doing, psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", sql]))
 }
 
-/// Another database on the same server.
+/// The URL of a different database on the same server.
 pub(crate) fn with_database(url: &str, database: &str) -> String {
     let (base, question) = url.split_once('?').map_or((url, ""), |(base, rest)| (base, rest));
     let scheme = base.find("://").map_or(0, |at| at + 3);

@@ -1,11 +1,11 @@
-//! A Postgres of one's own, for tests and benchmarks: made from the installed server's programs in
-//! a temporary directory, reached by a socket in it, and gone when whoever asked for it is gone.
+//! A private Postgres for tests and benchmarks. It is made with the programs of the installed
+//! server in a temporary directory, listens on a socket there, and is removed when its user ends.
 //!
-//! `MAITRE_TEST_POSTGRES_URL` names another server for all who share one; then databases are made
-//! there, by a user who may do everything, and removed again. Who stops a server or has it listen
-//! on a port still gets one of its own.
+//! `MAITRE_TEST_POSTGRES_URL` names an external server for all shared uses. Databases are then made
+//! there by a superuser, and removed again. A test that stops its server or uses a port still gets
+//! a private one.
 //!
-//! **Invariant:** whoever cannot have one is told why. Nothing is skipped.
+//! **Invariant:** a missing server is an error with its cause. No test is skipped.
 
 mod database;
 mod programs;
@@ -22,22 +22,22 @@ pub use database::Database;
 use database::{Named, say, with_database};
 use programs::{PROGRAMS, Programs};
 
-/// Names a server to use in place of one's own.
+/// Names an external server.
 pub const URL: &str = "MAITRE_TEST_POSTGRES_URL";
-/// Who may do everything in a cluster of ours.
+/// The superuser of a private cluster.
 const OWNER: &str = "maitre";
-/// Through its socket as always; through its port only what is encrypted.
+/// The socket accepts all connections, and the port only encrypted ones.
 const HBA: &str = "local all all trust\nhostssl all all 127.0.0.1/32 trust\n";
-/// What a server calls its socket.
+/// The name of a server's socket.
 const SOCKET: &str = ".s.PGSQL.5432";
-/// How long a server may take to start or stop, in steps of [`STEP`].
+/// The timeout for a start or a stop, in steps of [`STEP`].
 const STEPS_MAX: usize = 3_000;
 const STEP: Duration = Duration::from_millis(20);
 
-/// Why there is no Postgres.
+/// The reason why there is no Postgres.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No programs of a server were found.
+    /// No server programs were found.
     #[error(
         "no Postgres server is installed: there is no `initdb` in {}, nor in `PATH`; install the \
          package `postgresql` (15 or later; nothing of it has to run), or name the directory of \
@@ -46,22 +46,22 @@ pub enum Error {
         programs::places()
     )]
     NotInstalled,
-    /// Somebody else's server does not do what it is asked to.
+    /// The external server failed.
     #[error(
         "could not make a database on the server that `{URL}` names: {cause}; it looks like \
          `postgres://user:password@host/postgres`, is 15 or later, and its user is a superuser; \
          without it, tests start a server of their own"
     )]
     Named {
-        /// What came of it.
+        /// The error.
         cause: String,
     },
-    /// One of its programs failed.
+    /// A program of the server failed.
     #[error("could not {doing}: {cause}")]
     Failed {
-        /// What was tried, as a verb phrase.
+        /// The operation, as a verb phrase.
         doing: &'static str,
-        /// What came of it.
+        /// The error.
         cause: String,
     },
 }
@@ -72,12 +72,12 @@ impl Error {
     }
 }
 
-/// Whether what is committed has to outlive the machine.
+/// Whether commits survive a crash of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sync {
-    /// No: tests are quicker without. What is committed outlives the server all the same.
+    /// No, because tests are faster without. Commits survive a crash of the server anyway.
     Off,
-    /// Yes, as in earnest.
+    /// Yes, as in production.
     On,
 }
 
@@ -99,11 +99,11 @@ pub struct Cluster {
 
 #[derive(Debug)]
 enum Place {
-    /// Somebody else's.
+    /// An external server.
     Named(String),
-    /// Ours; other processes may use it too.
+    /// A private server that other processes may use too.
     Shared(PathBuf),
-    /// Ours alone.
+    /// A private server for this process alone.
     Own(Box<Own>),
 }
 
@@ -114,7 +114,7 @@ struct Own {
     server: Mutex<Child>,
 }
 
-/// What a server shows to those who want to know that it is the one they mean.
+/// The certificate of a server.
 #[derive(Clone, Debug)]
 pub struct Papers {
     /// A certificate, as PEM.
@@ -124,9 +124,9 @@ pub struct Papers {
 }
 
 impl Cluster {
-    /// The one that all tests of a run share. The first who asks starts it.
+    /// The server that all tests of a run share. The first caller starts it.
     pub fn shared() -> Result<Self, Error> {
-        // Who gives it no value names none.
+        // An empty value counts as unset.
         if let Some(url) = std::env::var(URL).ok().filter(|url| !url.is_empty()) {
             return Ok(Self::at(&url));
         }
@@ -144,16 +144,16 @@ impl Cluster {
         Ok(Self { place: Place::Shared(directory) })
     }
 
-    /// One that nobody else uses. It is stopped and removed when this is dropped, or when this
-    /// process ends in whatever way.
+    /// A server for this process alone. It is stopped and removed by a drop, or when the process
+    /// ends in any way.
     pub fn start(sync: Sync) -> Result<Self, Error> {
         let directory = directory()?;
         let server = start_new(directory.path(), &sync.settings())?;
         Self::own(directory, sync.settings(), server)
     }
 
-    /// One that listens on a port too, and takes nobody there who does not encrypt. Answers the
-    /// port.
+    /// A server that also listens on a port, and accepts only encrypted connections there. Returns
+    /// the port.
     pub fn start_sealed(papers: &Papers) -> Result<(Self, u16), Error> {
         let doing = "give a server its papers";
         let directory = directory()?;
@@ -189,17 +189,17 @@ impl Cluster {
         Ok(Self { place: Place::Own(Box::new(own)) })
     }
 
-    /// Somebody else's server. Databases that are made there are removed again.
+    /// An external server. Databases that are made there are removed again.
     pub fn at(url: &str) -> Self {
         Self { place: Place::Named(url.to_owned()) }
     }
 
-    /// Makes an empty database of a name that no other has.
+    /// Makes an empty database with a unique name.
     pub fn database(&self) -> Result<Database, Error> {
         self.database_as("TEMPLATE template0")
     }
 
-    /// Makes an empty database that is set up like this.
+    /// Makes an empty database with these options.
     pub fn database_as(&self, set_up: &str) -> Result<Database, Error> {
         static N_MADE: AtomicU32 = AtomicU32::new(0);
         let n = N_MADE.fetch_add(1, Ordering::Relaxed);
@@ -217,13 +217,13 @@ impl Cluster {
         Ok(Database { url, named: Some(Named { base: base.clone(), name }) })
     }
 
-    /// The server goes as it does when its machine loses power: at once, and without a word.
+    /// Stops the server at once, as a loss of power does.
     pub fn crash(&self) -> Result<(), Error> {
         let Place::Own(own) = &self.place else { return Err(not_ours("stop it")) };
         stop(own)
     }
 
-    /// The server comes back after a crash.
+    /// Starts the server after a crash.
     pub fn resume(&self) -> Result<(), Error> {
         let Place::Own(own) = &self.place else { return Err(not_ours("start it")) };
         let server = serve(&Programs::find()?, own.directory.path(), &own.settings)?;
@@ -232,7 +232,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Where it listens.
+    /// The directory of its socket.
     pub fn socket(&self) -> Result<PathBuf, Error> {
         match &self.place {
             Place::Named(_) => Err(not_ours("find its socket")),
@@ -241,7 +241,7 @@ impl Cluster {
         }
     }
 
-    /// How a database of this name is reached.
+    /// The URL of a database with this name.
     pub fn url(&self, database: &str) -> String {
         let directory = match &self.place {
             Place::Named(url) => return with_database(url, database),
@@ -253,7 +253,7 @@ impl Cluster {
     }
 }
 
-/// Whether there is what tests need.
+/// Whether a server is installed.
 pub fn is_there() -> bool {
     Programs::find().is_ok()
 }
@@ -288,7 +288,7 @@ fn serve(programs: &Programs, directory: &Path, own: &[String]) -> Result<Child,
     let settings = ["listen_addresses=", "max_connections=200", "max_wal_size=4GB"];
     let mut postgres = programs.command("postgres");
     postgres.arg("-D").arg(&data).arg("-k").arg(directory);
-    // What is said last holds.
+    // The last value of a setting counts.
     for setting in settings.into_iter().chain(own.iter().map(String::as_str)) {
         postgres.args(["-c", setting]);
     }
@@ -319,7 +319,7 @@ fn stop(own: &Own) -> Result<(), Error> {
 
 impl Drop for Own {
     fn drop(&mut self) {
-        // Whoever watches it does what is left to do.
+        // The watching process does the rest.
         drop(stop(self));
     }
 }

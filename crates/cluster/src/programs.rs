@@ -1,4 +1,4 @@
-//! The programs of an installed server, and as whom they may run.
+//! The programs of an installed server, and the user that may run them.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -7,22 +7,22 @@ use std::process::{Command, Stdio};
 
 use crate::Error;
 
-/// Names the directory of the programs, where they are in none of the usual places.
+/// Names the directory of the programs, if it is not in one of the usual places.
 pub(crate) const PROGRAMS: &str = "MAITRE_TEST_POSTGRES_BIN";
-/// Where packages put one directory a version: `15`, `pgsql-15`, `postgresql@15`.
+/// Directories with one directory for each version: `15`, `pgsql-15`, `postgresql@15`.
 const VERSIONS: &[&str] = &["/usr/lib/postgresql", "/usr", "/opt/homebrew/opt"];
-/// Somebody who owns nothing.
+/// An unprivileged user.
 const NOBODY: (u32, u32) = (65_534, 65_534);
 
 /// The programs of one version.
 pub(crate) struct Programs {
     directory: PathBuf,
-    /// A server refuses to run as root: who runs it instead.
+    /// A server refuses to run as root, so this user runs it instead.
     user: Option<(u32, u32)>,
 }
 
 impl Programs {
-    /// The newest that is installed.
+    /// The newest installed version.
     pub(crate) fn find() -> Result<Self, Error> {
         let named = std::env::var_os(PROGRAMS).map(PathBuf::from);
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -39,7 +39,8 @@ impl Programs {
         self.directory.join(name)
     }
 
-    /// A program that runs as somebody who may run a server, and goes on after a signal to us.
+    /// A command for a program, with a user that may run a server. Signals to this process group do
+    /// not reach it.
     pub(crate) fn command(&self, name: &str) -> Command {
         let mut command = Command::new(self.path(name));
         command.process_group(0).current_dir("/").env("LC_ALL", "C");
@@ -49,7 +50,7 @@ impl Programs {
         command
     }
 
-    /// Makes a directory theirs who run the programs.
+    /// Gives a directory to the user of the programs.
     pub(crate) fn give(&self, directory: &Path) -> Result<(), Error> {
         let Some((uid, gid)) = self.user else { return Ok(()) };
         std::os::unix::fs::chown(directory, Some(uid), Some(gid))
@@ -57,12 +58,12 @@ impl Programs {
     }
 }
 
-/// Where each version is looked for, as it is told to people.
+/// The searched places, for error messages.
 pub(crate) fn places() -> String {
     VERSIONS.iter().map(|place| format!("`{place}/*/bin`")).collect::<Vec<_>>().join(", ")
 }
 
-/// `bin` of each version, the newest first.
+/// The `bin` directory of each version, the newest first.
 fn newest_first() -> Vec<PathBuf> {
     let mut found: Vec<(u32, PathBuf)> = Vec::new();
     for entry in VERSIONS.iter().filter_map(|place| std::fs::read_dir(place).ok()).flatten() {
@@ -77,7 +78,7 @@ fn newest_first() -> Vec<PathBuf> {
     found.into_iter().rev().map(|(_, bin)| bin).collect()
 }
 
-/// The user that the package made for its server.
+/// The user that the package created for its server.
 fn postgres() -> Option<(u32, u32)> {
     let users = std::fs::read_to_string("/etc/passwd").ok()?;
     let user = users.lines().find(|line| line.starts_with("postgres:"))?;
@@ -85,7 +86,7 @@ fn postgres() -> Option<(u32, u32)> {
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
-/// Runs a program to its end.
+/// Runs a program and waits for its end.
 pub(crate) fn run(doing: &'static str, command: &mut Command) -> Result<(), Error> {
     let output = command.stdin(Stdio::null()).output().map_err(Error::io(doing))?;
     if output.status.success() {

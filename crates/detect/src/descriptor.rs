@@ -1,4 +1,4 @@
-//! What workers say about a job type: its configuration fields and its default policy.
+//! Descriptors of job types: configuration fields and default policies, as workers send them.
 
 use std::collections::BTreeSet;
 
@@ -8,29 +8,29 @@ use serde_json::{Map, Value};
 
 use crate::{Field, POLICY_FIELDS, Policy, Problem};
 
-/// Fields of one form.
+/// The limit of fields in one section.
 const FIELDS_MAX: usize = 100;
 /// Bytes in a descriptor.
 const DESCRIPTOR_BYTES_MAX: usize = 64 << 10;
 
-/// What workers say about a job type.
+/// The descriptor of a job type.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Descriptor {
-    /// What people call it.
+    /// Its name for users.
     pub display_name: String,
-    /// What it does.
+    /// Its description.
     pub description: String,
-    /// What an operator configures.
+    /// The fields that operators configure.
     pub admin: Vec<Field>,
-    /// What workers are told beside it.
+    /// Further fields for workers.
     pub worker: Vec<Field>,
-    /// The policy that suits it, by field: `{"interval": "17m"}`.
+    /// The suggested policy, by field: `{"interval": "17m"}`.
     pub policy: Map<String, Value>,
 }
 
 impl Descriptor {
-    /// A descriptor with a name for people.
+    /// A descriptor with a name for users.
     pub fn new(display_name: &str, description: &str) -> Self {
         Self {
             display_name: display_name.to_owned(),
@@ -39,28 +39,28 @@ impl Descriptor {
         }
     }
 
-    /// One more field for operators.
+    /// Adds a field for operators.
     #[must_use]
     pub fn admin(mut self, field: Field) -> Self {
         self.admin.push(field);
         self
     }
 
-    /// One more field for workers.
+    /// Adds a field for workers.
     #[must_use]
     pub fn worker(mut self, field: Field) -> Self {
         self.worker.push(field);
         self
     }
 
-    /// One more default of the policy.
+    /// Adds a default of the policy.
     #[must_use]
     pub fn policy(mut self, field: &str, value: impl Into<Value>) -> Self {
         self.policy.insert(field.to_owned(), value.into());
         self
     }
 
-    /// Reads and checks one.
+    /// Parses and checks a descriptor.
     pub fn parse(text: &str) -> Result<Self, Problem> {
         if text.len() > DESCRIPTOR_BYTES_MAX {
             let problem = format!("has {} bytes of at most {DESCRIPTOR_BYTES_MAX}", text.len());
@@ -80,7 +80,7 @@ impl Descriptor {
         serde_json::to_string(self).expect("names are strings, and numbers are finite")
     }
 
-    /// Fails with the first thing that may not be so.
+    /// Returns the first invalid value as an error.
     pub fn check(&self) -> Result<(), Problem> {
         for (field, text) in
             [("display_name", &self.display_name), ("description", &self.description)]
@@ -96,12 +96,12 @@ impl Descriptor {
         Ok(())
     }
 
-    /// The configuration for operators with what is given: what nobody gave is its default.
+    /// The configuration for operators: the given values, and defaults for the rest.
     pub fn admin_values(&self, given: &Map<String, Value>) -> Result<Map<String, Value>, Problem> {
         values(&self.admin, given).map_err(|problem| problem.inside("admin"))
     }
 
-    /// The configuration for workers with what is given.
+    /// The configuration for workers: the given values, and defaults for the rest.
     pub fn worker_values(&self, given: &Map<String, Value>) -> Result<Map<String, Value>, Problem> {
         values(&self.worker, given).map_err(|problem| problem.inside("worker"))
     }

@@ -1,14 +1,14 @@
-//! One configuration field of a job type: what it may hold, and how a form shows it.
+//! One configuration field of a job type: its allowed values, and its presentation in a form.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{Problem, length};
 
-/// Bytes in a text that is configured.
+/// Bytes in a configured text.
 const TEXT_BYTES_MAX: usize = 8 << 10;
 
-/// What a field holds.
+/// The kind of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -18,9 +18,9 @@ pub enum Kind {
     Whole,
     /// A number.
     Number,
-    /// Words.
+    /// A text.
     Text,
-    /// A length of time with its unit: `17m`.
+    /// A duration with its unit: `17m`.
     Length,
     /// One of its choices.
     Choice,
@@ -30,38 +30,38 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Field {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What it holds.
+    /// The kind of its value.
     pub kind: Kind,
-    /// What holds if nobody sets it; absent means nothing.
+    /// The default. `None` means no value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
-    /// The least: a number, the seconds of a length, or the bytes of a text.
+    /// The minimum: of a number, of a duration in seconds, or of a text in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<f64>,
-    /// The most.
+    /// The maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<f64>,
-    /// What may be chosen.
+    /// The allowed choices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<String>,
-    /// What it is for.
+    /// Its description.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub help: String,
-    /// Fields of one section are shown together.
+    /// The section of the form that shows it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub section: String,
-    /// It counts only if another field has a value.
+    /// A condition on a different field, without which it has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visible_if: Option<VisibleIf>,
 }
 
-/// Another field has a value.
+/// A condition: a different field has this value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VisibleIf {
-    /// The other field.
+    /// The name of that field.
     pub field: String,
     /// Its value.
     pub is: Value,
@@ -83,35 +83,35 @@ impl Field {
         }
     }
 
-    /// What holds if nobody sets it.
+    /// Sets the default.
     #[must_use]
     pub fn default(mut self, value: impl Into<Value>) -> Self {
         self.default = Some(value.into());
         self
     }
 
-    /// The least and the most.
+    /// Sets the minimum and the maximum.
     #[must_use]
     pub fn range(mut self, min: f64, max: f64) -> Self {
         (self.min, self.max) = (Some(min), Some(max));
         self
     }
 
-    /// What may be chosen.
+    /// Sets the allowed choices.
     #[must_use]
     pub fn choices(mut self, choices: &[&str]) -> Self {
         self.choices = choices.iter().map(|&choice| choice.to_owned()).collect();
         self
     }
 
-    /// What it is for.
+    /// Sets the description.
     #[must_use]
     pub fn help(mut self, help: &str) -> Self {
         help.clone_into(&mut self.help);
         self
     }
 
-    /// The value in its own kind, from a document or from a word of a command line.
+    /// The value in the kind of the field, from a document or from a command line argument.
     pub fn checked(&self, value: &Value) -> Result<Value, Problem> {
         let wrong = |problem: String| Problem::new(&self.name, problem);
         let not = |what: &str| wrong(format!("is {value}, which is not {what}"));
@@ -173,7 +173,7 @@ impl Field {
         Err(Problem::new(&self.name, problem))
     }
 
-    /// Whether it counts, given what else is configured.
+    /// Whether it has an effect with these values.
     pub(crate) fn is_visible(&self, values: &Map<String, Value>) -> bool {
         self.visible_if.as_ref().is_none_or(|other| values.get(&other.field) == Some(&other.is))
     }

@@ -1,9 +1,8 @@
-//! A lane: its types go one after the other, each with its detection and all its jobs.
+//! A lane: the runs of its types go one after the other, each with its detection and all its jobs.
 //!
-//! **Invariant:** one group at a time, and one detector of it at a time; a run asks no worker
-//! twice.
+//! **Invariant:** one run at a time, and one detector of it at a time. A run asks no worker twice.
 //!
-//! **Invariant:** whatever a step changes is to be kept before anybody is told.
+//! **Invariant:** the caller persists each change of a step before it takes the next step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,147 +11,147 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Ends, Policy, Run, Sieve, Status};
 
-/// Everything that must outlive the scheduler that leads a lane.
+/// The persisted state of a lane.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Lane {
-    /// When the last run of each type began: the next is due an interval later.
+    /// When the last run of each type began. The next is due an interval later.
     pub began_ms: BTreeMap<String, i64>,
-    /// When the last run of each type began that went well.
+    /// When the last successful run of each type began.
     pub succeeded_ms: BTreeMap<String, i64>,
-    /// The type that ran last: the next pass starts after it, so that an early slow type does not
-    /// always delay the rest.
+    /// The type of the last run. The next pass starts after it, so that a slow type early in the
+    /// order does not always delay the rest.
     pub last: String,
-    /// Who looked for work of each type last, and does so again as long as it is well.
+    /// The last detector of each type, which is preferred as long as it is healthy.
     pub detectors: BTreeMap<String, String>,
-    /// Types that somebody wants a run of now.
+    /// Types with a requested run.
     pub asked: BTreeSet<String>,
-    /// Runs so far: they are numbered.
+    /// The number of runs, from which run names are made.
     pub n_runs: u64,
-    /// What runs now.
+    /// The current run.
     pub group: Option<Group>,
 }
 
-/// A type's detection and all its jobs.
+/// The current run of a type: its detection and all its jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
     /// The type.
     pub kind: String,
-    /// What the run is called.
+    /// The name of the run.
     pub run: String,
     /// When it began.
     pub started_ms: i64,
-    /// When its time is out.
+    /// When its time runs out.
     pub until_ms: i64,
-    /// Somebody asked for it.
+    /// A user requested it.
     pub is_asked: bool,
-    /// Where it is.
+    /// Its phase.
     pub phase: Phase,
-    /// Who looks, or looked last.
+    /// The current or last detector.
     pub worker: String,
-    /// What went wrong so far.
+    /// The error messages so far.
     pub error: String,
     /// Its time ran out.
     pub is_out_of_time: bool,
-    /// Proposals that came, jobs that were made of them, and refusals by reason.
+    /// Received proposals.
     pub n_proposed: u32,
     /// Jobs that were made of them.
     pub n_taken: u32,
-    /// Refusals by reason.
+    /// Rejected proposals by reason.
     pub refused: BTreeMap<String, u32>,
 }
 
-/// Where a group is.
+/// The phase of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// A worker looks for work.
+    /// A worker detects.
     Detecting {
-        /// Since when; `None` while nobody is chosen.
+        /// When it began. `None` while no worker is selected.
         since_ms: Option<i64>,
-        /// Who was asked and did not look to the end.
+        /// Workers that were asked and did not complete a detection.
         tried: BTreeSet<String>,
     },
-    /// Its jobs are done, in the queue like any others.
+    /// Its jobs run. They are in the queue like all others.
     Executing,
-    /// No more of them start; what runs may end until then.
+    /// No more of its jobs start, and running ones may end.
     Draining {
-        /// Until when.
+        /// The end of that time.
         until_ms: i64,
     },
-    /// What still runs is told to stop.
+    /// Its running jobs are being stopped.
     Stopping,
 }
 
-/// A worker that can look for work of a type.
+/// A worker that can detect work of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detector {
     /// Its name.
     pub worker: String,
-    /// It could begin now.
+    /// Whether it could start now.
     pub has_room: bool,
 }
 
-/// A type of the lane as it is now.
+/// The current state of a type of the lane.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Type {
-    /// How it is looked for and done.
+    /// Its policy.
     pub policy: Policy,
-    /// Who can, and is well, by name.
+    /// Its healthy detectors, by name.
     pub detectors: Vec<Detector>,
-    /// Another scheduler has somebody who could begin now.
+    /// A peer scheduler has a detector that could start now.
     pub is_elsewhere: bool,
 }
 
-/// What a step depends on.
+/// The input of a step.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     /// The time.
     pub now: Timestamp,
     /// The types of this lane.
     pub types: &'a BTreeMap<String, Type>,
-    /// The worker that is to look has been told so.
+    /// The selected worker has received its request.
     pub is_told: bool,
-    /// Unfinished jobs of the group; `None` if that is not known any more.
+    /// Unfinished jobs of the run. `None` if not known any more.
     pub n_unfinished: Option<usize>,
 }
 
-/// What is to be done next.
+/// The next action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Nothing before this moment, unless something happens.
+    /// Nothing before this time, unless an event occurs.
     Wait(Option<Timestamp>),
-    /// The lane is changed: keep it, then take the next step.
+    /// The lane changed: persist it, then take the next step.
     Keep,
-    /// Tell this worker to look for work of the group's type.
+    /// Ask this worker to detect work of the run's type.
     Tell(String),
-    /// Find out how many jobs of the group are unfinished, and call off some.
+    /// Count the unfinished jobs of the run, and cancel some.
     Look(Sweep),
-    /// The group is done: count how its jobs ended, and [`Lane::finish`].
+    /// The run is over: count the endings of its jobs, and call [`Lane::finish`].
     Finish,
-    /// Nothing is to be done here: whoever has something to do may lead.
+    /// Release the lead: this scheduler has nothing to do in the lane.
     LetGo(Turn),
 }
 
-/// Whose turn it is in a lane in which nothing runs.
+/// The next type of a lane without a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// This type's, here.
+    /// This type, on this scheduler.
     Begin(String),
-    /// That of a type that only another scheduler can begin.
+    /// A type that only a peer scheduler can begin.
     Elsewhere,
-    /// Nobody's before this moment, as far as can be known here.
+    /// No type before this time, as far as this scheduler knows.
     Wait(Option<Timestamp>),
 }
 
-/// Which jobs of a group are called off.
+/// The jobs of a run to cancel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sweep {
     /// None.
     Nothing,
-    /// Those that wait.
+    /// Waiting jobs.
     Waiting,
-    /// Also those that run.
+    /// Waiting and running jobs.
     All,
 }
 
@@ -163,13 +162,13 @@ impl Lane {
         Some(Timestamp(*began) + policy.interval)
     }
 
-    /// Somebody wants a run of this type now.
+    /// Requests a run of this type.
     pub fn ask(&mut self, kind: &str) {
         self.asked.insert(kind.to_owned());
     }
 
-    /// Takes over from a scheduler that went away. A detection that it had under way cannot come
-    /// to an end any more, so its type is due again; jobs go on.
+    /// Takes over the lane of a scheduler that stopped. Its running detection cannot end any more,
+    /// so the type is due again. Its jobs continue.
     pub fn inherit(&mut self) {
         let Some(group) = &mut self.group else { return };
         if matches!(group.phase, Phase::Detecting { .. }) {
@@ -179,7 +178,7 @@ impl Lane {
         }
     }
 
-    /// What is to be done next. Called again after everything that happens.
+    /// The next action. Called again after every event.
     pub fn step(&mut self, lane: &str, view: &View<'_>) -> Step {
         if self.group.is_some() {
             return self.go_on(view);
@@ -247,7 +246,7 @@ impl Lane {
         }
     }
 
-    /// The worker looked to the end.
+    /// The worker completed its detection.
     pub fn detected(&mut self) {
         if let Some(group) = &mut self.group
             && matches!(group.phase, Phase::Detecting { .. })
@@ -257,7 +256,7 @@ impl Lane {
         }
     }
 
-    /// The worker did not look to the end: the next is tried.
+    /// The worker did not complete its detection: the next one is tried.
     pub fn fail(&mut self, error: &str) {
         let Some(group) = &mut self.group else { return };
         let Phase::Detecting { since_ms, tried } = &mut group.phase else { return };
@@ -266,7 +265,7 @@ impl Lane {
         error.clone_into(&mut group.error);
     }
 
-    /// What came of the proposals so far.
+    /// Records the counts of proposals so far.
     pub fn count(&mut self, sieve: &Sieve) {
         if let Some(group) = &mut self.group {
             group.n_proposed = sieve.n_proposed();
@@ -275,7 +274,7 @@ impl Lane {
         }
     }
 
-    /// Somebody calls the run off: no more of its jobs start, and what runs is stopped.
+    /// Cancels the run: no more of its jobs start, and running ones are stopped.
     pub fn cancel(&mut self) -> bool {
         let Some(group) = &mut self.group else { return false };
         if group.phase == Phase::Stopping {
@@ -286,7 +285,7 @@ impl Lane {
         true
     }
 
-    /// The group is over; what is remembered of it.
+    /// Ends the run, and returns its record.
     pub fn finish(&mut self, now: Timestamp, ends: Ends) -> Option<Run> {
         let group = self.group.take()?;
         let status = match (group.is_out_of_time, group.error.is_empty()) {
@@ -313,7 +312,7 @@ impl Lane {
         })
     }
 
-    /// Forgets what is known of types that are not there any more.
+    /// Removes the state of types that do not exist any more.
     pub fn forget_others(&mut self, types: &BTreeMap<String, Type>) {
         self.began_ms.retain(|kind, _| types.contains_key(kind));
         self.succeeded_ms.retain(|kind, _| types.contains_key(kind));

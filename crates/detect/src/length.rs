@@ -1,11 +1,11 @@
-//! Lengths of time as people write them: `500ms`, `17m`, `1h 30m`.
+//! Durations in the form that users write: `500ms`, `17m`, `1h 30m`.
 
 use std::time::Duration;
 
 use model::Millis;
 use model::maxima::DURATION_MS_MAX;
 
-/// The length that a text says; the rest of a sentence if it says none.
+/// Parses a duration. The error is the rest of a sentence.
 pub fn length(text: &str) -> Result<Millis, String> {
     let unit =
         || format!("is `{text}`, which is no length of time; write `45s`, `17m` or `1h 30m`");
@@ -14,7 +14,7 @@ pub fn length(text: &str) -> Result<Millis, String> {
     ms.map(Millis).ok_or_else(unit)
 }
 
-/// A length as a person would write it.
+/// A duration in the form that a user would write.
 pub fn shown(Millis(ms): Millis) -> String {
     humantime::format_duration(Duration::from_millis(ms.max(0).unsigned_abs())).to_string()
 }

@@ -1,5 +1,5 @@
-//! Work that workers find: which type is due, who is asked, what is taken of the answer, and when
-//! a group's time is out. And jobs that recur: which moments are due.
+//! Detection: which type is due, which worker is asked, which proposals are accepted, and when a
+//! run times out. Also recurring jobs: which times are due.
 //!
 //! ```text
 //! due ─► detecting ─► executing ─► finished
@@ -7,8 +7,8 @@
 //!            │ no worker   └► draining ─► stopping
 //! ```
 //!
-//! **Invariant:** no clock, no I/O, no chance. Time and what is known of workers and jobs come in
-//! as arguments; what is to be done comes out.
+//! **Invariant:** no clock, no I/O, no randomness. The time and the state of workers and jobs are
+//! arguments, and actions are return values.
 
 mod problem;
 mod length;

@@ -1,5 +1,5 @@
-//! How work of one type is looked for and done. Every field has a default; a descriptor may have
-//! others, and an operator the last word.
+//! The detection policy of a type. Every field has a default. A descriptor overrides the default,
+//! and an operator overrides both.
 
 use model::maxima::{ATTEMPTS_MAX, NAME_BYTES_MAX};
 use model::{Millis, Name, TenantId};
@@ -11,18 +11,18 @@ use crate::{Problem, length, shown_length};
 /// One field of a policy.
 #[derive(Clone, Copy, Debug)]
 pub struct PolicyField {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     kind: FieldKind,
     default: &'static str,
-    /// What it is for.
+    /// Its description.
     pub help: &'static str,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum FieldKind {
     Flag,
-    /// Between two lengths, in milliseconds.
+    /// A duration between two limits, in milliseconds.
     Length(i64, i64),
     Count(u32, u32),
     /// May be empty.
@@ -41,7 +41,7 @@ const fn field(
     PolicyField { name, kind, default, help }
 }
 
-/// All fields, in the order in which a person reads them.
+/// All fields, in the order of their presentation.
 pub const POLICY_FIELDS: &[PolicyField] = &[
     field("enabled", FieldKind::Flag, "true", "whether workers are asked for work of it"),
     field("interval", FieldKind::Length(100, YEAR_MS), "5m", "from one detection to the next"),
@@ -79,7 +79,7 @@ pub const POLICY_FIELDS: &[PolicyField] = &[
     field("tenant", FieldKind::Word, "default", "whose its jobs are"),
 ];
 
-/// How work of one type is looked for and done.
+/// The detection policy of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "`POLICY_FIELDS` says what each is")]
 pub struct Policy {
@@ -90,7 +90,7 @@ pub struct Policy {
     pub drain_grace: Millis,
     pub proposals_max: u32,
     pub jobs_max: u32,
-    /// Never above `jobs_max`.
+    /// At most `jobs_max`.
     pub worker_max: u32,
     pub run_timeout: Millis,
     pub retries_max: u32,
@@ -100,19 +100,19 @@ pub struct Policy {
     pub tenant: TenantId,
 }
 
-/// Who says so.
+/// The origin of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// An operator.
     Set,
     /// The type's descriptor.
     Descriptor,
-    /// Nobody: it is always so.
+    /// The built-in default.
     Default,
 }
 
 impl Origin {
-    /// In a word.
+    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Set => "set",
@@ -122,16 +122,16 @@ impl Origin {
     }
 }
 
-/// A field as it holds now.
+/// A field with its current value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
     /// The field.
     pub name: &'static str,
-    /// Its value, as a person would write it.
+    /// Its value, in the form that a user would write.
     pub value: String,
-    /// Who says so.
+    /// The origin of the value.
     pub origin: Origin,
-    /// What it is for.
+    /// Its description.
     pub help: &'static str,
 }
 
@@ -142,7 +142,7 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// What holds: what is set, else what the descriptor says, else the default.
+    /// The effective values: those of operators, else those of the descriptor, else defaults.
     pub fn resolve(
         set: &Map<String, Value>,
         described: &Map<String, Value>,
@@ -167,7 +167,7 @@ impl Policy {
         Ok((Self::of(&shown), shown))
     }
 
-    /// From values that are checked.
+    /// The policy of checked values.
     fn of(shown: &[Shown]) -> Self {
         let text = |name: &str| {
             let found = shown.iter().find(|one| one.name == name);
@@ -196,7 +196,7 @@ impl Policy {
 }
 
 impl PolicyField {
-    /// The value as it is to be written, if it is allowed.
+    /// The normalized value, if it is allowed.
     pub fn checked(&self, text: &str) -> Result<String, Problem> {
         let wrong = |problem: String| Problem::new(self.name, problem);
         match self.kind {
@@ -231,7 +231,7 @@ impl PolicyField {
     }
 }
 
-/// A value of a document as a word.
+/// A value of a document as text.
 fn word(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

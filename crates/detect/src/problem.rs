@@ -1,11 +1,11 @@
-//! What may not be so.
+//! Invalid values.
 
 use std::fmt;
 
-/// A value that may not be so: the field, and the rest of a sentence that starts with it.
+/// An invalid value: the field, and the rest of a sentence that starts with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Which field.
+    /// The field.
     pub field: String,
     /// The value and the limit.
     pub problem: String,
@@ -16,7 +16,7 @@ impl Problem {
         Self { field: field.into(), problem: problem.into() }
     }
 
-    /// The same, of a field inside `place`.
+    /// The same problem, of a field inside `place`.
     #[must_use]
     pub fn inside(self, place: &str) -> Self {
         Self { field: format!("{place}.{}", self.field), ..self }

@@ -1,37 +1,37 @@
-//! Which moments of a recurring job are due.
+//! The due times of recurring jobs.
 
 use model::{Millis, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// Moments that are walked through in one go.
+/// The limit of due times in one call.
 const WALK_MAX: usize = 100_000;
 
-/// What to do about moments that passed while nobody was there to see them.
+/// The reaction to due times that passed while no scheduler ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CatchUp {
-    /// Nothing: only what is due now counts.
+    /// Skip all of them.
     None,
-    /// The last of them.
+    /// Run the last of them.
     #[default]
     One,
-    /// All of them, up to a limit: the latest.
+    /// Run all of them, up to a limit: the latest.
     All,
 }
 
-/// What is due.
+/// The due times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Due {
-    /// The moments for which there is to be a job, in order.
+    /// The times that need a job, in order.
     pub moments: Vec<Timestamp>,
-    /// Moments that are passed over.
+    /// The number of skipped times.
     pub n_skipped: usize,
-    /// Everything until here is dealt with.
+    /// All times until here are handled.
     pub until: Timestamp,
 }
 
-/// What is due in the time after `done` up to `now`. `next` tells the first moment after one.
-/// A moment that is more than `grace` ago was missed.
+/// The due times after `done` up to `now`. `next` returns the first due time after a time. A time
+/// more than `grace` ago was missed.
 pub fn missed(
     (done, now): (Timestamp, Timestamp),
     grace: Millis,
@@ -60,7 +60,7 @@ pub fn missed(
     due
 }
 
-/// The first moment after `after` of those that are a multiple of `length` from `anchor`.
+/// The first time after `after` at a multiple of `length` from `anchor`.
 pub fn every(anchor: Timestamp, length: Millis, after: Timestamp) -> Option<Timestamp> {
     if length.0 <= 0 {
         return None;

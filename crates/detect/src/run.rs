@@ -1,22 +1,22 @@
-//! What a run came to, as it is remembered.
+//! Records of ended runs.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// How a run went.
+/// The result of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// A worker looked to the end, and all jobs had their time.
+    /// A worker completed the detection, and all jobs ended in time.
     Succeeded,
-    /// No worker looked to the end.
+    /// No worker completed the detection.
     Failed,
-    /// The time was out before all jobs were done.
+    /// The time ran out before all jobs ended.
     OutOfTime,
 }
 
-/// One detection and what became of its jobs.
+/// One detection, and the results of its jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     /// Its name.
@@ -24,42 +24,42 @@ pub struct Run {
     /// The type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// How it went.
+    /// The result.
     pub status: Status,
     /// When it began.
     pub started_ms: i64,
-    /// When its last job was done with.
+    /// When its last job ended.
     pub ended_ms: i64,
-    /// Somebody asked for it.
+    /// A user requested it.
     pub is_asked: bool,
-    /// Who looked last; empty if nobody did.
+    /// The last detector. Empty if there was none.
     pub worker: String,
-    /// What went wrong; empty if nothing did.
+    /// The error message. Empty if there was none.
     pub error: String,
-    /// Proposals that came.
+    /// Received proposals.
     pub n_proposed: u32,
     /// Jobs that were made of them.
     pub n_taken: u32,
-    /// Proposals that were refused, by reason.
+    /// Rejected proposals, by reason.
     pub refused: BTreeMap<String, u32>,
-    /// How its jobs ended.
+    /// The endings of its jobs.
     pub ends: Ends,
 }
 
 impl Run {
-    /// Whether it counts among those that went well.
+    /// Whether the run succeeded.
     pub fn is_success(&self) -> bool {
         self.status == Status::Succeeded
     }
 }
 
-/// How the jobs of a run ended.
+/// The endings of the jobs of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ends {
-    /// Done.
+    /// Succeeded jobs.
     pub succeeded: u32,
-    /// Not done.
+    /// Failed jobs.
     pub failed: u32,
-    /// Called off.
+    /// Cancelled jobs.
     pub cancelled: u32,
 }

@@ -1,45 +1,45 @@
-//! What is taken of the proposals of one run.
+//! The filter for the proposals of one run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Name, Timestamp};
 
-/// Examples of what was wrong that are kept for people.
+/// The limit of example errors for users.
 const EXAMPLES_MAX: usize = 5;
 
-/// One unit of work that a worker found, as far as it matters whether it is taken.
+/// One unit of work that a worker found, with the fields that the filter reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal<T> {
     /// Its type.
     pub kind: Name,
-    /// What it is about: a type has one unfinished job of a key.
+    /// Its dedupe key: a type has at most one unfinished job with a key.
     pub key: String,
     /// Higher goes first.
     pub priority: i32,
-    /// Not to start earlier.
+    /// The earliest start.
     pub not_before: Option<Timestamp>,
-    /// Not worth starting later.
+    /// The latest start.
     pub expires: Option<Timestamp>,
-    /// All the rest.
+    /// The rest of the job.
     pub job: T,
 }
 
-/// Why a proposal is not taken.
+/// The reason why a proposal is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Refused {
-    /// It cannot be read, or breaks a limit.
+    /// It is invalid, or exceeds a limit.
     Malformed,
-    /// It is of another type than was asked for.
+    /// It has a different type than the run.
     Foreign,
-    /// Its time is over.
+    /// It has expired.
     Expired,
-    /// It may not start before the group's time is out: the next detection finds it again.
+    /// It may not start before the end of the run. The next detection will find it again.
     TooEarly,
-    /// The same was proposed before, in this run.
+    /// This run has an earlier proposal with the same key.
     Repeated,
-    /// There are as many as one detection may bring.
+    /// The detection has reached its limit of proposals.
     TooMany,
-    /// An unfinished job does the same already.
+    /// An unfinished job has the same key.
     Live,
 }
 
@@ -58,7 +58,7 @@ impl Refused {
     }
 }
 
-/// Takes what may be taken, and counts the rest by reason.
+/// Accepts proposals, and counts rejected ones by reason.
 #[derive(Clone, Debug)]
 pub struct Sieve {
     kind: Name,
@@ -71,7 +71,7 @@ pub struct Sieve {
 }
 
 impl Sieve {
-    /// For a run of this type whose jobs may start until a moment.
+    /// A filter for a run of this type, whose jobs may start until a time.
     pub fn new(kind: Name, proposals_max: u32, until: Timestamp) -> Self {
         Self {
             kind,
@@ -84,8 +84,8 @@ impl Sieve {
         }
     }
 
-    /// What is taken of a page: the most urgent first, otherwise as it was proposed. What could
-    /// not be read comes as what was wrong with it.
+    /// The accepted proposals of a page: the most urgent first, otherwise in their order. An entry
+    /// that could not be read is an error message.
     pub fn sift<T>(
         &mut self,
         now: Timestamp,
@@ -126,7 +126,7 @@ impl Sieve {
         }
     }
 
-    /// Counts one that is not taken.
+    /// Counts a rejected proposal.
     pub fn refuse(&mut self, reason: Refused, what: &str) {
         let n = self.refused.entry(reason).or_default();
         *n = n.saturating_add(1);
@@ -135,23 +135,23 @@ impl Sieve {
         }
     }
 
-    /// How many came.
+    /// The number of received proposals.
     pub const fn n_proposed(&self) -> u32 {
         self.n_proposed
     }
 
-    /// How many were refused, by reason.
+    /// The number of rejected proposals, by reason.
     pub fn refused(&self) -> BTreeMap<String, u32> {
         self.refused.iter().map(|(reason, n)| (reason.name().to_owned(), *n)).collect()
     }
 
-    /// How many were not.
+    /// The number of accepted proposals.
     pub fn n_taken(&self) -> u32 {
         let n_refused = self.refused.values().fold(0_u32, |sum, n| sum.saturating_add(*n));
         self.n_proposed.saturating_sub(n_refused)
     }
 
-    /// Some of what was wrong with those that could not be read.
+    /// Some of the errors of unreadable proposals.
     pub fn examples(&self) -> &[String] {
         &self.examples
     }

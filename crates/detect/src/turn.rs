@@ -1,4 +1,4 @@
-//! Whose turn it is in a lane, and who looks.
+//! The next type of a lane, and its detector.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,8 @@ use crate::lane::policy_of;
 use crate::{Group, Lane, Phase, Turn, Type, View};
 
 impl Lane {
-    /// Whose turn it is: a type's that somebody asked for, else that of the first that is due after
-    /// the one that ran last, in the order of their names.
+    /// The next type: a requested one, else the first due one after the type of the last run, in
+    /// the order of their names.
     pub fn turn(&self, view: &View<'_>) -> Turn {
         let ready = || view.types.iter().filter(|(_, kind)| kind.can_begin());
         let is_due = |(name, kind): &(&String, &Type)| {
@@ -25,7 +25,7 @@ impl Lane {
         }
     }
 
-    /// When the next type is due that can be looked for here. One that is due already waits for
+    /// When the next type is due that has a detector here. A type that is due already waits for
     /// something else than the time.
     fn next_due(&self, view: &View<'_>) -> Option<Timestamp> {
         let can_ever = |kind: &Type| kind.policy.is_enabled && !kind.detectors.is_empty();
@@ -56,8 +56,8 @@ impl Lane {
         self.choose(view);
     }
 
-    /// Chooses who looks: whoever did last, as long as it is well; else the next by name. When
-    /// nobody is left, the detection is over.
+    /// Selects the detector: the last one as long as it is healthy, else the next by name. If no
+    /// worker is left, the detection is over.
     pub(crate) fn choose(&mut self, view: &View<'_>) {
         let Some(group) = &mut self.group else { return };
         let Phase::Detecting { since_ms, tried } = &mut group.phase else { return };
@@ -84,7 +84,7 @@ impl Lane {
 }
 
 impl Type {
-    /// Whether a run could begin now, here or under another scheduler.
+    /// Whether a run could begin now, on this scheduler or on a peer.
     fn can_begin(&self) -> bool {
         self.policy.is_enabled && (self.has_room() || self.is_elsewhere)
     }

@@ -1,4 +1,4 @@
-//! The time of day, and waiting for something to come true.
+//! The time of day, and polling.
 
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::Error;
 
-/// How often it is looked whether something has come true.
+/// The interval of polls.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Milliseconds since 1970, as the store counts them.
@@ -17,8 +17,8 @@ pub fn now_ms() -> i64 {
     i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// When the machine was started. Runs write down the time since then, which costs a shell no
-/// process of its own.
+/// The start time of the machine. Processes record the time since then, which a shell reads without
+/// a process.
 pub fn boot_ms() -> Result<i64, Error> {
     let path = "/proc/uptime";
     let text = fs::read_to_string(path).map_err(Error::system(format!("read `{path}`")))?;
@@ -33,7 +33,7 @@ pub fn passed_ms(text: &str) -> Option<i64> {
     Some(seconds.parse::<i64>().ok()? * 1_000 + hundredths * 10)
 }
 
-/// Waits until `probe` answers, and fails with `what` did not come true within the time.
+/// Polls `probe` until it answers. After `within`, fails with the text `what`.
 pub async fn until<T>(
     what: &str,
     within: Duration,

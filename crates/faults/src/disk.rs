@@ -1,4 +1,4 @@
-//! Disks that are too small, that fail, and that lose what was written last.
+//! Disks that are too small, that fail, or that lose their last writes.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
@@ -8,16 +8,16 @@ use std::process::{Child, Command, Stdio};
 use crate::stage::Place;
 use crate::{Chance, Error, kept};
 
-/// Mounts a small disk, says so, and keeps it for as long as it lives.
+/// Mounts a small disk, reports it, and keeps it until it ends.
 const HOLD: &str = "mount -t tmpfs -o size=\"$2\"k,mode=777 tmpfs \"$1\" && echo ready && \
     exec sleep 3600";
-/// A write beyond the limit is to fail, not to kill.
+/// A write beyond the limit should fail, and not kill the process.
 const LIMIT: &str = "trap '' XFSZ; ulimit -f \"$0\"; exec \"$@\"";
-/// What a shell's limits on files count in.
+/// The unit of a shell's file size limit, in bytes.
 const BLOCK: u64 = 512;
-/// What is written at once to fill a disk.
+/// The size of writes that fill a disk.
 const PIECE: usize = 4096;
-/// What a torn log loses at most.
+/// The most bytes that a torn log loses.
 const TORN_MAX: u64 = 400_000;
 
 /// A small disk in a namespace of its own, which needs no privileges.
@@ -27,7 +27,7 @@ pub(crate) struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// `None` if this machine allows nobody to mount.
+    /// `None` if this machine does not allow mounts.
     pub(crate) fn mount(at: &Path, size_kb: u64) -> Result<Option<Self>, Error> {
         fs::create_dir_all(at).map_err(Error::system("make a directory"))?;
         let mut command = Command::new("unshare");
@@ -48,7 +48,7 @@ impl SmallDisk {
         Ok(Some(Self { holder, mounted_at: at.to_owned() }))
     }
 
-    /// How a scheduler gets there.
+    /// The access of a scheduler to the disk.
     pub(crate) fn place(&self) -> Place {
         let holder = self.holder.id().to_string();
         let words = ["nsenter", "--preserve-credentials", "--user", "--mount", "--target", &holder];
@@ -59,17 +59,17 @@ impl SmallDisk {
         }
     }
 
-    /// Leaves no room.
+    /// Fills the disk.
     pub(crate) fn fill(&self) -> Result<(), Error> {
         let mut filler = File::create(self.filler()).map_err(Error::system("fill the disk"))?;
         let piece = [0; PIECE];
-        // Byte by byte at the end, so that none is left.
+        // Byte by byte at the end, so that no byte is left.
         while filler.write_all(&piece).is_ok() {}
         while filler.write_all(&piece[..1]).is_ok() {}
         Ok(())
     }
 
-    /// Makes room again.
+    /// Frees the space.
     pub(crate) fn make_room(&self) -> Result<(), Error> {
         fs::remove_file(self.filler()).map_err(Error::system("make room"))
     }
@@ -78,7 +78,7 @@ impl SmallDisk {
         self.seen().join("filler")
     }
 
-    /// Where the disk is for those who are not in its namespace.
+    /// The path of the disk from outside of its namespace.
     fn seen(&self) -> PathBuf {
         let inside = self.mounted_at.strip_prefix("/").unwrap_or(&self.mounted_at);
         PathBuf::from(format!("/proc/{}/root", self.holder.id())).join(inside)
@@ -92,7 +92,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// The words before a program that can write this much beyond what is there, and then no more.
+/// The command line before a program that can write `more` bytes, and then no more.
 pub(crate) fn limited(data: &Path, more: u64) -> Vec<std::ffi::OsString> {
     let length = |file| fs::metadata(data.join(file)).map_or(0, |file| file.len());
     let longest = kept::FILES.into_iter().map(length).max().unwrap_or(0);
@@ -100,13 +100,13 @@ pub(crate) fn limited(data: &Path, more: u64) -> Vec<std::ffi::OsString> {
     ["sh", "-c", LIMIT, &blocks].map(Into::into).into()
 }
 
-/// Takes away the end of the log, or writes noise over it, as a disk does that lied about what it
-/// had written; the first `keep` bytes stay. Says what it did.
+/// Truncates the end of the log or writes noise over it, as a disk may that reported a sync too
+/// early. The first `keep` bytes stay. Returns a description.
 pub(crate) fn tear(data: &Path, keep: u64, chance: &mut Chance) -> Result<String, Error> {
     let path = data.join(kept::FILES[1]);
     let mut torn = || -> std::io::Result<String> {
         let log = Log::read(&fs::read(&path)?);
-        // What was copied to the file is not the end of the log any more: it is older than that.
+        // Checkpointed frames are not the end of the log: they are older.
         let copied = HEADER + log.frame * copied_frames(data);
         let bytes = chance.between(0, log.length.saturating_sub(keep.max(copied)).min(TORN_MAX));
         let (length, rest) = (log.length, log.length - bytes);
@@ -123,13 +123,13 @@ pub(crate) fn tear(data: &Path, keep: u64, chance: &mut Chance) -> Result<String
     torn().map_err(Error::system("tear the log"))
 }
 
-/// How long the log is now.
+/// The current length of the log.
 pub(crate) fn log_length(data: &Path) -> Result<u64, Error> {
     let log = fs::read(data.join(kept::FILES[1])).map_err(Error::system("read the log"))?;
     Ok(Log::read(&log).length)
 }
 
-/// How many frames of the log were copied to the file, as its index says.
+/// The number of checkpointed frames, from the index of the log.
 fn copied_frames(data: &Path) -> u64 {
     let index = fs::read(data.join("maitre.db-shm")).unwrap_or_default();
     let count = index.get(96..100).and_then(|bytes| bytes.try_into().ok());
@@ -139,18 +139,18 @@ fn copied_frames(data: &Path) -> u64 {
 /// The bytes before the first frame.
 const HEADER: u64 = 32;
 
-/// A write-ahead log, as far as it counts.
+/// The valid part of a write-ahead log.
 #[derive(Debug, PartialEq, Eq)]
 struct Log {
-    /// Its bytes up to the end of the last frame that counts.
+    /// Its bytes up to the end of the last valid frame.
     length: u64,
     /// The bytes of a frame.
     frame: u64,
 }
 
 impl Log {
-    /// Behind the last frame that counts may be frames from before the log was begun anew: they
-    /// have other salts than its header.
+    /// Frames from before a restart of the log may follow the last valid one. Their salts differ
+    /// from those of the header.
     fn read(log: &[u8]) -> Self {
         let page = log.get(8..12).and_then(|bytes| bytes.try_into().ok());
         let frame = 24 + usize::try_from(page.map_or(0, u32::from_be_bytes)).unwrap_or(0);

@@ -1,46 +1,46 @@
-//! What keeps a scenario from being played to its end.
+//! Errors that end a scenario early.
 
 use std::io;
 use std::time::Duration;
 
-/// What keeps a scenario from being played to its end.
+/// An error that ends a scenario early.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The machine would not.
+    /// The operating system returned an error.
     #[error("could not {doing}")]
     System {
         /// A verb phrase.
         doing: String,
-        /// Why.
+        /// The error.
         #[source]
         source: io::Error,
     },
     /// The store's file could not be read.
     #[error("could not read the store's file")]
     Store(#[from] rusqlite::Error),
-    /// Something that one of the logs says makes no sense.
+    /// A line of a log cannot be read.
     #[error("could not understand `{line}`")]
     Line {
-        /// What it says.
+        /// The line.
         line: String,
     },
-    /// Something that had to come true did not: progress was lost for good.
+    /// An expected condition did not become true in time.
     #[error("it is not so within {within:?} that {what}")]
     Late {
         /// The rest of a sentence.
         what: String,
-        /// For how long it was waited for.
+        /// The timeout.
         within: Duration,
     },
-    /// A process ended by itself.
+    /// A process ended unexpectedly.
     #[error("{who} ended by itself: {how}")]
     Ended {
-        /// Which.
+        /// The process.
         who: String,
-        /// Its exit code or signal, and what it said last.
+        /// Its exit code or signal, and its last output.
         how: String,
     },
-    /// The scheduler refused what it had to take.
+    /// The scheduler rejected a valid request.
     #[error("the scheduler would not {doing}")]
     Refused {
         /// A verb phrase.
@@ -49,13 +49,13 @@ pub enum Error {
         #[source]
         source: Box<tonic::Status>,
     },
-    /// The history breaks what must hold.
+    /// The history violates a rule.
     #[error("{0}")]
     Violated(String),
 }
 
 impl Error {
-    /// Names what the machine would not do.
+    /// An error of the operating system during an operation.
     pub fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
         move |source| Self::System { doing, source }

@@ -1,52 +1,52 @@
-//! Everything that is known about a run, from those who were there: the store's file, the clients,
-//! and the runs of the jobs themselves.
+//! All data about a run: the store's file, the clients' logs, and the records of the jobs'
+//! processes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-/// Everything that a checker looks at. Moments are milliseconds since 1970.
+/// The input of the checker. Times are milliseconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
-    /// Jobs, by id; one that is in two tables is here twice. Of those that the store has forgotten,
-    /// what the database wrote down when they went.
+    /// Jobs, by id. A job that is in two tables is here twice. A job that the store deleted has the
+    /// record that the database made at its deletion.
     pub jobs: Vec<Job>,
-    /// Attempts that ended, by job and number, and those under way.
+    /// Ended attempts, by job and number, and live ones.
     pub attempts: Vec<Attempt>,
-    /// Submissions that the store remembers.
+    /// Idempotency keys in the store.
     pub keys: Vec<Key>,
-    /// How many attempts the store's ledger counts as completed.
+    /// The number of completed attempts in the store's usage.
     pub n_completed: u64,
-    /// What is wrong with the file itself.
+    /// Damage of the file.
     pub damage: Vec<String>,
-    /// What clients were told, in the order in which each of them wrote it down.
+    /// Answers to clients, in the order of each client's log.
     pub said: Vec<Said>,
-    /// What runs wrote down, in the order in which they did.
+    /// Records of processes, in their order.
     pub marks: Vec<Mark>,
-    /// Output of attempts that the store has: in lines `17 2 w1 5`, the fifth that worker w1 wrote
-    /// for attempt 2 at job 17.
+    /// Stored output of attempts. The line `17 2 w1 5` is the fifth that worker w1 wrote for
+    /// attempt 2 of job 17.
     pub output: Vec<Piece>,
-    /// How far attempts said they were, as the database itself wrote it down.
+    /// Progress of attempts, as the database recorded it.
     pub notes: Vec<Note>,
-    /// What was done to the processes, in order.
+    /// Injected faults, in order.
     pub faults: Vec<Fault>,
-    /// How soon all is well once nothing is hurt any more; `None` if nobody asks.
+    /// The limits of the recovery. `None` if the scenario does not measure it.
     pub calm: Option<Calm>,
-    /// What may not be exceeded.
+    /// The limits that must not be exceeded.
     pub limits: Limits,
-    /// What each worker offers; if nobody says, no attempt is held to it.
+    /// The attributes of each worker. If empty, attempts are not checked against them.
     pub workers: BTreeMap<String, Offer>,
-    /// Types of jobs that may be forgotten.
+    /// Job types without retention.
     pub forgetful: BTreeSet<String>,
-    /// Every change of a job's row, as the database itself wrote it down; empty if it did not.
+    /// Every change of a job's row, as the database recorded it. Empty if it did not.
     pub steps: Vec<Step>,
-    /// What others can read of ends of jobs: the state of each; `None` if nobody looked.
+    /// The state of each job in the view of completions. `None` if the view was not read.
     pub completions: Option<BTreeMap<u64, String>>,
-    /// What the store counts as in use of each limit, now that nothing runs.
+    /// The stored usage of each limit after the end of all attempts.
     pub held: BTreeMap<String, i64>,
-    /// What somebody who looked meanwhile saw that did not fit together.
+    /// Inconsistencies that a concurrent reader found.
     pub seen: Vec<String>,
-    /// By how much the clocks of those differ who wrote moments down.
+    /// The largest difference between the clocks of the records.
     pub clocks_ms: i64,
 }
 
@@ -55,19 +55,19 @@ pub struct History {
 pub struct Step {
     /// The job.
     pub job: u64,
-    /// When, by the database's clock, while the row was locked.
+    /// The database's time, while the row was locked.
     pub at_ms: i64,
-    /// Its state from then on; `None`: the row left the table of unfinished jobs.
+    /// Its new state. `None`: the row left the table of unfinished jobs.
     pub state: Option<String>,
-    /// What a claim must name; for one that leaves, what it was.
+    /// The fence after the change. For a row that left, its last fence.
     pub fence: u64,
-    /// How often it was tried.
+    /// The number of attempts.
     pub attempt: u32,
-    /// Who has it.
+    /// Its worker.
     pub worker: Option<String>,
-    /// When it first could have run; `None` while it waits for others.
+    /// When it could first have run. `None` while it waits for a dependency.
     pub ready_ms: Option<i64>,
-    /// Not to be started before this.
+    /// The earliest start.
     pub not_before_ms: Option<i64>,
 }
 
@@ -76,63 +76,63 @@ pub struct Step {
 pub struct Job {
     /// Its number.
     pub id: u64,
-    /// Whose it is.
+    /// Its tenant.
     pub tenant: String,
     /// Its type.
     pub kind: String,
-    /// Where it is in its life.
+    /// Its state.
     pub state: String,
-    /// Why it did not succeed.
+    /// The cause, if it did not succeed.
     pub cause: Option<String>,
-    /// Only one unfinished job may have it.
+    /// Its dedupe key. At most one unfinished job has it.
     pub dedupe: Option<String>,
-    /// Slots that it takes.
+    /// Slots that it needs.
     pub slots: u32,
     /// Attempts that may fail.
     pub attempts_max: u32,
     /// The wait after the first failure.
     pub backoff_ms: i64,
-    /// How often it was tried.
+    /// The number of attempts.
     pub n_attempts: u32,
     /// Attempts that failed or timed out.
     pub n_failures: u32,
     /// Attempts that were lost.
     pub n_losses: u32,
-    /// Attempts that a worker would not have.
+    /// Attempts that a worker refused.
     pub n_refusals: u32,
-    /// Attempts that were stopped to make room.
+    /// Attempts that were preempted.
     pub n_evictions: u32,
-    /// What its submitter asked for: higher is sooner.
+    /// Its priority: higher starts sooner.
     pub priority: i32,
     /// When it was submitted.
     pub created_ms: i64,
     /// When it became final.
     pub finished_ms: Option<i64>,
-    /// What it must hold alone.
+    /// The exclusive lock that it needs.
     pub resource: Option<String>,
-    /// Where it must run; `None` means anywhere.
+    /// Its pool. `None` means every pool.
     pub pool: Option<String>,
-    /// What it needs of a worker: of each key, any one of these values.
+    /// Its requirements: for each key, the worker must have one of these values.
     pub needs: BTreeMap<String, Vec<String>>,
-    /// Amounts that it takes.
+    /// Amounts that it needs.
     pub amounts: BTreeMap<String, u64>,
-    /// What came of it: `17 2 w1`, the job, the attempt and the worker that did it; `None` if jobs
-    /// do not say.
+    /// Its result `17 2 w1`: the job, the attempt and the worker. `None` if jobs have no such
+    /// result.
     pub result: Option<String>,
-    /// What it asks for, in words of whoever reads the store; `None` if nobody compares.
+    /// Its specification, in the form of the reader of the store. `None` if it is not compared.
     pub terms: Option<String>,
-    /// What its submission was called by whoever made it, key or not; `None` if jobs do not say.
+    /// The client's label of its submission, with or without a key. `None` if jobs have no labels.
     pub label: Option<String>,
-    /// Whether the store has forgotten it: if all is well, it succeeded and left nothing.
+    /// Whether the store deleted it. Then it must have succeeded without a trace.
     pub is_forgotten: bool,
-    /// Jobs that waited for it when it was forgotten.
+    /// The number of its dependents at its deletion.
     pub n_dependents: u32,
-    /// Whether it was being called off when it was forgotten.
+    /// Whether a cancellation was pending at its deletion.
     pub was_cancelling: bool,
 }
 
 impl Job {
-    /// Whether nothing more will happen to it.
+    /// Whether it is final.
     pub fn is_final(&self) -> bool {
         matches!(self.state.as_str(), "succeeded" | "failed" | "cancelled")
     }
@@ -143,19 +143,19 @@ impl Job {
 pub struct Attempt {
     /// The job.
     pub job: u64,
-    /// Which attempt at it: its fencing token.
+    /// The number of the attempt, which is its fencing token.
     pub number: u32,
-    /// Who had it.
+    /// Its worker.
     pub worker: String,
-    /// When it was given to the worker.
+    /// When it was claimed.
     pub claimed_ms: i64,
-    /// When it ended; `None` if it has not.
+    /// When it ended. `None` if it is live.
     pub ended_ms: Option<i64>,
-    /// When whoever wrote that down had heard of it: the wait for the next attempt begins there.
+    /// When the scheduler received the report of its end. The backoff of a retry begins there.
     pub heard_ms: Option<i64>,
-    /// How it ended.
+    /// Its ending.
     pub ending: String,
-    /// What was said about it.
+    /// Its error message.
     pub error: String,
 }
 
@@ -164,129 +164,129 @@ pub struct Attempt {
 pub struct Piece {
     /// The job.
     pub job: u64,
-    /// Which attempt at it.
+    /// The number of the attempt.
     pub attempt: u32,
-    /// How much came before.
+    /// The offset in bytes.
     pub position: u64,
-    /// When it was written down, by the database's clock.
+    /// When it was stored, by the database's clock.
     pub at_ms: i64,
-    /// What it says.
+    /// Its text.
     pub text: String,
 }
 
-/// How far an attempt said it was: `17 2 w1 5`, as it says in its output.
+/// Reported progress: `17 2 w1 5`, the same as in the output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Note {
     /// The job.
     pub job: u64,
-    /// Which attempt was under way when this was written down.
+    /// The live attempt at the time of the write.
     pub attempt: u32,
-    /// Who had that.
+    /// The worker of that attempt.
     pub worker: Option<String>,
-    /// What it says.
+    /// Its text.
     pub text: String,
 }
 
-/// A submission that the store remembers.
+/// An idempotency key in the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Key {
-    /// Whose.
+    /// Its tenant.
     pub tenant: String,
     /// The submitter's key.
     pub key: String,
-    /// The jobs that answer it.
+    /// Its jobs.
     pub ids: Vec<u64>,
 }
 
-/// What a client asked, and what it was told.
+/// A request of a client, and its answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Said {
-    /// Which client.
+    /// The number of the client.
     pub client: u32,
-    /// What it asked.
+    /// The operation.
     pub op: Op,
     /// The key of a submission.
     pub key: String,
-    /// When it asked.
+    /// When the client sent it.
     pub sent_ms: i64,
-    /// When it was answered, or gave up waiting.
+    /// When the answer arrived, or the client stopped waiting.
     pub at_ms: i64,
-    /// What it was told.
+    /// The outcome.
     pub outcome: Outcome,
-    /// The jobs of a submission, in its order; or the one that was called off.
+    /// The jobs of a submission, in its order, or the cancelled job.
     pub ids: Vec<u64>,
-    /// Whether calling it off changed anything.
+    /// Whether the cancellation changed anything.
     pub changed: bool,
-    /// What was asked of each job; one for all jobs of an array.
+    /// The specification of each job. An array has one for all jobs.
     pub asked: Vec<Asked>,
-    /// In words: the state of a job that was called off, or what went wrong.
+    /// The state of a cancelled job, or the error message.
     pub note: String,
 }
 
-/// What a client may ask.
+/// An operation of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Op {
-    /// Take in these jobs.
+    /// Submit jobs.
     Submit,
-    /// Take in other jobs under a key that was used before.
+    /// Submit different jobs under a used key.
     Conflict,
-    /// Call off a job.
+    /// Cancel a job.
     Cancel,
 }
 
-/// What a client knows after it asked.
+/// The knowledge of a client after a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
-    /// It is done.
+    /// The request took effect.
     Ok,
-    /// It is not done, and nothing is changed.
+    /// The request failed, and nothing is changed.
     Fail,
-    /// Nobody knows.
+    /// The outcome is unknown.
     Unknown,
 }
 
-/// What was asked of one job, as far as the checker looks at it.
+/// The part of a job's specification that the checker reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
-    /// Whose it is.
+    /// Its tenant.
     pub tenant: String,
-    /// Jobs that it waits for.
+    /// Its dependencies.
     pub after: Vec<u64>,
-    /// Places in the same submission that it waits for.
+    /// Dependencies by index in the same submission.
     pub after_indexes: Vec<usize>,
-    /// Whether it runs even if one of those does not succeed.
+    /// Whether it runs even if a dependency does not succeed.
     pub run_if_failed: bool,
-    /// What it asks for, in the same words; `None` if nobody compares.
+    /// Its specification, in the form of the store's reader. `None` if it is not compared.
     #[serde(default)]
     pub terms: Option<String>,
-    /// What the submission is called; empty if jobs do not say.
+    /// The label of the submission. Empty if jobs have none.
     #[serde(default)]
     pub label: String,
 }
 
-/// Something that a run of a job wrote down about itself.
+/// A record that a process of a job wrote about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// `start`, `tick`, `line` (of output), `fail`, `stop`, `killed` or `end`.
     pub what: String,
     /// The job.
     pub job: u64,
-    /// Which attempt at it.
+    /// The number of the attempt.
     pub attempt: u32,
-    /// Where it runs.
+    /// Its worker.
     pub worker: String,
-    /// When, to the hundredth of a second.
+    /// The time, to the hundredth of a second.
     pub at_ms: i64,
 }
 
-/// Something that was done to a process.
+/// A fault that was injected into a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// When.
     pub at_ms: i64,
-    /// What.
+    /// The fault.
     pub harm: Harm,
-    /// To whom.
+    /// The process.
     pub who: String,
 }
 
@@ -294,73 +294,72 @@ impl Fault {
     /// The scheduler, in a list of faults.
     pub const SCHEDULER: &'static str = "scheduler";
 
-    /// Whether it was done to a worker.
+    /// Whether it concerns a worker.
     pub fn is_worker(&self) -> bool {
         self.who != Self::SCHEDULER
     }
 }
 
-/// What can be done to a process.
+/// The kinds of faults of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Harm {
     /// It is killed.
     Kill,
     /// It is suspended.
     Stop,
-    /// It goes on.
+    /// It continues.
     Continue,
 }
 
-/// What may not be exceeded.
+/// The limits that must not be exceeded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Slots that a tenant has at most.
+    /// The limit of slots of a tenant.
     pub tenant_slots: BTreeMap<String, u32>,
-    /// Jobs that a tenant runs at most.
+    /// The limit of live attempts of a tenant.
     pub tenant_jobs: BTreeMap<String, u32>,
-    /// Jobs of a type that run at most.
+    /// The limit of live attempts of a type.
     pub type_jobs: BTreeMap<String, u32>,
-    /// Slots that a worker has, by what the store gave it.
+    /// The slots of a worker, for the store's records.
     pub worker_slots: BTreeMap<String, u32>,
-    /// Tenants that may not start anything once they have used so much.
+    /// Tenants with a budget.
     pub budgets: BTreeSet<String>,
-    /// Tenants that may have others stopped to make room for them.
+    /// Tenants that may preempt other jobs.
     pub owed: BTreeSet<String>,
-    /// How often a job may be stopped to make room.
+    /// The limit of preemptions of a job.
     pub evictions_max: u32,
-    /// How long it must have run before.
+    /// The shortest run time before a preemption.
     pub evicted_after_ms: i64,
     /// Losses after which a job is parked.
     pub losses_max: u32,
 }
 
-/// How soon all is well once nothing is hurt any more.
+/// The limits of the recovery after the last fault.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Calm {
-    /// When nothing was hurt any more.
+    /// The time of the last fault.
     pub healed_ms: i64,
-    /// Workers that were not there all the time since then.
+    /// Workers that were not connected all the time since then.
     pub away: BTreeSet<String>,
-    /// When it was looked what is left.
+    /// When the store was read.
     pub read_ms: i64,
-    /// How long an attempt may be under way that no worker runs any more.
+    /// The longest time for which an attempt may be live that no worker runs any more.
     pub orphan_ms: i64,
-    /// The same for one that none ever ran.
+    /// The same for an attempt that no worker ever ran.
     pub offer_ms: i64,
-    /// How long a job may wait beside a slot that is free for it.
+    /// The longest time for which a job may wait beside a free slot that fits.
     pub wait_ms: i64,
 }
 
-/// What a worker says that it offers. What really runs there takes no more; where a scheduler may
-/// give it something that does not know yet that it has gone to another one, it refuses what it has
-/// no room for.
+/// The offer of a worker. Its processes never use more. A scheduler may claim more for it while the
+/// worker moves to a peer. The worker then refuses attempts without room.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Offer {
-    /// Where it belongs.
+    /// Its pool.
     pub pool: String,
-    /// Types of jobs that it does.
+    /// The types that it runs.
     pub types: BTreeSet<String>,
-    /// The values that it has under each key.
+    /// Its attributes: the values of each key.
     pub has: BTreeMap<String, BTreeSet<String>>,
     /// Its slots.
     pub slots: u32,

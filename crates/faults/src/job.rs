@@ -1,4 +1,4 @@
-//! What the jobs do: they write down that they run, and some of them fail.
+//! The jobs of the scenarios: they record their runs, and some of them fail.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use proto::v1;
 
 use crate::Asked;
 
-/// One word a line, with the job, the attempt, the worker and the time: written in one go, so that
-/// many can write to one file.
+/// A record is one line with a word, the job, the attempt, the worker and the time. It is one
+/// write, so that many processes can write to one file.
 const SCRIPT: &str = "\
 mark() {
     read -r up rest < /proc/uptime
@@ -24,18 +24,18 @@ esac
 mark end
 ";
 
-/// How a job behaves.
+/// The behaviour of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// It is done at once.
+    /// It succeeds at once.
     Plain,
-    /// It takes so many tenths of a second.
+    /// It runs for this many tenths of a second.
     Slow(u64),
     /// It fails the first time.
     Flaky,
-    /// It always fails, in a way that may pass.
+    /// It always fails with a transient error.
     Failing,
-    /// It fails in a way that will not pass.
+    /// It fails with a permanent error.
     Wrong,
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn spec(tenant: &str, manner: Manner, runs: &Path) -> v1::Spec {
     }
 }
 
-/// What the checker is to know about it.
+/// Its specification for the checker.
 pub(crate) fn asked(spec: &v1::Spec) -> Asked {
     Asked {
         tenant: spec.tenant.clone(),

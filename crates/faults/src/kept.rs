@@ -1,4 +1,4 @@
-//! Reading a copy of what is left: the store's file, the clients' logs, the runs' records.
+//! Reads the data after a run: the store's file, the clients' logs, the records of processes.
 
 use std::fs;
 use std::path::Path;
@@ -10,12 +10,12 @@ use serde_json::Value;
 use crate::notebook::lines;
 use crate::{Attempt, Error, History, Job, Key, Mark};
 
-/// The store's file and its log, as they lie in a data directory.
+/// The store's file and its log in a data directory.
 pub(crate) const FILES: [&str; 2] = ["maitre.db", "maitre.db-wal"];
-/// How often a job is tried, and how long it waits after a failure, if it does not say.
+/// Defaults of tries and of the first backoff.
 const ATTEMPTS_MAX: u32 = 3;
 
-/// Copies the store's file and its log from one directory to another, while nobody writes there.
+/// Copies the store's file and its log to a different directory, while no process writes.
 pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), Error> {
     let _ = fs::remove_dir_all(to);
     fs::create_dir_all(to).map_err(Error::system("make a directory for a copy"))?;
@@ -91,7 +91,7 @@ fn job(row: &Row<'_>) -> SqlResult<Job> {
     })
 }
 
-/// What the store's documents say, as far as it is checked.
+/// The fields of the store's documents that are checked.
 #[derive(Default, Deserialize)]
 struct Document {
     dedupe_key: Option<String>,
@@ -134,7 +134,7 @@ fn number(row: &Row<'_>, column: usize) -> SqlResult<u64> {
     Ok(row.get::<_, i64>(column)?.unsigned_abs())
 }
 
-/// What runs wrote down: `start 17 2 w1 12345.67`. `at_ms` understands the moments.
+/// Records of processes: `start 17 2 w1 12345.67`. `at_ms` parses the times.
 pub fn read_marks(path: &Path, at_ms: impl Fn(&str) -> Option<i64>) -> Result<Vec<Mark>, Error> {
     lines(path, |line| {
         let words: Vec<&str> = line.split(' ').collect();

@@ -1,17 +1,16 @@
-//! Faults: the real processes are started, loaded with jobs and hurt; then a checker looks at what
-//! is left.
+//! Fault injection: real processes run under load and faults. A checker then examines the data.
 //!
 //! ```text
 //! scenario ─► stage (scheduler, workers)  ◄── load (clients)
 //!     │                │                        │
-//!     │ hurt, heal,    │ the store's file,      │ what they were told,
-//!     │ drain          │ what runs wrote down   │ as they wrote it down
+//!     │ inject, heal,  │ the store's file,      │ answers to clients,
+//!     │ drain          │ records of processes   │ in their logs
 //!     ▼                ▼                        ▼
 //!   check ◄──────── history ◄───────────────────┘
 //! ```
 //!
 //! **Invariant:** the checker shares no code with the scheduler and its store, and never asks the
-//! scheduler: it reads the file, the clients' logs, and what the runs themselves wrote down.
+//! scheduler. It reads the file, the clients' logs, and the records of the processes.
 
 mod error;
 mod clock;

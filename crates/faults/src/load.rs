@@ -1,4 +1,4 @@
-//! Clients that submit and call off jobs, and write down what they are told.
+//! Clients that submit and cancel jobs, and log the answers.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,28 +15,28 @@ use crate::rpc::Rpc;
 use crate::stage::{CAPPED, NARROW, Stage};
 use crate::{Asked, Chance, Error, Op, Outcome};
 
-/// Clients at once.
+/// Concurrent clients.
 const CLIENTS: u32 = 3;
-/// How long a client insists on an answer, once everything is well again.
+/// The time for which a client repeats a request after the last fault.
 const INSIST: Duration = Duration::from_mins(2);
-/// How long it waits before it asks the same again.
+/// The pause before a client repeats a request.
 const AGAIN: Duration = Duration::from_millis(30);
-/// Jobs that a client remembers, to call them off or to wait for them.
+/// Jobs that a client remembers, to cancel or to depend on.
 const KNOWN_MAX: usize = 30;
 
-/// Clients at work.
+/// Running clients.
 pub(crate) struct Load {
     clients: JoinSet<Result<(), Error>>,
     stop: watch::Sender<bool>,
 }
 
 impl Load {
-    /// Starts clients, each pausing `pause_ms` or so after each thing it does.
+    /// Starts clients, each with a pause of about `pause_ms` after each request.
     pub(crate) fn start(stage: &Stage, pause_ms: u64, chance: &mut Chance) -> Result<Self, Error> {
         Self::with((2, 8), stage, pause_ms, chance)
     }
 
-    /// The same, with jobs that outlast a short lease.
+    /// The same, with jobs that run longer than a short lease.
     pub(crate) fn start_slow(
         stage: &Stage,
         pause_ms: u64,
@@ -76,7 +76,7 @@ impl Load {
         Ok(Self { clients, stop })
     }
 
-    /// Lets each client finish what it does: all that it asked for is answered then.
+    /// Lets each client finish its request, so that all requests have an answer.
     pub(crate) async fn stop(mut self) -> Result<(), Error> {
         let _ = self.stop.send(true);
         while let Some(ended) = self.clients.join_next().await {
@@ -94,16 +94,16 @@ struct Client {
     chance: Chance,
     notebook: Notebook,
     runs: PathBuf,
-    /// Jobs that it was told of, newest last.
+    /// Jobs that it submitted, newest last.
     known: Vec<(String, u64)>,
     prefix: String,
     n_keys: u32,
-    /// How long slow jobs take, at least and at most.
+    /// The shortest and the longest run time of slow jobs, in tenths of a second.
     tenths: (u64, u64),
 }
 
 impl Client {
-    /// Does one thing.
+    /// Makes one request.
     async fn act(&mut self) -> Result<(), Error> {
         if !self.known.is_empty() && self.chance.is_one_in(8) {
             return self.cancel().await;
@@ -117,7 +117,7 @@ impl Client {
         let n_old = self.known.len().saturating_sub(KNOWN_MAX);
         self.known.drain(..n_old);
         if self.chance.is_one_in(6) {
-            // As somebody does who did not hear the answer.
+            // Repeats the request, as a client does that did not receive the answer.
             self.insist(Op::Submit, &request).await?;
         }
         if self.chance.is_one_in(10) {
@@ -128,7 +128,7 @@ impl Client {
         Ok(())
     }
 
-    /// Something to submit: one job, a few that wait for each other, or an array.
+    /// A submission: one job, a few that depend on each other, or an array.
     fn request(&mut self, idempotency_key: String) -> v1::SubmitRequest {
         let tenants = ["a", "a", "b", CAPPED.0, NARROW.0];
         let tenant = self.chance.pick(&tenants).copied().unwrap_or("a");
@@ -154,7 +154,7 @@ impl Client {
         v1::Spec { priority, ..spec(tenant, manner, &self.runs) }
     }
 
-    /// Two more jobs: one waits for the first, and one for both, or for one from before.
+    /// Two more jobs: one depends on the first, and one on both, or on an earlier one.
     fn chain(&mut self, jobs: &mut Vec<v1::Spec>, tenant: &str) {
         let (mut second, mut third) = (self.job(tenant), self.job(tenant));
         second.after_indexes = vec![0];
@@ -166,7 +166,7 @@ impl Client {
         jobs.extend([second, third]);
     }
 
-    /// Asks until it knows what became of it, and writes down every answer.
+    /// Repeats a request until its outcome is known, and logs every answer.
     async fn insist(&mut self, op: Op, request: &v1::SubmitRequest) -> Result<Vec<u64>, Error> {
         let asked: Vec<Asked> = request.jobs.iter().map(asked).collect();
         let start = Instant::now();
@@ -211,7 +211,7 @@ impl Client {
     }
 }
 
-/// Waits a little before the same is asked again, unless it was asked for too long.
+/// Waits before a request is repeated, unless it was repeated for too long.
 async fn again(start: Instant) -> Result<(), Error> {
     if start.elapsed() > INSIST {
         let what = "a client is answered".to_owned();

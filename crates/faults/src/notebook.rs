@@ -1,4 +1,4 @@
-//! What one client was told, as it writes it down; and what others read there.
+//! The log of one client, and its reader.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -9,34 +9,34 @@ use tonic::{Code, Status};
 use crate::clock::now_ms;
 use crate::{Asked, Error, Op, Outcome, Said};
 
-/// Where one client writes.
+/// The log of one client.
 #[derive(Debug)]
 pub struct Notebook {
     client: u32,
     log: File,
 }
 
-/// What was answered.
+/// An answer.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// Whether it was done.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// Jobs that it is about.
+    /// Its jobs.
     pub ids: Vec<u64>,
-    /// Whether that changed anything.
+    /// Whether the request changed anything.
     pub changed: bool,
-    /// In words.
+    /// A message.
     pub note: String,
 }
 
 impl Notebook {
-    /// Goes on where it ended.
+    /// Opens a log, and appends to it.
     pub fn open(client: u32, path: &Path) -> Result<Self, Error> {
         let log = File::options().create(true).append(true).open(path);
         Ok(Self { client, log: log.map_err(Error::system("open a log"))? })
     }
 
-    /// What was asked when, and what was answered now.
+    /// Logs a request with its time, and its answer with the current time.
     pub fn write(
         &mut self,
         (op, key, sent_ms): (Op, &str, i64),
@@ -51,18 +51,18 @@ impl Notebook {
     }
 }
 
-/// What one client wrote down.
+/// Reads the log of one client.
 pub fn read_said(path: &Path) -> Result<Vec<Said>, Error> {
     lines(path, |line| serde_json::from_str(line).ok())
 }
 
-/// What is written in each line of a file, if it can be understood.
+/// Reads each line of a file, if it is valid.
 pub(crate) fn lines<T>(path: &Path, read: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, Error> {
     let read = |line: &str| read(line).ok_or_else(|| Error::Line { line: line.to_owned() });
     text(path)?.lines().map(read).collect()
 }
 
-/// A file that nobody has written to yet says nothing.
+/// The text of a file. A missing file is empty.
 fn text(path: &Path) -> Result<String, Error> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
@@ -70,7 +70,7 @@ fn text(path: &Path) -> Result<String, Error> {
     }
 }
 
-/// What an answer says, and whether there is no point in asking again.
+/// The meaning of an answer, and whether a repetition is useless.
 pub fn settle(answer: Result<Answer, Status>) -> (Answer, bool) {
     let status = match answer {
         Ok(answer) => return (answer, true),
@@ -78,7 +78,7 @@ pub fn settle(answer: Result<Answer, Status>) -> (Answer, bool) {
     };
     let (outcome, is_final) = match status.code() {
         Code::InvalidArgument | Code::NotFound | Code::AlreadyExists => (Outcome::Fail, true),
-        // It says itself that nothing was changed; later there may be room.
+        // The answer promises that nothing was changed. A later request may succeed.
         Code::ResourceExhausted => (Outcome::Fail, false),
         Code::Ok
         | Code::Cancelled

@@ -1,16 +1,16 @@
-//! Ports for schedulers that listen on this machine.
+//! Ports for schedulers on this machine.
 
 use std::net::TcpListener;
 
 use crate::{Chance, Error};
 
-/// Ports that the system gives to nobody who does not ask for them: a client that looks for a
-/// scheduler that is gone must not end up connected to itself.
+/// Ports outside of the system's ephemeral range. A client of a stopped scheduler could otherwise
+/// connect to itself.
 const PORTS: (u64, u64) = (20_000, 32_000);
-/// Ports that are tried at most.
+/// The limit of tries.
 const TRIES_MAX: u32 = 1_000;
 
-/// Draws `n` different ports that are free now.
+/// Draws `n` different free ports.
 pub fn free_ports(n: usize, chance: &mut Chance) -> Result<Vec<u16>, Error> {
     let mut free: Vec<u16> = Vec::new();
     for _ in 0..TRIES_MAX {

@@ -1,4 +1,4 @@
-//! A process that is started, suspended, ended and killed.
+//! A process that scenarios start, suspend, end and kill.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -8,24 +8,24 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::Error;
 
-/// A process that may run or not. It is killed when this is dropped.
+/// A process, running or not. A drop kills it.
 #[derive(Debug)]
 pub struct Process {
-    /// What reports call it.
+    /// Its name in reports.
     pub name: String,
     log: PathBuf,
     child: Option<Child>,
-    /// Whether it was stopped by a signal, and not continued.
+    /// Whether it was suspended by a signal, and not continued.
     pub is_suspended: bool,
 }
 
 impl Process {
-    /// A process that does not run yet; its standard error is appended to `log`.
+    /// A process before its start. Its standard error is appended to `log`.
     pub fn new(name: String, log: PathBuf) -> Self {
         Self { name, log, child: None, is_suspended: false }
     }
 
-    /// Whether it runs. One that ended by itself does not.
+    /// Whether it runs.
     pub fn is_running(&mut self) -> bool {
         let Some(child) = &mut self.child else { return false };
         if matches!(child.try_wait(), Ok(None)) {
@@ -35,7 +35,7 @@ impl Process {
         false
     }
 
-    /// Starts it, without a keyboard and without its standard output.
+    /// Starts it, without standard input and output.
     pub fn start(&mut self, mut command: Command) -> Result<(), Error> {
         let log = File::options().create(true).append(true).open(&self.log);
         let log = log.map_err(Error::system("open a log"))?;
@@ -45,7 +45,7 @@ impl Process {
         Ok(())
     }
 
-    /// Suspends it, lets it go on, or asks it to end.
+    /// Suspends it, continues it, or asks it to end.
     pub fn signal(&mut self, signal: Signal) {
         let pid = self.child.as_ref().and_then(|child| i32::try_from(child.id()).ok());
         if let Some(pid) = pid.and_then(Pid::from_raw) {
@@ -59,7 +59,7 @@ impl Process {
         }
     }
 
-    /// Kills it, and waits for the end of it.
+    /// Kills it, and waits for its end.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
@@ -68,7 +68,7 @@ impl Process {
         self.is_suspended = false;
     }
 
-    /// What it said last, and whether it panicked.
+    /// The panics in its log.
     pub fn panics(&self) -> Vec<String> {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
         let lines = text.lines().filter(|line| line.contains("panicked at"));

@@ -1,4 +1,4 @@
-//! How clients talk to the scheduler.
+//! The client of a scheduler.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use proto::v1::jobs_client::JobsClient;
 use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
 
-/// How long a client waits for an answer before it gives up on it.
+/// The timeout of a request.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A connection that is made when it is needed, again and again.
+/// A connection that reconnects on demand.
 #[derive(Clone)]
 pub(crate) struct Rpc {
     channel: Channel,
@@ -56,7 +56,7 @@ impl Rpc {
         Ok(self.jobs().get(v1::GetRequest { id }).await?.into_inner())
     }
 
-    /// Why a job is not final, for people.
+    /// The reason why a job is not final, for users.
     pub(crate) async fn why(&self, id: u64) -> String {
         let state = match self.get(id).await {
             Ok(v1::GetResponse { job: Some(job), .. }) => {

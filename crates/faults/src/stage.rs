@@ -1,4 +1,4 @@
-//! The real processes in a directory of their own, and what is done to them.
+//! The real processes in a directory of their own, and their faults.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,13 +15,13 @@ use crate::clock::{boot_ms, now_ms, passed_ms, until};
 use crate::rpc::Rpc;
 use crate::{Chance, Error, Fault, Harm, History, Limits, free_ports, kept, read_marks, read_said};
 
-/// How long a scheduler may take to answer after its start, on a busy machine.
+/// Timeout for the first answer of a scheduler, on a busy machine.
 const START: Duration = Duration::from_mins(1);
 /// Slots of each worker.
 const SLOTS: u32 = 3;
 /// Losses after which a job is parked.
 const LOSSES_MAX: u32 = 6;
-/// The tenant with a quota, and the tenant that runs few jobs at once.
+/// The tenant with a quota, and the tenant with a low limit of live attempts.
 pub(crate) const CAPPED: (&str, u32) = ("capped", 3);
 pub(crate) const NARROW: (&str, u32) = ("narrow", 2);
 
@@ -38,18 +38,18 @@ pub(crate) struct Stage {
     limits: Limits,
 }
 
-/// Where the data is, and how a scheduler is started that can get at it.
+/// The data directory, and the launch of a scheduler that can access it.
 pub(crate) struct Place {
-    /// The words before the program.
+    /// The command line before the program.
     pub(crate) launch: Vec<OsString>,
-    /// The data directory, as the scheduler calls it.
+    /// The data directory, as the scheduler sees it.
     pub(crate) data: PathBuf,
-    /// The same, as we see it.
+    /// The same, as this process sees it.
     pub(crate) seen: PathBuf,
 }
 
 impl Stage {
-    /// An empty directory with settings in it, and a port that is free.
+    /// Makes an empty directory with settings, and draws a free port.
     pub(crate) fn build(
         (program, dir): (&Path, &Path),
         lease_ms: u64,
@@ -88,7 +88,7 @@ impl Stage {
         Rpc::new(self.port)
     }
 
-    /// Starts the scheduler, unless it runs. Fails if it ended by itself.
+    /// Starts the scheduler, unless it runs. Fails if it ended unexpectedly.
     pub(crate) fn start(&mut self) -> Result<(), Error> {
         if self.is_running()? {
             return Ok(());
@@ -115,7 +115,7 @@ impl Stage {
         answered.await?
     }
 
-    /// Whether the scheduler runs; an error if it ended by itself.
+    /// Whether the scheduler runs. An error if it ended unexpectedly.
     pub(crate) fn is_running(&mut self) -> Result<bool, Error> {
         let Some(child) = &mut self.scheduler else { return Ok(false) };
         let ended = child.try_wait().map_err(Error::system("look at the scheduler"))?;
@@ -125,7 +125,7 @@ impl Stage {
         Err(Error::Ended { who: Fault::SCHEDULER.to_owned(), how })
     }
 
-    /// Kills the scheduler, wherever it is.
+    /// Kills the scheduler at any point.
     pub(crate) fn kill(&mut self) -> Result<(), Error> {
         self.is_running()?;
         if let Some(child) = self.scheduler.take() {
@@ -135,7 +135,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Starts a worker of this name, unless it runs.
+    /// Starts a worker with this name, unless it runs.
     pub(crate) fn start_worker(&mut self, name: &str, has: Option<&str>) -> Result<(), Error> {
         if self.workers.contains_key(name) {
             return Ok(());
@@ -144,7 +144,7 @@ impl Stage {
         command.args(["work", "--exec", "--name", name, "--slots", &SLOTS.to_string()]);
         command.args(["--server", &format!("127.0.0.1:{}", self.port)]);
         command.args(has.map(|has| format!("--has={has}")));
-        // The runs read there where they are.
+        // The scripts of jobs read their worker from this variable.
         command.env("USER", name).env("TMPDIR", self.dir.join("tmp"));
         let child = self.spawn(command, name)?;
         self.workers.insert(name.to_owned(), child);
@@ -166,7 +166,7 @@ impl Stage {
         }
     }
 
-    /// Suspends a worker, or lets it go on.
+    /// Suspends or continues a worker.
     pub(crate) fn signal_worker(&mut self, name: &str, harm: Harm) -> Result<(), Error> {
         let signal = match harm {
             Harm::Kill => Signal::KILL,
@@ -180,7 +180,7 @@ impl Stage {
         kill_process(pid, signal).map_err(|error| Error::system("signal a worker")(error.into()))
     }
 
-    /// Fails if a worker ended by itself.
+    /// Fails if a worker ended unexpectedly.
     pub(crate) fn check_workers(&mut self) -> Result<(), Error> {
         for (name, child) in &mut self.workers {
             let ended = child.try_wait().map_err(Error::system("look at a worker"))?;
@@ -193,7 +193,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Waits until every job is final; says which are not.
+    /// Waits until every job is final. The error names the others.
     pub(crate) async fn drain(&mut self, within: Duration) -> Result<(), Error> {
         let rpc = self.rpc();
         let drained = until("every job is final", within, async || {
@@ -210,7 +210,8 @@ impl Stage {
         Err(Error::Violated(format!("{late}:\n{}", waiting.join("\n"))))
     }
 
-    /// What the store's file, the clients and the runs say. The scheduler must be dead.
+    /// The history from the store's file, the clients and the processes. The scheduler must be
+    /// stopped.
     pub(crate) fn history(&self) -> Result<History, Error> {
         let copy = self.dir.join("copy");
         kept::copy(&self.place.seen, &copy)?;
@@ -231,17 +232,17 @@ impl Stage {
         Ok(history)
     }
 
-    /// Where runs write down what they do.
+    /// The file with the records of processes.
     pub(crate) fn runs(&self) -> PathBuf {
         self.dir.join("runs")
     }
 
-    /// Where a client writes down what it is told.
+    /// The log of a client.
     pub(crate) fn log_of(&self, client: u32) -> PathBuf {
         self.dir.join(format!("client-{client}.jsonl"))
     }
 
-    /// Sets what tenants may have.
+    /// Sets the limits of tenants.
     pub(crate) async fn set_limits(&self) -> Result<(), Error> {
         let quota = format!("{{\"quotas\":[{{\"pool\":\"default\",\"max\":{}}}]}}", CAPPED.1);
         let jobs_max = format!("{{\"jobs_max\":{}}}", NARROW.1);
@@ -275,7 +276,7 @@ impl Drop for Stage {
     }
 }
 
-/// Kills it, and waits for the end of it: what it had locked is free then.
+/// Kills it, and waits for its end, so that its locks are free.
 fn end(mut child: Child) {
     let _ = child.kill();
     let _ = child.wait();

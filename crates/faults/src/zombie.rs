@@ -1,4 +1,4 @@
-//! A worker of our own that does not stop when its time is up, and says what it should not.
+//! A worker that does not stop at the end of its lease, and sends stale reports.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,9 +15,9 @@ use tonic::transport::Channel;
 
 use crate::Error;
 
-/// How long it waits for the scheduler to say something.
+/// Timeout for a message of the scheduler.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// What jobs need that are meant for it.
+/// The requirement of its jobs.
 pub(crate) const HAS: (&str, &str) = ("grave", "open");
 
 /// One session of such a worker.
@@ -27,7 +27,7 @@ pub(crate) struct Zombie {
 }
 
 impl Zombie {
-    /// Comes, and says which attempts it has.
+    /// Connects, and names its attempts.
     pub(crate) async fn arrive(
         port: u16,
         worker: &str,
@@ -60,7 +60,7 @@ impl Zombie {
         Ok((zombie, welcome))
     }
 
-    /// Waits for a job, and takes it.
+    /// Waits for a job, and accepts it.
     pub(crate) async fn take(&mut self) -> Result<v1::AttemptRef, Error> {
         let offer =
             self.hear(
@@ -75,7 +75,7 @@ impl Zombie {
         Ok(attempt)
     }
 
-    /// Says that an attempt ended so.
+    /// Reports the end of an attempt.
     pub(crate) async fn complete(
         &self,
         attempt: v1::AttemptRef,
@@ -86,7 +86,7 @@ impl Zombie {
             .await
     }
 
-    /// Waits for what becomes of that: whether it came too late.
+    /// Waits for the acknowledgement: whether the report was stale.
     pub(crate) async fn is_stale(&mut self, attempt: v1::AttemptRef) -> Result<bool, Error> {
         let ack = self.hear("an acknowledgement", |heard| {
             if let Heard::CompleteAck(ack) = heard { Some(ack) } else { None }
@@ -103,7 +103,7 @@ impl Zombie {
         send(&self.outgoing, message).await
     }
 
-    /// The next message that is of interest; the others are not heard.
+    /// The next message of a kind. Others are skipped.
     async fn hear<T>(
         &mut self,
         what: &str,

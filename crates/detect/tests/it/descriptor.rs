@@ -1,4 +1,4 @@
-//! What a descriptor may say, and what it lets an operator set.
+//! Valid descriptors, and the settings that they allow.
 
 use detect::{Descriptor, Field, Kind, VisibleIf};
 use serde_json::{Map, Value, json};
@@ -32,7 +32,7 @@ fn it_reads_back_what_it_writes() {
 fn values_are_those_given_and_defaults_without_what_is_hidden() {
     let values = |value| Value::Object(descriptor().admin_values(&given(value)).unwrap());
     assert_eq!(values(json!({})), json!({ "threshold": 0.3, "mode": "fast" }));
-    // Words of a command line are read by the kind of their field.
+    // Command line arguments are parsed by the kind of their field.
     let words = json!({ "threshold": "0.5", "mode": "deep" });
     assert_eq!(values(words), json!({ "threshold": 0.5, "mode": "deep", "depth": 2 }));
 }

@@ -1,4 +1,4 @@
-//! A lane, told what happens, and what it does about it.
+//! Sequences of events, and the actions of a lane.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,16 @@ use detect::{Detector, Ends, Lane, Phase, Policy, Run, Status, Step, Sweep, Turn
 use model::{Millis, Timestamp};
 use proptest::prelude::*;
 
-/// A lane and what surrounds it.
+/// A lane and its surroundings.
 pub(crate) struct Scene {
     pub(crate) lane: Lane,
     pub(crate) types: BTreeMap<String, Type>,
     pub(crate) now: i64,
     is_told: bool,
     n_unfinished: Option<usize>,
-    /// Types in the order in which their runs began, and when.
+    /// Types in the order in which their runs began, with the times.
     begun: Vec<(String, i64)>,
-    /// The run and the worker of every detection that was asked for.
+    /// The run and the worker of every requested detection.
     told: Vec<(String, String)>,
     runs: Vec<Run>,
 }
@@ -54,7 +54,7 @@ impl Scene {
         step
     }
 
-    /// Steps until there is nothing to do; jobs are as many as `n_unfinished` says.
+    /// Takes steps until there is nothing to do. `n_unfinished` sets the number of jobs.
     pub(crate) fn settle(&mut self, n_jobs: usize) -> Step {
         for _ in 0..100 {
             match self.step() {
@@ -85,7 +85,7 @@ impl Scene {
         self.lane.group.as_ref().map_or("", |group| &group.kind)
     }
 
-    /// The worker looked to the end, and its jobs are done.
+    /// Completes the detection and its jobs.
     fn complete(&mut self) {
         self.lane.detected();
         self.settle(0);
@@ -129,7 +129,7 @@ fn the_next_pass_starts_after_the_type_that_ran_last() {
     let mut scene = Scene::new(&["a", "b", "c"], &["w"]);
     scene.settle(0);
     scene.lane.detected();
-    // The first is slow: when it is done, it is due again, like the others.
+    // The first type is slow: at the end of its run it is due again, like the others.
     scene.now += 900;
     scene.types.get_mut("a").unwrap().policy.interval = Millis(100);
     scene.complete();
@@ -150,7 +150,7 @@ fn a_changed_interval_counts_at_once() {
     scene.now += 50;
     scene.settle(0);
     assert_eq!(scene.kind(), "a");
-    // One that is switched off is not asked for, though it goes on with what it began.
+    // A disabled type gets no new run, but its current run continues.
     scene.types.get_mut("a").unwrap().policy.is_enabled = false;
     scene.complete();
     scene.now += 5_000;
@@ -178,7 +178,7 @@ fn a_run_tries_each_worker_once_and_then_has_failed() {
     let mut scene = Scene::new(&["a"], &["u", "v", "w"]);
     scene.settle(0);
     scene.fail("at capacity");
-    // The second does not answer in time, the third is lost.
+    // The second worker times out, and the third disconnects.
     scene.now += 100;
     scene.is_told = true;
     scene.settle(0);
@@ -316,7 +316,7 @@ impl Scene {
                 let kept = serde_json::to_string(&self.lane).unwrap();
                 self.lane = serde_json::from_str(&kept).unwrap();
                 if self.is_detecting() {
-                    // It is due again, and that is no second run of one interval.
+                    // The repeated run does not count as a second run within the interval.
                     let kind = self.kind().to_owned();
                     self.begun.retain(|(other, _)| *other != kind);
                 }
@@ -349,13 +349,13 @@ proptest! {
             let moments: Vec<i64> = begun.map(|(_, at)| *at).collect();
             prop_assert!(moments.windows(2).all(|pair| pair[1] - pair[0] >= 2_000), "{moments:?}");
         }
-        // No worker is asked twice in one run.
+        // No run asks a worker twice.
         let mut told = scene.told.clone();
         let n_told = told.len();
         told.sort();
         told.dedup();
         prop_assert_eq!(told.len(), n_told);
-        // Every run has one end.
+        // Every run ends once.
         let mut names: Vec<&str> = scene.runs.iter().map(|run| run.run.as_str()).collect();
         names.sort_unstable();
         names.dedup();
@@ -373,7 +373,7 @@ proptest! {
         for length in lengths {
             scene.settle(1);
             scene.lane.detected();
-            // All are due by the time that one is done.
+            // All types are due when one run ends.
             scene.now += length.max(101);
             scene.n_unfinished = Some(0);
             scene.settle(0);

@@ -1,4 +1,4 @@
-//! What a lane promises.
+//! The guarantees of a lane.
 
 #![allow(clippy::unwrap_used, reason = "these are tests, also what is not in a test itself")]
 

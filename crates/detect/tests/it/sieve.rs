@@ -1,4 +1,4 @@
-//! What is taken of proposals, and why the rest is not.
+//! Accepted proposals, and the reasons of rejected ones.
 
 use detect::{Proposal, Sieve};
 use model::{Name, Timestamp};

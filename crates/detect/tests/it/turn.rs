@@ -1,4 +1,4 @@
-//! Whose turn it is, where workers of several schedulers look.
+//! The order of runs with the workers of several schedulers.
 
 use detect::{Step, Turn};
 use model::Timestamp;
@@ -14,14 +14,14 @@ fn whoever_cannot_begin_what_is_next_lets_go_of_the_lane() {
     assert_eq!(scene.kind(), "balance");
     scene.lane.detected();
     assert_eq!(scene.settle(0), Step::LetGo(Turn::Elsewhere), "`ec` is next");
-    // The other scheduler saw to it.
+    // The peer scheduler ran it.
     scene.lane.began_ms.insert("ec".to_owned(), scene.now);
     "ec".clone_into(&mut scene.lane.last);
     scene.settle(0);
     assert_eq!(scene.kind(), "vacuum");
     scene.lane.ask("ec");
     scene.lane.detected();
-    assert_eq!(scene.settle(0), Step::LetGo(Turn::Elsewhere), "somebody asked for it");
+    assert_eq!(scene.settle(0), Step::LetGo(Turn::Elsewhere), "a user requested it");
     scene.types.get_mut("ec").unwrap().is_elsewhere = false;
     assert_eq!(scene.settle(0), Step::LetGo(Turn::Wait(Some(Timestamp(1_010_000)))));
 }

@@ -1,4 +1,4 @@
-//! What clients were told is so.
+//! Acknowledgements to clients are true.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,8 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
     }
 }
 
-/// Every acknowledged job is there, as it was asked for. One with a name may stand for another.
+/// Every acknowledged job exists with its specification. A job with a dedupe key may stand for a
+/// different submission.
 fn exist(facts: &Facts<'_>, found: &mut Found) {
     for said in &facts.history.said {
         if said.op != Op::Submit || said.outcome != Outcome::Ok {
@@ -41,7 +42,7 @@ fn exist(facts: &Facts<'_>, found: &mut Found) {
                 found.add("lost-ack", format!("job {id} (client {client}, key {key}) is gone"));
                 continue;
             };
-            // All jobs of an array are asked for at once.
+            // All jobs of an array have one specification.
             let asked = said.asked.get(if said.asked.len() == 1 { 0 } else { place });
             let terms =
                 asked.and_then(|asked| asked.terms.as_ref()).filter(|_| job.dedupe.is_none());
@@ -53,7 +54,7 @@ fn exist(facts: &Facts<'_>, found: &mut Found) {
     }
 }
 
-/// What was submitted without a key is there once if it was taken, and not if it was refused.
+/// A submission without a key exists once if it was accepted, and never if it was rejected.
 fn once(facts: &Facts<'_>, found: &mut Found) {
     let mut by_label: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     for job in facts.jobs.values() {
@@ -78,7 +79,7 @@ fn once(facts: &Facts<'_>, found: &mut Found) {
     }
 }
 
-/// A key stands for the same jobs whenever it is used, and for none if it was never taken.
+/// A key returns the same jobs at each use, and none if no submission with it was accepted.
 fn same(key: &str, kept: &[&Key], said: &[&Said], found: &mut Found) {
     if kept.len() > 1 {
         found.add("key-twice", format!("key {key} is kept {} times", kept.len()));

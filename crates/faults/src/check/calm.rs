@@ -1,17 +1,17 @@
-//! Once nothing is hurt any more, what nobody runs is let go, and what can start does.
+//! After the last fault, orphaned attempts are released, and jobs that can start do.
 
 use super::waits::beside_a_free_slot;
 use super::{Facts, Found, runs};
 use crate::{Attempt, Calm, History};
 
-/// How soon all was well.
+/// The duration of the recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// Attempts that were under way when nothing was hurt any more, and that nobody ran.
+    /// Attempts that were live after the last fault, without a worker that ran them.
     pub n_orphans: usize,
-    /// How long it took until the last attempt was let go that nobody ran.
+    /// The time until the last of these attempts was released.
     pub orphan_ms: i64,
-    /// How long a job waited at most beside a slot that was free for it.
+    /// The longest wait of a job beside a free slot that fits.
     pub wait_ms: i64,
 }
 
@@ -36,7 +36,7 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
     }
 }
 
-/// How soon all was well; `None` if nobody asks.
+/// The duration of the recovery. `None` if the scenario does not measure it.
 pub fn recovery(history: &History) -> Option<Recovery> {
     let (facts, calm) = (Facts::of(history), history.calm.as_ref()?);
     let (orphans, waits) = (orphans(&facts, calm), beside_a_free_slot(&facts, calm));
@@ -47,13 +47,13 @@ pub fn recovery(history: &History) -> Option<Recovery> {
     })
 }
 
-/// An attempt that is under way, and that nobody runs.
+/// A live attempt that no worker runs.
 struct Orphan<'a> {
     attempt: &'a Attempt,
-    /// For so long, since nothing was hurt any more.
+    /// The time since the last fault.
     length_ms: i64,
     was_run: bool,
-    /// Whether nobody ran it when all was well again.
+    /// Whether no worker ran it when the store was read.
     is_left: bool,
 }
 

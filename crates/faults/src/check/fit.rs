@@ -1,4 +1,4 @@
-//! Nobody is given what they do not offer.
+//! Workers get only attempts that they can run.
 
 use super::{Facts, Found};
 use crate::{Job, Offer};
@@ -18,7 +18,7 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
     }
 }
 
-/// Why a worker cannot run a job, even if it has nothing else to do.
+/// The reason why a worker cannot run a job, even if it is idle.
 pub(super) fn misfit(job: &Job, offer: &Offer) -> Option<String> {
     if !offer.types.contains(&job.kind) {
         return Some(format!("which does not do `{}`", job.kind));

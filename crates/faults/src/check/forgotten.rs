@@ -1,5 +1,5 @@
-//! Only what nobody can ask for is forgotten. That it ran once, to its end, and is counted as that,
-//! is held against it as against all others.
+//! The store deletes at once only jobs that no client can query. The other rules also hold for
+//! these jobs: each ran once, to its end, and is counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,7 +35,7 @@ fn is_first_try(job: &Job) -> bool {
     (job.n_attempts, job.n_failures, job.n_losses, job.n_refusals) == (1, 0, 0, 0)
 }
 
-/// Who waits for each job, by what clients were told.
+/// The dependents of each job, by the answers to clients.
 fn waiters(facts: &Facts<'_>) -> BTreeMap<u64, Vec<u64>> {
     let mut waiters: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     for said in &facts.history.said {
@@ -49,7 +49,7 @@ fn waiters(facts: &Facts<'_>) -> BTreeMap<u64, Vec<u64>> {
     waiters
 }
 
-/// Whether `waiter` was there, and not called off, when `job` went.
+/// Whether `waiter` existed and was not cancelled when `job` was deleted.
 fn waits(facts: &Facts<'_>, waiter: u64, job: &Job) -> bool {
     let (Some(waiter), Some(gone_ms)) = (facts.jobs.get(&waiter), job.finished_ms) else {
         return false;

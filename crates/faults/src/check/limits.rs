@@ -1,4 +1,4 @@
-//! Nobody has more than they may, at any moment: not by the store, and not by what really ran.
+//! No limit is exceeded at any time, neither by the store's records nor by the processes that ran.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,8 +27,8 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
     dedupe(facts, found);
 }
 
-/// What really ran, but for attempts whose time ran out on workers that were suspended and could
-/// not know it.
+/// Checks the processes. Attempts that timed out on suspended workers are excepted, because such a
+/// worker could not stop them.
 pub(super) fn check_runs(facts: &Facts<'_>, found: &mut Found) {
     let (mut ran, mut taken) = (Vec::new(), Vec::new());
     let known = runs::known(facts);
@@ -37,7 +37,7 @@ pub(super) fn check_runs(facts: &Facts<'_>, found: &mut Found) {
         let attempt = known.get(&token).copied();
         let (worker, from_ms) = (run.worker, run.first_ms);
         let span = |to_ms: i64| Span { job, worker, from_ms, to_ms: Some(to_ms) };
-        // A worker knows its own room, whatever others think of it.
+        // A worker knows its own slots, so no exception applies.
         taken.push(span(run.last_ms));
         let during = (run.first_ms, run.last_ms);
         if run.was_told(attempt) || !was_suspended(facts.history, run.worker, during) {
@@ -62,7 +62,7 @@ pub(super) fn check_runs(facts: &Facts<'_>, found: &mut Found) {
     }
 }
 
-/// Whether a worker was suspended at some time between two moments.
+/// Whether a worker was suspended at some time between two times.
 pub(super) fn was_suspended(history: &History, worker: &str, (from, to): (i64, i64)) -> bool {
     let mut since = None;
     for fault in history.faults.iter().filter(|fault| fault.who == worker) {
@@ -80,7 +80,7 @@ pub(super) fn was_suspended(history: &History, worker: &str, (from, to): (i64, i
     since.is_some_and(|since_ms| since_ms <= to)
 }
 
-/// For so long an attempt took of what is limited.
+/// The time during which an attempt used limited resources.
 struct Span<'a> {
     job: &'a Job,
     worker: &'a str,
@@ -89,7 +89,7 @@ struct Span<'a> {
     to_ms: Option<i64>,
 }
 
-/// What a breach is called.
+/// The rule names of the violations.
 struct Names {
     quota: &'static str,
     jobs_max: &'static str,
@@ -140,13 +140,13 @@ fn within(facts: &Facts<'_>, spans: &[Span<'_>], names: &Names, found: &mut Foun
     }
 }
 
-/// Adds up what attempts take, and tells when it is too much for the first time.
+/// Sums the usage of attempts, and reports the first time at which it exceeds the maximum.
 fn too_many<'a>(
     spans: impl IntoIterator<Item = &'a Span<'a>>,
     max: u64,
     takes: impl Fn(&Span<'_>) -> Option<u64>,
 ) -> Option<String> {
-    // At one moment, what ends comes before what begins: nobody knows more of what is no longer.
+    // At equal times, ends come before starts.
     let mut changes: Vec<(i64, i128, u64)> = Vec::new();
     let is_long = |span: &&Span<'_>| span.to_ms.is_none_or(|to_ms| to_ms > span.from_ms);
     for span in spans.into_iter().filter(is_long) {
@@ -162,7 +162,7 @@ fn too_many<'a>(
     })
 }
 
-/// At most one unfinished job of a tenant, type and key.
+/// A tenant has at most one unfinished job of a type and dedupe key.
 fn dedupe(facts: &Facts<'_>, found: &mut Found) {
     let mut by_key: BTreeMap<(&str, &str, &str), Vec<&Job>> = BTreeMap::new();
     for job in facts.jobs.values() {

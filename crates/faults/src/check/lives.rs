@@ -1,4 +1,4 @@
-//! Each job has one life: attempts that follow each other, and one end.
+//! Each job has one life: a sequence of attempts, and one end.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,8 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
     told(facts, found);
 }
 
-/// Others can read how each job ended that is not forgotten, and nothing is in use once all have.
+/// Readers of completions see the end of each job that is still stored. Nothing is in use after the
+/// end of all jobs.
 fn told(facts: &Facts<'_>, found: &mut Found) {
     let finals = facts.jobs.values().filter(|job| job.is_final() && !job.is_forgotten);
     for (job, told) in
@@ -45,7 +46,7 @@ fn told(facts: &Facts<'_>, found: &mut Found) {
     }
 }
 
-/// 1, 2, 3, without gaps and none twice.
+/// Attempt numbers are 1, 2, 3, without gaps and repetitions.
 fn numbers(job: &Job, attempts: &[&Attempt], found: &mut Found) {
     let numbers: Vec<u32> = attempts.iter().map(|attempt| attempt.number).collect();
     let expected: Vec<u32> = (1..=job.n_attempts).collect();
@@ -55,8 +56,8 @@ fn numbers(job: &Job, attempts: &[&Attempt], found: &mut Found) {
     }
 }
 
-/// One attempt at a time, and not before its backoff is over: counted from when somebody heard of
-/// the failure, which is before it was written down.
+/// Attempts do not overlap, and a retry starts after its backoff. The backoff counts from when a
+/// scheduler received the failure, which is before it was stored.
 fn follow(job: &Job, attempts: &[&Attempt], clocks_ms: i64, found: &mut Found) {
     let backoff_ms = job.backoff_ms / 2 - clocks_ms;
     for pair in attempts.windows(2) {
@@ -77,7 +78,7 @@ fn follow(job: &Job, attempts: &[&Attempt], clocks_ms: i64, found: &mut Found) {
     }
 }
 
-/// The last attempt says how the job ended, and no other could have.
+/// The ending of the last attempt determines the end of the job.
 fn end(job: &Job, attempts: &[&Attempt], found: &mut Found) {
     let id = job.id;
     let succeeded = attempts.iter().filter(|attempt| attempt.ending == "succeeded");
@@ -86,7 +87,7 @@ fn end(job: &Job, attempts: &[&Attempt], found: &mut Found) {
     if succeeded.len() > 1 {
         found.add("two-results", format!("attempts {succeeded:?} of job {id} all succeeded"));
     }
-    // One that was called off while it ran may have been done all the same.
+    // A job that was cancelled while it ran may have succeeded anyway.
     let may_succeed = matches!(job.state.as_str(), "succeeded" | "cancelled");
     if succeeded.first().is_some_and(|number| !may_succeed || Some(*number) != last) {
         let state = &job.state;
@@ -109,7 +110,7 @@ fn end(job: &Job, attempts: &[&Attempt], found: &mut Found) {
     }
 }
 
-/// Failures and losses are counted, and have a limit.
+/// Failures and losses are counted, and limited.
 fn counts(job: &Job, attempts: &[&Attempt], found: &mut Found) {
     let id = job.id;
     let n = |endings: &[&str]| {
@@ -135,7 +136,7 @@ fn counts(job: &Job, attempts: &[&Attempt], found: &mut Found) {
     }
 }
 
-/// The ledger counts each result once.
+/// Usage counts each result once.
 fn ledger(facts: &Facts<'_>, found: &mut Found) {
     let mut by_ending: BTreeMap<&str, u64> = BTreeMap::new();
     for attempt in &facts.history.attempts {

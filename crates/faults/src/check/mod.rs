@@ -1,4 +1,4 @@
-//! What must hold of a history, whatever was killed.
+//! The rules of a history, for any faults.
 
 mod acknowledged;
 mod forgotten;
@@ -21,21 +21,21 @@ pub use calm::{Recovery, recovery};
 
 use crate::{Attempt, History, Job};
 
-/// How much of a history there is to be held to.
+/// The rules that apply to a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Everything: what was told to anybody must be true.
+    /// All rules: every answer to a client must be true.
     Everything,
-    /// The disk lost what was synced, so only what is left must fit together.
+    /// The disk lost synced data, so only the store must be consistent.
     StoreAlone,
 }
 
-/// Something that must not be.
+/// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// What it breaks, by a short name.
+    /// The name of the rule.
     pub rule: &'static str,
-    /// Who and what.
+    /// The details.
     pub what: String,
 }
 
@@ -45,7 +45,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Everything that is wrong with a history; nothing, if it is as it must be.
+/// All violations of a history. Empty if there are none.
 pub fn check(history: &History, scope: Scope) -> Vec<Violation> {
     let facts = Facts::of(history);
     let mut found = Found(Vec::new());
@@ -72,7 +72,7 @@ pub fn check(history: &History, scope: Scope) -> Vec<Violation> {
     found.0
 }
 
-/// A history, with what is needed to look things up.
+/// A history with indexes.
 struct Facts<'a> {
     history: &'a History,
     jobs: BTreeMap<u64, &'a Job>,
@@ -98,7 +98,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// What was found so far.
+/// The violations so far.
 struct Found(Vec<Violation>);
 
 impl Found {

@@ -1,9 +1,9 @@
-//! What waits for something starts after it, and what was called off does not start.
+//! A dependent starts after its dependencies, and a cancelled job does not start.
 
 use super::{Facts, Found};
 use crate::{Asked, Op, Outcome, Said};
 
-/// Clients and the store read the same clock, to the millisecond, at different moments.
+/// Clients and the store read the same clock, to the millisecond, at different times.
 const CLOCKS_MS: i64 = 20;
 
 pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {

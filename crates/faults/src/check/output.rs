@@ -1,5 +1,5 @@
-//! What attempts say is kept while they are under way, and nothing of anybody else: all of it, once
-//! they tell their end.
+//! The store has only output that an attempt wrote itself and that arrived while it was live. Once
+//! the attempt reported its end, the store has all of it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -42,7 +42,7 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
     notes(facts, found);
 }
 
-/// All that each attempt said, as its worker wrote it down.
+/// The complete output of each attempt, from its own log.
 fn said(history: &History, known: &runs::Known<'_>) -> BTreeMap<(u64, u32), String> {
     let mut said: BTreeMap<(u64, u32), (u32, String)> = BTreeMap::new();
     for mark in history.marks.iter().filter(|mark| mark.what == "line") {
@@ -57,7 +57,7 @@ fn said(history: &History, known: &runs::Known<'_>) -> BTreeMap<(u64, u32), Stri
     said.into_iter().map(|(token, (_, text))| (token, text)).collect()
 }
 
-/// The first piece that was not said there, or is there twice.
+/// The first output chunk that the attempt did not write there, or that is stored twice.
 fn odd<'a>(pieces: &mut [&'a Piece], said: &str) -> Option<&'a str> {
     pieces.sort_by_key(|piece| piece.position);
     let mut end = 0;
@@ -72,7 +72,7 @@ fn odd<'a>(pieces: &mut [&'a Piece], said: &str) -> Option<&'a str> {
     None
 }
 
-/// Only the attempt that is under way says how far it is.
+/// Only the live attempt reports progress.
 fn notes(facts: &Facts<'_>, found: &mut Found) {
     for note in &facts.history.notes {
         let (job, number, text) = (note.job, note.attempt, &note.text);

@@ -1,4 +1,5 @@
-//! Who is stopped makes room for somebody more important who is owed it, and not too often.
+//! A preemption makes room for a job of higher priority whose tenant is below its minimum, and is
+//! limited in number.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
             let what = format!("attempt {number} of job {id} was stopped after {ran_ms} ms");
             found.add("stopped-early", what);
         }
-        // Where the database wrote nothing down, nobody knows who waited.
+        // Without records of the database, the waiting jobs are not known.
         if !waits.is_empty() && !is_for_somebody(facts, (job, attempt), (&owed, &waits)) {
             let what = format!("attempt {number} of job {id} was stopped, and nobody waited");
             found.add("stopped-for-nobody", what);
@@ -31,7 +32,7 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Found) {
     }
 }
 
-/// From when to when each job stood in a queue.
+/// The times at which each job was queued.
 type Waits = BTreeMap<u64, Vec<(i64, i64)>>;
 
 fn waits(facts: &Facts<'_>) -> Waits {
@@ -48,8 +49,8 @@ fn waits(facts: &Facts<'_>) -> Waits {
     waits
 }
 
-/// Whether one that may have others stopped waited while the attempt ran, could have run there, and
-/// is strictly more important.
+/// Whether a job waited during the attempt that may preempt others, could have run there, and has a
+/// strictly higher priority.
 fn is_for_somebody(
     facts: &Facts<'_>,
     (job, attempt): (&Job, &Attempt),

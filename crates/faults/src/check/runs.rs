@@ -1,4 +1,4 @@
-//! What runs wrote down about themselves fits what the store says about them.
+//! The records of processes agree with the store.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use super::limits::was_suspended;
 use super::{Facts, Found};
 use crate::{Attempt, Mark};
 
-/// Runs read the clock to the hundredth of a second, and on a busy machine a worker that wants to
-/// kill what it may not keep has to wait for the processor.
+/// Processes read the clock to the hundredth of a second. On a busy machine, a worker that wants to
+/// kill a lost attempt has to wait for the CPU.
 pub(super) const SLACK_MS: i64 = 500;
-/// Runs and the store read the same clock at different moments, and some runs only to the hundredth
-/// of a second.
+/// Processes and the store read the same clock at different times, and some processes only to the
+/// hundredth of a second.
 const CLOCKS_MS: i64 = 20;
 
-/// By token: the job, and the number of the attempt.
+/// By fencing token: the job, and the number of the attempt.
 pub(super) type Runs<'a> = BTreeMap<(u64, u32), Run<'a>>;
 pub(super) type Known<'a> = BTreeMap<(u64, u32), &'a Attempt>;
 
-/// One run, as it wrote it down.
+/// One process, by its own records.
 #[derive(Debug)]
 pub(super) struct Run<'a> {
     pub(super) worker: &'a str,
@@ -29,17 +29,17 @@ pub(super) struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Whether the attempt ended because the run said that it had: whatever the store lets begin
-    /// after that, begins after the run.
+    /// Whether the attempt ended by a report of its process. Then everything that the store starts
+    /// later starts after the process ended.
     pub(super) fn was_told(&self, attempt: Option<&Attempt>) -> bool {
         let told = ["succeeded", "transient", "permanent"];
         (self.ended_ms.is_some() || self.failed_ms.is_some())
             && attempt.is_some_and(|attempt| told.contains(&attempt.ending.as_str()))
     }
 
-    /// Until when it surely took what it was given. All processes of a machine read one clock, so
-    /// that is to the millisecond, but for an attempt that ended without a word of its run: that
-    /// may go on for a little, as long as it takes to stop it.
+    /// The latest time at which it certainly used its resources. All processes of a machine read
+    /// one clock, so the time is exact to the millisecond. But an attempt that ended without a
+    /// report of its process may continue for a short time, until it is stopped.
     pub(super) fn until_ms(&self, attempt: Option<&Attempt>) -> i64 {
         let ended_ms = attempt.and_then(|attempt| attempt.ended_ms).unwrap_or(i64::MAX);
         if self.was_told(attempt) || self.last_ms > ended_ms.saturating_add(SLACK_MS) {
@@ -99,8 +99,7 @@ pub(super) fn runs(marks: &[Mark]) -> Runs<'_> {
     runs
 }
 
-/// A job that succeeded was run, to its end, under the attempt that counts, before that was written
-/// down.
+/// The current attempt of a succeeded job ran to its end before the success was stored.
 fn succeeded(facts: &Facts<'_>, runs: &Runs<'_>, found: &mut Found) {
     let slack_ms = SLACK_MS.max(facts.history.clocks_ms);
     for attempt in facts.history.attempts.iter().filter(|one| one.ending == "succeeded") {
@@ -119,7 +118,7 @@ fn succeeded(facts: &Facts<'_>, runs: &Runs<'_>, found: &mut Found) {
     }
 }
 
-/// Nobody hears of a failure before it happens, or after it was written down.
+/// A scheduler receives a failure after it happens, and before it is stored.
 fn heard(facts: &Facts<'_>, runs: &Runs<'_>, found: &mut Found) {
     let slack_ms = SLACK_MS.max(facts.history.clocks_ms);
     let failures = |one: &&Attempt| matches!(one.ending.as_str(), "transient" | "timeout");
@@ -137,8 +136,8 @@ fn heard(facts: &Facts<'_>, runs: &Runs<'_>, found: &mut Found) {
     }
 }
 
-/// Two attempts of one job do not run side by side, unless a worker was suspended and could not
-/// know that its time was up.
+/// Two attempts of one job do not overlap, unless a worker was suspended and could not stop its
+/// attempt.
 fn side_by_side(facts: &Facts<'_>, (runs, known): (&Runs<'_>, &Known<'_>), found: &mut Found) {
     let pairs = runs.iter().zip(runs.iter().skip(1));
     for ((token, run), ((other_job, other_number), other)) in pairs {

@@ -1,4 +1,4 @@
-//! Each job goes from state to state as it may, and each claim has a token of its own.
+//! Each job makes only allowed transitions, and each claim has a unique token.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ fn one(before: Option<&Step>, step: &Step, found: &mut Found) {
         let (one, other) = (attempt, step.attempt);
         found.add("token-order", format!("job {job} is {is} as attempt {other} after {one}"));
     }
-    // One that leaves shows what it was.
+    // A deleted row has its last state.
     if is != "gone" && step.fence <= fence {
         let (one, other) = (fence, step.fence);
         found.add("fence-order", format!("job {job} is {is} with fence {other} after {one}"));
@@ -45,7 +45,7 @@ fn one(before: Option<&Step>, step: &Step, found: &mut Found) {
     }
 }
 
-/// A job that is gone is final, and stays so.
+/// A deleted job is final, and stays so.
 fn may_follow(was: &str, is: &str) -> bool {
     match was {
         "new" => matches!(is, "blocked" | "queued"),

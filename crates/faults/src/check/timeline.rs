@@ -1,16 +1,16 @@
-//! How much of something is taken at each moment, and how much at most in any span of time.
+//! The usage at each time, and the largest usage in any span of time.
 
-/// Sums of what is taken, and the most of any run of them.
+/// Sums of usage, and the largest of each run of sums.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
-    /// When what is taken changes, each moment once.
+    /// The times of changes, each once.
     at: Vec<i64>,
-    /// `most[k][n]` is the most of the `2^k` sums from the `n`th on.
+    /// `most[k][n]` is the largest of the `2^k` sums from index `n` on.
     most: Vec<Vec<u64>>,
 }
 
 impl Timeline {
-    /// From spans of time, their last moments included, and how much each takes.
+    /// A timeline of spans of time, their last times included, and the usage of each.
     pub(super) fn of(spans: impl IntoIterator<Item = (i64, i64, u64)>) -> Self {
         let mut changes: Vec<(i64, i128)> = Vec::new();
         for (from, to, taken) in spans {
@@ -34,9 +34,9 @@ impl Timeline {
         Self { at, most }
     }
 
-    /// The most that is taken at any moment from the first to the last of these.
+    /// The largest usage from the first to the last of these times.
     pub(super) fn most(&self, from: i64, to: i64) -> u64 {
-        // What was taken at the first moment was taken up before it.
+        // The usage at the first time began before it.
         let start = self.at.partition_point(|at| *at <= from).saturating_sub(1);
         let end = self.at.partition_point(|at| *at <= to);
         let Some(level) = end.checked_sub(start).and_then(usize::checked_ilog2) else { return 0 };

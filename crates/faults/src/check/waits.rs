@@ -1,4 +1,4 @@
-//! How long jobs wait although a worker has room for them.
+//! Waits of jobs beside a worker that has room for them.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use super::fit::misfit;
 use super::timeline::Timeline;
 use crate::{Calm, Job, Offer};
 
-/// A job stands in a queue and could run, and from when to when it does.
+/// A wait of a queued job that could run.
 struct Wait<'a> {
     job: &'a Job,
     from_ms: i64,
     to_ms: i64,
 }
 
-/// Each wait during which one worker had room all the time, and how long it was.
+/// Each wait during which one worker had room all the time, and its duration.
 pub(super) fn beside_a_free_slot(facts: &Facts<'_>, calm: &Calm) -> Vec<(u64, i64)> {
     let waiting = waiting(facts, calm);
     let used = Used::of(facts, calm, &waiting);
@@ -51,21 +51,21 @@ fn waiting<'a>(facts: &Facts<'a>, calm: &Calm) -> Vec<Wait<'a>> {
     waits
 }
 
-/// What is used.
+/// A used quantity.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What<'a> {
-    /// A worker's slots, and one of its amounts.
+    /// The slots of a worker, and one of its amounts.
     Slots(&'a str),
     Amount(&'a str, &'a str),
     TenantSlots(&'a str),
     TenantJobs(&'a str),
     TypeJobs(&'a str),
     Resource(&'a str),
-    /// A worker may keep room for jobs of so many slots that wait.
+    /// Waiting jobs with this many slots, for which a worker may keep room.
     Keeps(&'a str, u32),
 }
 
-/// How much is used of everything, at each moment.
+/// The usage of each quantity over time.
 struct Used<'a>(BTreeMap<What<'a>, Timeline>);
 
 impl<'a> Used<'a> {
@@ -99,12 +99,12 @@ impl<'a> Used<'a> {
         Self(spans.into_iter().map(|(what, spans)| (what, Timeline::of(spans))).collect())
     }
 
-    /// The most that is used at any moment of a wait.
+    /// The largest usage during a wait.
     fn most(&self, what: &What<'_>, wait: &Wait<'_>) -> u64 {
         self.0.get(what).map_or(0, |timeline| timeline.most(wait.from_ms, wait.to_ms))
     }
 
-    /// Whether a job waits meanwhile that needs more of the worker: room may be kept for it.
+    /// Whether a job with more slots waits meanwhile, for which the worker may keep room.
     fn is_kept(&self, worker: &str, wait: &Wait<'_>) -> bool {
         let Some(wider) = wait.job.slots.checked_add(1) else { return false };
         let mut wider = self.0.range(What::Keeps(worker, wider)..=What::Keeps(worker, u32::MAX));
@@ -112,7 +112,7 @@ impl<'a> Used<'a> {
     }
 }
 
-/// Whether nothing but a slot was missing, all the time.
+/// Whether all limits left room during the wait.
 fn is_within_limits(facts: &Facts<'_>, wait: &Wait<'_>, used: &Used<'_>) -> bool {
     let (limits, job) = (&facts.history.limits, wait.job);
     let is_over = |what: &What<'_>, max: Option<&u32>, own: u32| {
@@ -127,7 +127,7 @@ fn is_within_limits(facts: &Facts<'_>, wait: &Wait<'_>, used: &Used<'_>) -> bool
         || job.resource.as_ref().is_some_and(is_held))
 }
 
-/// Whether a worker had room all the time, and kept none of it for others.
+/// Whether a worker had room during the whole wait, and kept none of it for a multi-slot job.
 fn has_room((name, offer): (&String, &Offer), wait: &Wait<'_>, used: &Used<'_>) -> bool {
     let job = wait.job;
     let slots = used.most(&What::Slots(name), wait).saturating_add(job.slots.into());

@@ -1,4 +1,4 @@
-//! The disk is full, or fails.
+//! Scenarios with a full and a failing disk.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use crate::{Chance, Error, Fault, Harm, Outcome};
 
 const LEASE_MS: u64 = 3_000;
 const ROUNDS: u64 = 3;
-/// Room for some hundreds of jobs, and for a log that is copied when it has 16 MB.
+/// Room for some hundreds of jobs, and for a log that has a checkpoint at 16 MB.
 const SIZE_KB: u64 = 65_536;
-/// How long a scheduler may take to notice that it cannot write.
+/// Timeout for a scheduler to notice that it cannot write.
 const NOTICE: Duration = Duration::from_mins(1);
 
 pub(super) async fn play(
@@ -41,7 +41,7 @@ pub(super) async fn play(
         sleep(Duration::from_millis(chance.between(300, 1_500))).await;
         disk.fill()?;
         sleep(Duration::from_millis(chance.between(500, 2_000))).await;
-        // A scheduler may not be able to start without room; then it says so.
+        // A scheduler may fail to start without space, and then reports the cause.
         if round == 1 {
             stage.kill()?;
             stage.start()?;
@@ -67,7 +67,7 @@ pub(super) async fn play(
     }
 }
 
-/// Writes fail in a way that is not for want of room.
+/// Writes fail with an error other than a full disk.
 pub(super) async fn fail(
     (program, dir): (&Path, &Path),
     chance: &mut Chance,
@@ -87,7 +87,7 @@ async fn fail_in(mut stage: Stage, chance: &mut Chance, report: &mut Report) -> 
         stage.place.launch = limited(&stage.place.seen, chance.between(100_000, 600_000));
         stage.start()?;
         let load = Load::start(&stage, 60, chance)?;
-        // What is on the disk is not known any more: it must not go on, and say so.
+        // The content of the disk is unknown, so the scheduler must end with an error.
         let ended =
             until("a scheduler ends that cannot write", NOTICE, async || stage.is_running().err());
         let ended = ended.await?.to_string();

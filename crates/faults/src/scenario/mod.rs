@@ -1,4 +1,4 @@
-//! What is done to the processes, and what must be true afterwards.
+//! The scenarios, and their judgement.
 
 mod schedulers;
 mod workers;
@@ -16,53 +16,53 @@ use tokio::time::Instant;
 use crate::stage::Stage;
 use crate::{Attempt, Chance, Error, Harm, History, Outcome, Scope, Violation, check};
 
-/// How long jobs may take to come to their end once all is well, on a busy machine.
+/// Timeout for the end of all jobs after the last fault, on a busy machine.
 const DRAIN: Duration = Duration::from_mins(2);
 /// Violations that are listed.
 const LISTED_MAX: usize = 20;
 
-/// Kills the scheduler again and again, under load: `MAITRE_FAULT_KILLS` times, or 50.
+/// Kills the scheduler repeatedly under load: `MAITRE_FAULT_KILLS` times, or 50.
 pub fn killed_schedulers(program: &Path, dir: &Path) -> Result<Report, Error> {
     play("killed schedulers", async |chance, report| {
         schedulers::play((program, dir), chance, report).await
     })
 }
 
-/// Kills workers, and suspends them until their leases are over.
+/// Kills workers, and suspends them until their leases run out.
 pub fn unwell_workers(program: &Path, dir: &Path) -> Result<Report, Error> {
     play("unwell workers", async |chance, report| {
         workers::play((program, dir), chance, report).await
     })
 }
 
-/// A worker that does not know when its time is up says all that it should not.
+/// A worker does not notice the end of its lease, and sends all kinds of stale reports.
 pub fn stale_results(program: &Path, dir: &Path) -> Result<Report, Error> {
     play("stale results", async |chance, report| stale::play((program, dir), chance, report).await)
 }
 
-/// Leaves the scheduler no room on its disk.
+/// Fills the scheduler's disk.
 pub fn full_disk(program: &Path, dir: &Path) -> Result<Report, Error> {
     play("full disk", async |chance, report| full::play((program, dir), chance, report).await)
 }
 
-/// Lets writes of the scheduler fail in a way that is not for want of room.
+/// Makes writes of the scheduler fail with an error other than a full disk.
 pub fn write_errors(program: &Path, dir: &Path) -> Result<Report, Error> {
     play("write errors", async |chance, report| full::fail((program, dir), chance, report).await)
 }
 
-/// Tears the end off the store's log.
+/// Truncates the store's log.
 pub fn torn_logs(program: &Path, dir: &Path) -> Result<Report, Error> {
     play("torn logs", async |chance, report| torn::play((program, dir), chance, report).await)
 }
 
-/// How it went, in numbers.
+/// The result of a scenario.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Which scenario.
+    /// The name of the scenario.
     pub name: &'static str,
-    /// What to set `MAITRE_FAULT_SEED` to, to play it again.
+    /// The value of `MAITRE_FAULT_SEED` for a repetition.
     pub seed: u64,
-    /// How long it took.
+    /// Its duration.
     pub took: Duration,
     /// Jobs in the store, of all rounds.
     pub n_jobs: usize,
@@ -70,16 +70,16 @@ pub struct Report {
     pub n_succeeded: usize,
     /// Submissions and cancels that were acknowledged.
     pub n_acknowledged: usize,
-    /// Requests of which nobody knew what became of them, at first.
+    /// Requests with an unknown outcome at first.
     pub n_unknown: usize,
-    /// Requests that were refused without a trace.
+    /// Requests that were rejected without an effect.
     pub n_refused: usize,
     /// Attempts that ended.
     pub n_attempts: usize,
     /// Of these, lost with a worker or a lease.
     pub n_lost: usize,
-    /// Of these, on workers that nobody hurt meanwhile: their leases ran out, because the scheduler
-    /// was away for too long, or the machine too busy.
+    /// Of these, on workers without faults. Their leases ran out because the scheduler was down for
+    /// too long, or the machine was too busy.
     pub n_lost_unhurt: usize,
     /// Schedulers that were killed, or had to end.
     pub n_schedulers: usize,
@@ -87,9 +87,9 @@ pub struct Report {
     pub n_workers: usize,
     /// Workers that were suspended.
     pub n_suspended: usize,
-    /// Words and results of workers that came too late, and were refused.
+    /// Stale reports and results of workers that were rejected.
     pub n_stale: u64,
-    /// What else there is to say.
+    /// Further notes.
     pub notes: Vec<String>,
 }
 
@@ -121,7 +121,7 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    /// Adds up what a history says; `self` knows its scenario.
+    /// Adds the numbers of a history of this scenario.
     fn add(&mut self, history: &History) {
         let n_said = |outcome| history.said.iter().filter(|said| said.outcome == outcome).count();
         let lost = history.attempts.iter().filter(|attempt| attempt.ending == "lost");
@@ -140,7 +140,7 @@ impl Report {
         self.n_lost_unhurt = lost.filter(|attempt| !is_hurt(attempt)).count();
     }
 
-    /// Fails with everything that is wrong with a history.
+    /// Fails with all violations of a history.
     fn judge(&mut self, history: &History, scope: Scope) -> Result<(), Error> {
         self.add(history);
         let violations = check(history, scope);
@@ -150,7 +150,7 @@ impl Report {
         Err(Error::Violated(listed(&violations)))
     }
 
-    /// Counts what was done to the processes of a stage.
+    /// Counts the faults of a stage.
     fn count(&mut self, stage: &Stage) {
         let n = |harm, is_worker: bool| {
             let faults = stage.faults.iter();
@@ -163,14 +163,14 @@ impl Report {
     }
 }
 
-/// What is wrong, a line each.
+/// The violations, one line each.
 fn listed(violations: &[Violation]) -> String {
     let first = violations.iter().take(LISTED_MAX).map(ToString::to_string);
     let lines: Vec<String> = first.collect();
     format!("{} violations:\n  {}", violations.len(), lines.join("\n  "))
 }
 
-/// Plays a scenario with a seed, and says which, however it ends.
+/// Runs a scenario with a seed, and always prints the seed.
 fn play(
     name: &'static str,
     scenario: impl AsyncFnOnce(&mut Chance, &mut Report) -> Result<(), Error>,
@@ -197,7 +197,7 @@ fn told(error: &dyn std::error::Error) -> String {
     format!("{error}{}", cause.unwrap_or_default())
 }
 
-/// Lets everything come to its end, kills the scheduler once more, and judges what is left.
+/// Waits for the end of all jobs, kills the scheduler once more, and judges the history.
 async fn drain_and_judge(stage: &mut Stage, report: &mut Report) -> Result<(), Error> {
     stage.drain(DRAIN).await?;
     stage.kill()?;
@@ -205,7 +205,7 @@ async fn drain_and_judge(stage: &mut Stage, report: &mut Report) -> Result<(), E
     report.judge(&stage.history()?, Scope::Everything)
 }
 
-/// A count that the environment may change.
+/// A count that the environment can set.
 fn asked(variable: &str, default: u64) -> u64 {
     env::var(variable).ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }

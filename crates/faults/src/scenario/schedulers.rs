@@ -1,4 +1,4 @@
-//! The scheduler is killed at any moment, under load, and started again.
+//! The scheduler is killed at random times under load, and started again.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use crate::load::Load;
 use crate::stage::Stage;
 use crate::{Chance, Error};
 
-/// Long enough for workers to come back in: no attempt need be lost.
+/// Long enough for workers to reconnect, so that no attempt need be lost.
 const LEASE_MS: u64 = 4_000;
-/// Kills in a round; then everything comes to its end and is judged.
+/// Kills in a round, after which all jobs end and the history is judged.
 const ROUND: u64 = 13;
-/// How long a scheduler lives, at least and at most: from its start, or from its first answer.
+/// The shortest and the longest life of a scheduler, from its start or from its first answer.
 const LIFE_MS: (u64, u64) = (10, 900);
 
 pub(super) async fn play(
@@ -30,7 +30,7 @@ pub(super) async fn play(
     }
     let mut n_left = asked("MAITRE_FAULT_KILLS", 50);
     while n_left > 0 {
-        // Each round ends with one more kill, when all is quiet.
+        // Each round ends with one more kill after the end of all jobs.
         let n_kills = n_left.min(ROUND);
         n_left -= n_kills;
         stage.start_and_wait().await?;

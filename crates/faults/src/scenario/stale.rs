@@ -1,4 +1,4 @@
-//! A worker goes on after its lease, comes back, and speaks for attempts that are not its own.
+//! A worker continues after its lease, reconnects, and reports attempts that it has lost.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -15,9 +15,9 @@ use crate::stage::Stage;
 use crate::zombie::{HAS, Zombie};
 use crate::{Chance, Error};
 
-/// Long enough to answer in time on a busy machine.
+/// Long enough for answers in time on a busy machine.
 const LEASE_MS: u64 = 4_000;
-/// How long something may take that is to happen soon.
+/// Timeout of each expected event.
 const SOON: Duration = Duration::from_mins(1);
 
 pub(super) async fn play(
@@ -35,7 +35,7 @@ pub(super) async fn play(
     drain_and_judge(&mut stage, report).await
 }
 
-/// Its lease is over, another worker has done its job, and it says that it has done it itself.
+/// Its lease is over and a different worker completed its job. It then reports its own completion.
 async fn late(stage: &mut Stage, report: &mut Report) -> Result<(), Error> {
     let (mut zombie, _) = Zombie::arrive(stage.port, "z1", Vec::new()).await?;
     let job = submit(stage, Manner::Plain).await?;
@@ -48,7 +48,7 @@ async fn late(stage: &mut Stage, report: &mut Report) -> Result<(), Error> {
         (job.state() == v1::State::Succeeded).then_some(())
     })
     .await?;
-    // On its old stream nobody listens; on a new one it is told that it is too late.
+    // No scheduler reads its old stream. On a new one, its report is rejected as stale.
     zombie.complete(attempt, v1::Ending::Permanent).await?;
     let (mut zombie, welcome) = Zombie::arrive(stage.port, "z1", vec![attempt]).await?;
     refused(welcome.stale.contains(&attempt), "a stale attempt is welcome")?;
@@ -60,7 +60,7 @@ async fn late(stage: &mut Stage, report: &mut Report) -> Result<(), Error> {
     Ok(())
 }
 
-/// What it did in time counts, once, whatever else it says about it.
+/// A completion in time counts once, with any later report.
 async fn repeated(stage: &mut Stage, report: &mut Report) -> Result<(), Error> {
     stage.kill_worker("w1");
     let (mut zombie, _) = Zombie::arrive(stage.port, "z2", Vec::new()).await?;
@@ -83,7 +83,7 @@ async fn repeated(stage: &mut Stage, report: &mut Report) -> Result<(), Error> {
     Ok(())
 }
 
-/// It speaks for an attempt that another worker has, and for one that is yet to come.
+/// It reports an attempt of a different worker, and an attempt that does not exist yet.
 async fn foreign(stage: &mut Stage, report: &mut Report) -> Result<(), Error> {
     stage.start_worker("w1", Some(&format!("{}={}", HAS.0, HAS.1)))?;
     let rpc = stage.rpc();
@@ -103,7 +103,7 @@ async fn foreign(stage: &mut Stage, report: &mut Report) -> Result<(), Error> {
     Ok(())
 }
 
-/// A job that only those can do who have an open grave.
+/// A job that only zombie workers can run.
 async fn submit(stage: &Stage, manner: Manner) -> Result<u64, Error> {
     let mut job = spec("a", manner, &stage.runs());
     let values = v1::Values { values: vec![HAS.1.to_owned()] };

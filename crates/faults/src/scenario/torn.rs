@@ -1,5 +1,5 @@
-//! The end of the store's log is lost, although it was synced: what is left is as it was a moment
-//! before.
+//! The end of the store's log is lost although it was synced. The rest must be an earlier state of
+//! the store.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub(super) async fn play(
     let mut stage = Stage::build((program, dir), LEASE_MS, chance)?;
     stage.start_and_wait().await?;
     stage.set_limits().await?;
-    // Without its tables, a store is no store but a new one.
+    // A store without its tables would be a new store.
     let keep = log_length(&stage.place.seen)?;
     for _ in 0..ROUNDS {
         stage.start_and_wait().await?;
@@ -35,7 +35,8 @@ pub(super) async fn play(
         let load = Load::start(&stage, 40, chance)?;
         sleep(Duration::from_millis(chance.between(500, 2_000))).await;
         stage.kill()?;
-        // Workers know more than the disk: they go, so that nobody mixes up old and new jobs.
+        // Workers know jobs that the disk has lost. They are killed, so that old and new jobs do
+        // not mix.
         stage.kill_workers();
         drop(load);
         report.notes.push(tear(&stage.place.seen, keep, chance)?);
@@ -54,11 +55,11 @@ pub(super) async fn play(
     Ok(())
 }
 
-/// What is left fits together, and ends where the tear is: nothing before it is missing.
+/// The rest is consistent and ends at the tear, without earlier gaps.
 fn judge_torn(history: &History) -> Result<(), Error> {
     let mut violations = check(history, Scope::StoreAlone);
     violations.retain(|violation| violation.rule != "not-final");
-    // By time and not by number: numbers of small submissions are given before they are written.
+    // By time and not by number: small submissions reserve numbers before they are written.
     let newest = history.jobs.iter().max_by_key(|job| job.created_ms);
     let (last, until) = newest.map_or((0, 0), |job| (job.id, job.created_ms));
     let acknowledged = history
@@ -77,7 +78,7 @@ fn judge_torn(history: &History) -> Result<(), Error> {
     Err(Error::Violated(format!("after the tear, {}", listed(&violations))))
 }
 
-/// What clients and runs knew is void: the disk does not know it.
+/// Deletes the logs of clients and processes, because the disk lost their jobs.
 fn forget(stage: &Stage) -> Result<(), Error> {
     let clients = (0..).map(|client| stage.log_of(client)).take_while(|path| path.exists());
     let paths: Vec<_> = clients.chain([stage.runs()]).filter(|path| path.exists()).collect();

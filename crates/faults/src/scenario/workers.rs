@@ -1,4 +1,4 @@
-//! Workers are killed and suspended, and now and then the scheduler is killed as well.
+//! Workers are killed and suspended, and sometimes the scheduler is killed too.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::load::Load;
 use crate::stage::Stage;
 use crate::{Chance, Error, Harm};
 
-/// Short, so that it is over before a suspended worker goes on.
+/// Short, so that it runs out while a worker is suspended.
 const LEASE_MS: u64 = 1_500;
 const WORKERS: [&str; 3] = ["w1", "w2", "w3"];
 
@@ -32,12 +32,12 @@ pub(super) async fn play(
         match chance.between(0, 5) {
             0 | 1 => stage.kill_worker(name),
             2 => {
-                // Its lease runs out before it is back.
+                // Its lease runs out before it returns.
                 stage.kill_worker(name);
                 sleep(Duration::from_millis(LEASE_MS + 300)).await;
             }
             3 => {
-                // While it is suspended, its attempts go on for nobody, and so does the world.
+                // While it is suspended, its processes continue, and so does the scheduler.
                 stage.signal_worker(name, Harm::Stop)?;
                 sleep(Duration::from_millis(chance.between(100, LEASE_MS))).await;
                 count_stale(&stage, report).await;
@@ -61,7 +61,7 @@ pub(super) async fn play(
     drain_and_judge(&mut stage, report).await
 }
 
-/// What a scheduler counted is gone with it.
+/// The counters of a scheduler end with it, so they are read before.
 async fn count_stale(stage: &Stage, report: &mut Report) {
     let rpc = stage.rpc();
     report.n_stale += rpc.counter("stale_words").await + rpc.counter("stale_results").await;

@@ -1,4 +1,4 @@
-//! How soon all is well once nothing is hurt any more.
+//! The duration of the recovery after the last fault.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ fn broken_in_calm(calm: Calm, change: fn(&mut History)) -> Vec<&'static str> {
 
 #[test]
 fn an_attempt_that_nobody_runs_any_more_is_let_go() {
-    // Attempt 2 of job 2 stopped running at 1,310, and is lost at 1,400.
+    // Attempt 2 of job 2 stops running at 1,310, and is lost at 1,400.
     assert_eq!(broken_in_calm(CALM, |_| ()), [""; 0]);
     assert_eq!(broken_in_calm(Calm { orphan_ms: 89, ..CALM }, |_| ()), ["slow-recovery"]);
     let later = Calm { healed_ms: 1_330, orphan_ms: 70, ..CALM };
@@ -46,7 +46,7 @@ fn an_attempt_that_nobody_ever_ran_is_let_go() {
     };
     assert_eq!(broken_in_calm(CALM, never), [""; 0]);
     assert_eq!(broken_in_calm(Calm { offer_ms: 99, ..CALM }, never), ["slow-recovery"]);
-    // It still has it when it is looked.
+    // The attempt is still live when the store is read.
     let stuck = |history: &mut History| {
         history.marks.retain(|mark| (mark.job, mark.attempt) != (4, 2));
         history.attempts[5].ended_ms = None;
@@ -54,7 +54,7 @@ fn an_attempt_that_nobody_ever_ran_is_let_go() {
     assert!(broken_in_calm(CALM, stuck).contains(&"slow-recovery"));
 }
 
-/// Job 2 stands in a queue from 1,000 to 1,161, beside a worker that runs two jobs meanwhile.
+/// Job 2 is queued from 1,000 to 1,161, beside a worker that runs two jobs meanwhile.
 fn wait(history: &mut History) {
     history.calm = Some(Calm { healed_ms: 990, ..CALM });
     history.steps = steps();

@@ -1,4 +1,4 @@
-//! What becomes of a history in which all is well when one thing is changed.
+//! Sound histories with one change.
 
 use faults::{Fault, Harm, History, Outcome, Scope, check};
 
@@ -84,7 +84,7 @@ fn a_result_that_counts_twice_is_found() {
 fn a_result_that_is_ignored_or_missing_is_found() {
     let rules = broken(|history| {
         history.jobs[0].state = "failed".to_owned();
-        // Job 3 waits for it.
+        // Job 3 depends on it.
         history.said[4].asked[0].after.clear();
     });
     assert_eq!(rules, ["result-ignored"]);
@@ -225,7 +225,7 @@ fn two_runs_of_one_job_at_once_are_found_unless_a_worker_was_suspended() {
         history.faults.push(Fault { at_ms: 1_300, harm: Harm::Stop, who });
     });
     assert_eq!(rules, Vec::<&str>::new());
-    // What says itself that it has failed is over when the next begins.
+    // A process that reported its failure has ended before the next one begins.
     let told = |at_ms: i64| broken(|history| history.marks.push(mark("tick", 2, 1, at_ms)));
     assert_eq!(told(1_270), Vec::<&str>::new());
     assert_eq!(told(1_271), ["side-by-side"]);

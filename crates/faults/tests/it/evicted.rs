@@ -1,11 +1,11 @@
-//! Who is stopped to make room.
+//! Preemptions.
 
 use faults::{History, Step};
 
 use crate::sound::{broken, steps};
 
-/// The second attempt of job 2 is stopped at 1,400 to make room for job 4 of another tenant, which
-/// waits from 1,300 on.
+/// The second attempt of job 2 is preempted at 1,400 for job 4 of a different tenant, which waits
+/// from 1,300 on.
 fn evict(history: &mut History) {
     "preempted".clone_into(&mut history.attempts[2].ending);
     let job = &mut history.jobs[1];

@@ -1,10 +1,10 @@
-//! What a history says of jobs of which the store has kept nothing.
+//! Jobs that the store deleted at their end.
 
 use faults::{History, Outcome};
 
 use crate::sound::{attempt, broken, key, mark};
 
-/// Job 1 is forgotten: it has no key, and nobody waits for it.
+/// Job 1 is deleted at its end: it has no key and no dependents.
 fn forget(history: &mut History) {
     history.jobs[0].is_forgotten = true;
     history.forgetful.insert(history.jobs[0].kind.clone());
@@ -52,14 +52,14 @@ fn whoever_waits_for_what_is_forgotten_was_called_off_before() {
         history.said[4].asked[0].after = vec![1];
         history.jobs[0].finished_ms = Some(1_900);
     };
-    // Job 3 is called off at 2,000, and job 1 went before.
+    // Job 3 is cancelled at 2,000, and job 1 was deleted before.
     assert_eq!(broken_once_forgotten(waits), ["forgotten"]);
     let rules = broken_once_forgotten(|history| {
         waits(history);
         history.jobs[2].finished_ms = Some(1_800);
     });
     assert_eq!(rules, [""; 0]);
-    // The same within one submission: job 4 waits for job 3.
+    // The same within one submission: job 4 depends on job 3.
     let within = |history: &mut History| {
         history.said[4].key.clear();
         history.said[4].asked[1].after_indexes = vec![0];
@@ -69,7 +69,7 @@ fn whoever_waits_for_what_is_forgotten_was_called_off_before() {
         history.keys.pop();
         (history.jobs[3].state, history.jobs[3].cause) = ("cancelled".to_owned(), None);
         (history.jobs[3].n_attempts, history.jobs[3].n_failures) = (0, 0);
-        // Job 3 has run, and is forgotten.
+        // Job 3 has run, and is deleted.
         history.said.pop();
         history.attempts.push(attempt(3, 1, (1_500, 1_600), "succeeded"));
         history.marks.extend([mark("start", 3, 1, 1_510), mark("end", 3, 1, 1_550)]);
@@ -126,7 +126,7 @@ fn what_went_before_it_was_done_is_found() {
     };
     assert_eq!(rules(never_claimed), ["attempt-numbers", "no-result", "ledger"]);
     assert_eq!(rules(|history| history.n_completed = 1), ["ledger"]);
-    // It is not even known to have been there.
+    // The database has no record of it.
     let no_trace = |history: &mut History| {
         history.jobs.remove(0);
         history.attempts.remove(0);
@@ -134,7 +134,7 @@ fn what_went_before_it_was_done_is_found() {
         history.n_completed = 1;
     };
     assert_eq!(rules(no_trace), ["lost-ack"]);
-    // It was called off, its client was told so, and it ran all the same.
+    // It was cancelled with an acknowledgement, and ran anyway.
     let called_off = |history: &mut History| history.said[7].ids = vec![1];
     assert_eq!(rules(called_off), ["not-cancelled", "run-after-cancel"]);
 }

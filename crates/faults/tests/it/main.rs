@@ -1,4 +1,4 @@
-//! The checker is shown histories in which one thing is wrong, and must find that one.
+//! Each test gives the checker a history with one violation, which it must find.
 
 mod sound;
 mod doctored;

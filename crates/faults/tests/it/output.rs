@@ -1,4 +1,4 @@
-//! What attempts say.
+//! Output and progress of attempts.
 
 use faults::{History, Note, Piece};
 
@@ -12,7 +12,7 @@ fn note(text: &str) -> Note {
     Note { job: 2, attempt: 2, worker: Some("w1".to_owned()), text: text.to_owned() }
 }
 
-/// The attempts of job 2 said two lines each; of the second, which was lost, one is kept.
+/// Each attempt of job 2 wrote two lines. Of the second, which was lost, one is stored.
 fn say(history: &mut History) {
     for (attempt, at_ms) in [(1, 1_115), (2, 1_275), (3, 1_415)] {
         for more in 0..2 {
@@ -38,7 +38,7 @@ fn broken_once_said(change: impl FnOnce(&mut History)) -> Vec<&'static str> {
 #[test]
 fn what_attempts_said_is_kept() {
     assert_eq!(broken_once_said(|_| ()), [""; 0]);
-    // What was lost with its worker need not be there.
+    // Output that was lost with its worker may be missing.
     assert_eq!(broken_once_said(|history| drop(history.output.remove(1))), [""; 0]);
 }
 

@@ -1,4 +1,4 @@
-//! What only those can get wrong who share a store, and what the database itself wrote down.
+//! Rules for several schedulers on one store, and the records of the database.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ fn a_limit_of_a_type_or_a_resource_that_does_not_hold_is_found() {
     assert_eq!(rules, ["resource-shared", "ran-on-one-resource"]);
 }
 
-/// Only what ran is held to the limits: each claim ends before the next begins. Jobs 1 and 4 need
-/// the same resource; `last` is what the run of job 1 writes at last, and when, and `ending` how
-/// its attempt ended at 1,200.
+/// Only the processes violate the limits: each claim ends before the next begins. Jobs 1 and 4 need
+/// the same resource. `last` is the last record of job 1's process with its time, and `ending` is
+/// the ending of its attempt at 1,200.
 fn shared(last: (&str, i64), ending: &str, change: impl FnOnce(&mut History)) -> Vec<&'static str> {
     let rules = broken(|history| {
         for job in [0, 3] {
@@ -46,7 +46,7 @@ fn short_runs_that_overlap_by_a_millisecond_are_found() {
     assert_eq!(shared(("end", 1_202), "succeeded", |_| ()), [""; 0]);
     assert_eq!(shared(("end", 1_203), "succeeded", |_| ()), ["ran-on-one-resource"]);
     assert_eq!(shared(("fail", 1_203), "permanent", |_| ()), ["ran-on-one-resource"]);
-    // It said that it had ended, so it knew: that its worker was suspended is no excuse.
+    // The process reported its end, so the suspension of its worker is no excuse.
     assert_eq!(shared(("end", 1_203), "succeeded", suspended), ["ran-on-one-resource"]);
 }
 
@@ -56,14 +56,14 @@ fn a_run_that_was_ended_from_outside_may_go_on_for_a_little() {
     assert_eq!(shared(("stop", 1_701), "lost", |_| ()), ["ran-on-one-resource"]);
     assert_eq!(shared(("end", 1_701), "lost", |_| ()), ["ran-on-one-resource"]);
     assert_eq!(shared(("stop", 1_701), "lost", suspended), [""; 0]);
-    // Until its attempt ended it is held to all that it had.
+    // Until its attempt ended, all its usage counts.
     let early = |history: &mut History| history.marks.push(mark("tick", 4, 1, 1_179));
     assert_eq!(shared(("stop", 1_300), "lost", early), ["ran-on-one-resource"]);
     let close = |history: &mut History| history.marks.push(mark("tick", 4, 1, 1_180));
     assert_eq!(shared(("stop", 1_300), "lost", close), [""; 0]);
 }
 
-/// What anybody needs who does the jobs.
+/// The offer of a worker that can run all jobs.
 fn offer() -> Offer {
     Offer {
         pool: "default".to_owned(),
@@ -110,7 +110,7 @@ fn a_job_on_a_worker_that_does_not_fit_is_found() {
         history.jobs[0].slots = 2;
     });
     assert!(rules.contains(&"misfit"), "{rules:?}");
-    // Each fits, and both at once do not.
+    // Each job fits, and both together do not.
     let rules = broken(|history| {
         history.workers = workers(amount(3));
         history.jobs.iter_mut().for_each(takes);
@@ -120,7 +120,7 @@ fn a_job_on_a_worker_that_does_not_fit_is_found() {
 
 #[test]
 fn what_really_ran_at_once_is_held_to_every_limit() {
-    // Attempt 1 of job 1 and attempt 1 of job 2 run at once, from 1,110 to 1,150.
+    // Attempt 1 of job 1 and attempt 1 of job 2 overlap from 1,110 to 1,150.
     let max = |n: u32| [("a".to_owned(), n)].into();
     for n in [1, 2] {
         let rules: &[&str] = if n == 1 { &["jobs-max", "ran-over-jobs-max"] } else { &[] };
@@ -131,7 +131,7 @@ fn what_really_ran_at_once_is_held_to_every_limit() {
     let slots = |slots: u32| workers(Offer { slots, ..offer() });
     assert_eq!(broken(|history| history.workers = slots(2)), [""; 0]);
     assert_eq!(broken(|history| history.workers = slots(1)), ["ran-over-slots"]);
-    // A worker knows what it has, also when it was suspended, and has not let go of what was lost.
+    // A worker knows its own attempts, also after a suspension, and has not released the lost one.
     let rules = broken(|history| {
         history.workers = slots(1);
         suspended(history);
@@ -157,7 +157,7 @@ fn a_step_that_may_not_follow_is_found() {
             change(&mut history.steps);
         })
     };
-    // It is claimed twice in a row; it comes back after its end; a token is skipped, or used twice.
+    // Two claims in a row, a state after the end, a skipped token, and a repeated token.
     assert_eq!(doctored(|steps| drop(steps.remove(5))), ["wrong-step"]);
     assert_eq!(
         doctored(|steps| {

@@ -1,4 +1,4 @@
-//! A history in which all is well.
+//! A history without violations.
 
 use faults::{
     Asked, Attempt, History, Job, Key, Limits, Mark, Op, Outcome, Said, Scope, Step, check,
@@ -67,8 +67,8 @@ pub(crate) fn key(key: &str, ids: &[u64]) -> Key {
     Key { tenant: "a".to_owned(), key: key.to_owned(), ids: ids.to_vec() }
 }
 
-/// Job 1 is done at once; job 2 fails, is lost, and is done; job 3 waits for job 1 and is called
-/// off; job 4 fails for good.
+/// Job 1 succeeds at once. Job 2 fails, is lost, and succeeds. Job 3 depends on job 1 and is
+/// cancelled. Job 4 fails for good.
 pub(crate) fn sound() -> History {
     let mut history = History {
         jobs: ["succeeded", "succeeded", "cancelled", "failed"]
@@ -122,7 +122,7 @@ pub(crate) fn sound() -> History {
     history
 }
 
-/// What the database wrote down of job 2: two attempts are ended, the third is its last.
+/// The database's records of job 2: two attempts ended, and the third is its last.
 pub(crate) fn steps() -> Vec<Step> {
     let states = [
         ("queued", 0),
@@ -148,7 +148,7 @@ pub(crate) fn steps() -> Vec<Step> {
     (1_000..).zip((1..).zip(states)).map(step).collect()
 }
 
-/// The rules that are broken once a sound history is changed.
+/// The rules that a changed sound history violates.
 pub(crate) fn broken(change: impl FnOnce(&mut History)) -> Vec<&'static str> {
     let mut history = sound();
     change(&mut history);
