@@ -1,4 +1,4 @@
-//! Clients that submit and call off jobs through any scheduler, and write down what they are told.
+//! Clients that submit and cancel jobs through any scheduler, and log the answers.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,25 +13,26 @@ use tonic::transport::{Channel, Endpoint};
 use crate::Error;
 use crate::load::{asked, request, squeeze};
 
-/// How long a client waits for an answer before it gives up on it.
+/// The timeout of a request.
 const TIMEOUT: Duration = Duration::from_secs(4);
-/// How often it makes sure that somebody is at the other end, and how long that may take.
+/// The interval of keep-alive pings, and their timeout.
 const ALIVE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(2));
-/// How long it waits before it asks the same again.
+/// The pause before a client repeats a request.
 const AGAIN_MS: (u64, u64) = (20, 300);
-/// How long it insists on an answer.
+/// The time for which a client repeats a request.
 const INSIST: Duration = Duration::from_mins(3);
-/// How long somebody may take to take a setting.
+/// The timeout for the acceptance of a setting.
 const SET: Duration = Duration::from_secs(20);
-/// When a client fills a pool for the first time, by submissions; and how often it does so again.
+/// The submission with which a client fills a pool for the first time, and the odds of further
+/// times.
 const SQUEEZE_AT: u32 = 3;
 const SQUEEZE_ONE_IN: u64 = 50;
-/// How long it leaves a pool to those who fill it.
+/// The pause in which the jobs of a full pool start.
 const SQUEEZE_FOR: Duration = Duration::from_millis(600);
-/// Jobs that it remembers, to call them off or to wait for them.
+/// Jobs that a client remembers, to cancel or to depend on.
 const KNOWN_MAX: usize = 60;
 
-/// A connection that is made when it is needed, again and again.
+/// A connection that reconnects on demand.
 pub(crate) fn channel(port: u16) -> Channel {
     let endpoint = Endpoint::from_shared(format!("http://127.0.0.1:{port}"));
     let endpoint = endpoint.expect("an address with a port is an address");
@@ -40,7 +41,7 @@ pub(crate) fn channel(port: u16) -> Channel {
     endpoint.keep_alive_while_idle(true).connect_lazy()
 }
 
-/// Sets something, as soon as somebody takes it.
+/// Changes a setting as soon as a scheduler accepts it.
 pub(crate) async fn set(
     port: u16,
     (kind, name, json): (v1::SettingKind, &str, &str),
@@ -54,12 +55,12 @@ pub(crate) async fn set(
     Ok(())
 }
 
-/// One that submits.
+/// A client that submits jobs.
 pub(crate) struct Client {
     jobs: JobsClient<Channel>,
     chance: Chance,
     notebook: Notebook,
-    /// Jobs that it was told of, newest last, and whose they are.
+    /// Jobs that it submitted, newest last, with their tenants.
     known: Vec<(String, u64)>,
     number: u32,
     prefix: String,
@@ -86,7 +87,7 @@ impl Client {
         })
     }
 
-    /// Submits so many jobs, evenly over so long.
+    /// Submits `jobs_max` jobs, evenly over the time `within`.
     pub(crate) async fn work(mut self, jobs_max: usize, within: Duration) -> Result<(), Error> {
         let start = Instant::now();
         while self.n_jobs < jobs_max {
@@ -102,12 +103,12 @@ impl Client {
         self.squeeze().await
     }
 
-    /// Does one thing.
+    /// Makes one request.
     async fn act(&mut self) -> Result<(), Error> {
         if !self.known.is_empty() && self.chance.is_one_in(6) {
             return self.cancel().await;
         }
-        // Each does so once, not all at the same time, and now and then.
+        // Each client does so once, at different times, and sometimes again.
         let is_first = self.n_keys == SQUEEZE_AT + SQUEEZE_AT * self.number;
         if is_first || self.chance.is_one_in(SQUEEZE_ONE_IN) {
             return self.squeeze().await;
@@ -119,7 +120,7 @@ impl Client {
         self.submit(request).await
     }
 
-    /// Fills a pool, and when that runs asks for something more important there.
+    /// Fills a pool, and then submits more important jobs to it.
     async fn squeeze(&mut self) -> Result<(), Error> {
         let keys = [self.key(), self.key()];
         let [long, short] = squeeze(&mut self.chance, keys);
@@ -128,7 +129,7 @@ impl Client {
         self.submit(short).await
     }
 
-    /// A new one.
+    /// A new key.
     fn key(&mut self) -> String {
         self.n_keys += 1;
         format!("{}-{}", self.prefix, self.n_keys)
@@ -147,7 +148,7 @@ impl Client {
         let n_old = self.known.len().saturating_sub(KNOWN_MAX);
         self.known.drain(..n_old);
         if is_named && self.chance.is_one_in(8) {
-            // As somebody does who did not hear the answer.
+            // Repeats the request, as a client does that did not receive the answer.
             self.insist(Op::Submit, &request).await?;
         }
         if is_named && self.chance.is_one_in(12) {
@@ -158,7 +159,7 @@ impl Client {
         Ok(())
     }
 
-    /// Asks until it knows what became of it, and writes down every answer.
+    /// Repeats a request until its outcome is known, and logs every answer.
     async fn insist(&mut self, op: Op, request: &v1::SubmitRequest) -> Result<Vec<u64>, Error> {
         let start = Instant::now();
         loop {
@@ -170,7 +171,7 @@ impl Client {
         }
     }
 
-    /// Asks without a key: whoever does not hear the answer must not ask again.
+    /// Submits without a key. A client that receives no answer must not repeat this.
     async fn ask_once(&mut self, request: &v1::SubmitRequest) -> Result<Vec<u64>, Error> {
         let (ids, is_final) = self.ask(Op::Submit, request).await?;
         if !is_final {
@@ -179,8 +180,7 @@ impl Client {
         Ok(ids)
     }
 
-    /// Asks, and writes down the answer. Says which jobs it is about, and whether there is no point
-    /// in asking again.
+    /// Makes a request, and logs the answer. Returns the jobs, and whether a repetition is useless.
     async fn ask(
         &mut self,
         op: Op,
@@ -219,7 +219,7 @@ impl Client {
         }
     }
 
-    /// Waits a little before the same is asked again, unless it was asked for too long.
+    /// Waits before a request is repeated, unless it was repeated for too long.
     async fn again(&mut self, start: Instant) -> Result<(), Error> {
         if start.elapsed() > INSIST {
             let what = "a client is answered".to_owned();
@@ -235,7 +235,7 @@ fn part(n: usize, of: usize) -> f64 {
     n as f64 / of.max(1) as f64
 }
 
-/// The state of a job that calling off did not change, if nothing more will happen to it.
+/// The state of a job that a cancellation did not change, if it is final.
 fn final_state(change: &v1::Change) -> String {
     use v1::State::{Cancelled, Failed, Succeeded};
     let state = change.state();

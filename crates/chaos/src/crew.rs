@@ -1,4 +1,4 @@
-//! Who works: no two workers offer the same, and of whatever a job may need there are two.
+//! The workers: their offers differ, and at least two workers offer each attribute.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,12 +6,12 @@ use faults::Offer;
 
 use crate::load::{FLEETING, HEAVY, RARE, TYPES};
 
-/// The pool that is small enough to be full.
+/// The pool that is small enough to be filled.
 pub(crate) const TIGHT: &str = "tight";
-/// The pool of all others.
+/// The pool of all other workers.
 pub(crate) const WIDE: &str = "default";
 
-/// What one of them offers: its pool, slots, types, keys with values, and amounts.
+/// The offer of a worker: its pool, slots, types, attributes and amounts.
 type Row = (
     &'static str,
     u32,
@@ -29,7 +29,7 @@ const CREW: [Row; 6] = [
     (TIGHT, 3, &TYPES, &[("os", "linux")], &[("ram", 4)]),
 ];
 
-/// What the worker at this place offers.
+/// The offer of the worker with this index.
 pub(crate) fn offer(place: usize) -> Offer {
     let (pool, slots, types, has, amounts) = CREW[place % CREW.len()];
     let mut values: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();

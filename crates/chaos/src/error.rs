@@ -1,11 +1,11 @@
-//! What keeps a run from being judged.
+//! Errors that prevent the judgement of a run.
 
 use std::io;
 
-/// What keeps a run from being judged.
+/// An error that prevents the judgement of a run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// What keeps any scenario from being played to its end.
+    /// An error of fault injection.
     #[error(transparent)]
     Faults(#[from] faults::Error),
     /// There is no Postgres.
@@ -14,16 +14,16 @@ pub enum Error {
     /// The tables could not be read.
     #[error("could not ask the database")]
     Database(#[from] tokio_postgres::Error),
-    /// A worker would not start.
+    /// A worker did not start.
     #[error("could not work")]
     Worker(#[from] worker::Error),
-    /// One of our own tasks ended.
+    /// A task of this program failed.
     #[error("a task ended: {0}")]
     Task(#[from] tokio::task::JoinError),
 }
 
 impl Error {
-    /// Names what the machine would not do.
+    /// An error of the operating system during an operation.
     pub fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let told = faults::Error::system(doing);
         move |source| Self::Faults(told(source))

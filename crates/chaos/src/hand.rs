@@ -1,4 +1,4 @@
-//! A worker in a process of its own: it does what jobs say, and writes down what it does.
+//! A worker process. It runs jobs as their payloads say, and records its runs.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -15,27 +15,27 @@ use crate::Error;
 use crate::crew::offer;
 use crate::load::{End, FLEETING, Manner, TYPES};
 
-/// How often a job says something.
+/// The interval of a job's output.
 const SAY_EVERY: Duration = Duration::from_millis(150);
 
-/// Who works, and where.
+/// Options of a worker process.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Hand {
-    /// Where a scheduler is.
+    /// The address of a scheduler.
     #[arg(long)]
     server: String,
-    /// What it is called.
+    /// The name of the worker.
     #[arg(long)]
     name: String,
-    /// Its place in the crew, which says what it offers.
+    /// The index of the worker, which selects its offer.
     #[arg(long)]
     place: usize,
-    /// Where it writes down what it does.
+    /// The file for its records.
     #[arg(long)]
     log: PathBuf,
 }
 
-/// Works until it is told to stop.
+/// Works until it is asked to stop.
 pub fn work(hand: &Hand) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(Error::system("start a runtime"))?.block_on(async {
@@ -73,7 +73,7 @@ pub fn work(hand: &Hand) -> Result<(), Error> {
     })
 }
 
-/// One run of a job. Should it be dropped before it ends, that is written down too.
+/// A run of a job. A drop before its end is recorded too.
 struct Run {
     log: Arc<File>,
     token: String,
@@ -92,10 +92,10 @@ impl Run {
         self.is_over = true;
     }
 
-    /// In one go, so that a line is there or not.
+    /// One write for each line, so that no line is incomplete.
     fn mark(&self, what: &str) {
         let line = format!("{what} {} {}\n", self.token, now_ms());
-        // Nobody hears of it, and the checker finds a run that is missing.
+        // An error is ignored, because the checker finds the missing record.
         let _ = (&*self.log).write_all(line.as_bytes());
     }
 }
@@ -114,7 +114,7 @@ async fn run(attempt: Attempt, log: Arc<File>, worker: String, kind: &str) -> Ou
     let manner: Manner = serde_json::from_slice(attempt.payload())
         .map_err(|error| Failure::permanent(error.to_string()))?;
     let mut voice = Voice { attempt: &attempt, token: &token, n_lines: 0 };
-    // What says something is not forgotten.
+    // A job with output is not deleted at its end.
     let says = kind != FLEETING;
     let whole = Duration::from_millis(manner.ms);
     let mut left = whole;
@@ -152,7 +152,7 @@ async fn run(attempt: Attempt, log: Arc<File>, worker: String, kind: &str) -> Ou
         voice.say(&run, 1.0);
     }
     run.end("end");
-    // What has a result is not forgotten.
+    // A job with a result is not deleted at its end.
     Ok(if kind == FLEETING { Done::new() } else { Done::with_result(token) })
 }
 
@@ -160,7 +160,7 @@ fn part(of: Duration, whole: Duration) -> f64 {
     if whole.is_zero() { 0.0 } else { of.as_secs_f64() / whole.as_secs_f64() }
 }
 
-/// What an attempt says.
+/// The output and progress of an attempt.
 struct Voice<'a> {
     attempt: &'a Attempt,
     token: &'a str,
@@ -168,7 +168,7 @@ struct Voice<'a> {
 }
 
 impl Voice<'_> {
-    /// One more line, and how far it is.
+    /// Writes one more line, and reports progress.
     fn say(&mut self, run: &Run, fraction: f64) {
         self.n_lines += 1;
         let line = format!("{} {}", self.token, self.n_lines);

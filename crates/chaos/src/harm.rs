@@ -1,4 +1,4 @@
-//! What is done to processes, to Postgres and to the ways between them, as chance has it.
+//! Random faults of processes, of Postgres and of the links between them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use crate::stage::{LEASE_MS, Stage};
 use crate::weather::Stuck;
 use crate::{Error, journal};
 
-/// How often it is looked after those that are to come back.
+/// The interval of checks for due recoveries.
 const TICK: Duration = Duration::from_millis(50);
-/// One that ended by itself is started again after so long.
+/// The delay before a process that ended is started again.
 const AGAIN: Duration = Duration::from_millis(300);
 
-/// Workers that are killed at last.
+/// Workers that the last fault kills.
 const LAST_WORKERS: i64 = 2;
-/// How long one of them stays away: longer than its lease.
+/// The time for which one of them stays down: longer than its lease.
 const AWAY: Duration = Duration::from_millis(LEASE_MS + 1_000);
 
-/// What can be done.
+/// The kinds of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
     KillScheduler,
@@ -41,7 +41,7 @@ enum Act {
     SlowDoors,
 }
 
-/// Each with its name in the report, and how often it is drawn.
+/// Each kind with its name in the report, and its weight.
 const ACTS: &[(Act, &str, u64)] = &[
     (Act::KillScheduler, "scheduler: SIGKILL", 5),
     (Act::SuspendScheduler, "scheduler: SIGSTOP, then SIGCONT", 3),
@@ -59,7 +59,7 @@ const ACTS: &[(Act, &str, u64)] = &[
     (Act::SlowDoors, "workers and clients to a scheduler: slow", 2),
 ];
 
-/// How something becomes well again.
+/// The recovery from a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cure {
     StartScheduler(usize),
@@ -71,14 +71,14 @@ enum Cure {
     CalmDoors(usize),
 }
 
-/// Hurts, and heals.
+/// Injects faults, and recovers from them.
 pub(crate) struct Nemesis {
     chance: Chance,
     cures: Vec<(Instant, Cure)>,
     tally: BTreeMap<&'static str, usize>,
-    /// When something was last hurt or healed.
+    /// The time of the last fault or recovery.
     last_ms: i64,
-    /// Workers that were not there all the time since then.
+    /// Workers that were not connected all the time since then.
     away: BTreeSet<String>,
 }
 
@@ -93,7 +93,7 @@ impl Nemesis {
         }
     }
 
-    /// Does so many things, evenly over so long.
+    /// Injects a number of faults, evenly over a time.
     pub(crate) async fn rage(
         &mut self,
         stage: &mut Stage,
@@ -112,8 +112,8 @@ impl Nemesis {
         Ok(())
     }
 
-    /// Kills a scheduler, and the workers that have most to do. All start again at once but one of
-    /// the workers: nobody else can say what it had.
+    /// Kills a scheduler, and the workers with the most attempts. All start again at once except
+    /// one worker, whose attempts only the reaper can release.
     pub(crate) async fn last_blow(&mut self, stage: &mut Stage) -> Result<(), Error> {
         let client = journal::connect(stage.database.url()).await?;
         let sql = "SELECT worker FROM maitre.jobs WHERE worker IS NOT NULL \
@@ -139,25 +139,25 @@ impl Nemesis {
         Ok(())
     }
 
-    /// What was done, how often.
+    /// The number of faults of each kind.
     pub(crate) fn tally(&self) -> &BTreeMap<&'static str, usize> {
         &self.tally
     }
 
-    /// Heals what is due. Whoever ended by itself is started again, as a supervisor does.
+    /// Runs due recoveries, and restarts processes that ended, as a supervisor does.
     pub(crate) async fn nurse(&mut self, stage: &mut Stage) -> Result<(), Error> {
         self.heal(stage, Instant::now()).await?;
         self.tend(stage);
         Ok(())
     }
 
-    /// Whether nothing is hurt any more.
+    /// Whether all recoveries are done.
     pub(crate) fn is_done(&self) -> bool {
         self.cures.is_empty()
     }
 
-    /// Since when nothing is hurt any more, if nothing is, and which workers were not there all the
-    /// time since.
+    /// The time of the last recovery, if all are done, and the workers that were not connected all
+    /// the time since then.
     pub(crate) fn healed(&self) -> (i64, BTreeSet<String>) {
         (self.last_ms, self.away.clone())
     }
@@ -189,7 +189,7 @@ impl Nemesis {
         self.cures.iter().any(|(_, other)| *other == cure)
     }
 
-    /// Heals what is due.
+    /// Runs due recoveries.
     async fn heal(&mut self, stage: &mut Stage, now: Instant) -> Result<(), Error> {
         let (due, later) =
             std::mem::take(&mut self.cures).into_iter().partition(|(at, _)| *at <= now);
@@ -225,7 +225,7 @@ impl Nemesis {
         Ok(())
     }
 
-    /// Draws something and does it; not if whom it would be done to is hurt already.
+    /// Draws a fault and injects it, unless its target has a fault already.
     async fn act(&mut self, stage: &mut Stage) -> Result<bool, Error> {
         let mut draw = self.chance.between(1, ACTS.iter().map(|(_, _, weight)| weight).sum());
         let drawn = ACTS.iter().find(|(_, _, weight)| {

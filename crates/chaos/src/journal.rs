@@ -1,5 +1,5 @@
-//! What the database itself writes down, and somebody who looks now and then whether what is
-//! counted is what is there.
+//! The journal that the database writes, and an auditor that compares counters with the rows that
+//! they count.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,14 +10,14 @@ use tokio_postgres::{Client, Config, NoTls};
 use crate::Error;
 use crate::load::BUDGET;
 
-/// How often it is looked.
+/// The interval of comparisons.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// How long a connection may take to come about.
+/// The timeout of a connection.
 const CONNECT: Duration = Duration::from_secs(5);
-/// Findings that are kept.
+/// The limit of stored findings.
 const FINDINGS_MAX: usize = 20;
 
-/// A connection of our own, past all ways that are hurt.
+/// A direct connection, not through the faulty links.
 pub(crate) async fn connect(url: &str) -> Result<Client, Error> {
     let mut config: Config = url.parse()?;
     config.application_name("chaos").connect_timeout(CONNECT);
@@ -26,7 +26,7 @@ pub(crate) async fn connect(url: &str) -> Result<Client, Error> {
     Ok(client)
 }
 
-/// From now on, every change of a job is written down.
+/// Installs the journal: from now on, it records every change of a job.
 pub(crate) async fn install(url: &str) -> Result<(), Error> {
     let client = connect(url).await?;
     client.batch_execute(include_str!("journal.sql")).await?;
@@ -36,7 +36,7 @@ pub(crate) async fn install(url: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Each by itself: whoever locks two tables may meet somebody who locks them the other way round.
+/// One statement each. Two tables locked in one transaction could cause a deadlock.
 const TRIGGERS: [&str; 4] = [
     "CREATE TRIGGER journal_begin AFTER INSERT OR DELETE ON maitre.jobs \
      FOR EACH ROW EXECUTE FUNCTION journal.step()",
@@ -50,24 +50,24 @@ const TRIGGERS: [&str; 4] = [
      EXECUTE FUNCTION journal.note()",
 ];
 
-/// In one snapshot: what is in use of each limit by its own row, and by what is under way.
+/// In one snapshot: the usage of each limit by its own row, and by live attempts.
 const BALANCE: &str = "SELECT coalesce(h.name, u.name), coalesce(h.held, 0)::bigint, \
     coalesce(u.used, 0)::bigint FROM maitre.holdings h FULL JOIN ( \
     SELECT e ->> 0 AS name, sum((e ->> 1)::bigint) AS used FROM maitre.jobs, \
     jsonb_array_elements(charges::jsonb) e WHERE charges IS NOT NULL GROUP BY 1) u \
     ON u.name = h.name WHERE coalesce(h.held, 0) <> coalesce(u.used, 0)";
-/// In one snapshot: what a tenant was charged, and what is reserved for what it has under way.
+/// In one snapshot: the charges of a tenant, and the reservations of its live attempts.
 const SPENT: &str = "SELECT ((SELECT coalesce(sum(cost), 0) FROM maitre.usage \
     WHERE tenant = $1) + (SELECT coalesce(sum(held), 0) FROM maitre.holdings \
     WHERE name = 'budget' || chr(31) || $1))::bigint";
 
-/// Looks until it is stopped, whatever becomes of the database meanwhile.
+/// Compares until it is stopped, also while the database is down at times.
 pub(crate) struct Auditor {
     seen: Arc<Mutex<Seen>>,
     task: JoinHandle<()>,
 }
 
-/// What was seen.
+/// The findings.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) n_looks: usize,
@@ -88,7 +88,7 @@ impl Auditor {
         let note = Arc::clone(&seen);
         let task = tokio::spawn(async move {
             loop {
-                // It goes with the database, and comes again.
+                // The connection ends with the database, so it is made again.
                 let _ = look(&url, &note).await;
                 tokio::time::sleep(LOOK_EVERY).await;
             }

@@ -1,4 +1,4 @@
--- Written by the database itself while the row is locked: in which order what happened to jobs.
+-- The database writes this while the row is locked: all changes of jobs, in their order.
 CREATE SCHEMA journal;
 
 CREATE TABLE journal.steps (
@@ -13,7 +13,7 @@ CREATE TABLE journal.steps (
     not_before bigint
 );
 
--- What was known of a job when it went.
+-- The last record of a deleted job.
 CREATE TABLE journal.gone (
     id bigint PRIMARY KEY,
     at bigint NOT NULL,
@@ -57,7 +57,7 @@ BEGIN
 END
 $$;
 
--- Output of attempts, and how far they said they were.
+-- Output and progress of attempts.
 CREATE TABLE journal.pieces (
     at bigint NOT NULL,
     job bigint NOT NULL,

@@ -1,4 +1,4 @@
-//! Reading what is left: the tables, the database's own journal, and the logs of clients and
+//! Reads the data after a run: the tables, the database's journal, and the logs of clients and
 //! workers.
 
 use std::collections::BTreeMap;
@@ -11,15 +11,15 @@ use crate::Error;
 use crate::load::{FLEETING, LABEL, terms};
 use crate::stage::{Stage, limits};
 
-/// By how much the clocks of schedulers may differ: each follows the database's, over a way that
-/// may be slow.
+/// The largest difference between the clocks of schedulers. Each follows the database's clock over
+/// a link that may be slow.
 const CLOCKS_MS: i64 = 300;
-/// How often a job is tried if it does not say.
+/// The default of tries.
 const ATTEMPTS_MAX: u32 = 3;
-/// A worker that is killed is gone this soon after it was decided to.
+/// The time within which a killed worker is gone.
 const KILL_MS: i64 = 1_000;
 
-/// Everything that is known about a run.
+/// All data about a run.
 pub(crate) async fn history(client: &Client, stage: &Stage) -> Result<History, Error> {
     let mut history = History {
         jobs: list(client, JOBS, job).await?,
@@ -56,7 +56,7 @@ pub(crate) async fn history(client: &Client, stage: &Stage) -> Result<History, E
     Ok(history)
 }
 
-/// What is in no table any more must have succeeded.
+/// A job without a row must have succeeded.
 const JOBS: &str = "SELECT id, tenant, kind, state, NULL, dedupe_key, attempts, failures, \
     losses, refusals, created, NULL, document, NULL, false, 0::bigint, false, \
     evictions, priority FROM maitre.jobs \
@@ -89,7 +89,7 @@ async fn list<T>(
     rows.iter().map(read).collect()
 }
 
-/// What documents say, as far as it is checked.
+/// The fields of documents that are checked.
 #[derive(Default, Deserialize)]
 struct Document {
     slots: Option<u32>,
@@ -226,8 +226,8 @@ fn small(row: &Row, column: usize) -> Result<u32, tokio_postgres::Error> {
     Ok(u32::try_from(row.try_get::<_, i64>(column)?).unwrap_or(u32::MAX))
 }
 
-/// Moments by one clock: what the journal says in place of what each scheduler thought. Between
-/// hearing of an end and writing it down is a way that may be slow, so when it was heard stays.
+/// Replaces the times of schedulers by those of the journal, so that all have one clock. The time
+/// at which a report of an end arrived stays, because its write may be much later.
 fn keep_time(history: &mut History) {
     let mut claimed: BTreeMap<(u64, u32), i64> = BTreeMap::new();
     let mut ended: BTreeMap<(u64, u32), i64> = BTreeMap::new();
@@ -258,7 +258,7 @@ fn keep_time(history: &mut History) {
     }
 }
 
-/// A run that never said that it was over went on until its worker was killed.
+/// A run without an end record continued until its worker was killed.
 fn close_runs(history: &mut History) {
     let mut last: BTreeMap<(u64, u32), &Mark> = BTreeMap::new();
     for mark in &history.marks {

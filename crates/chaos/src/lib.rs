@@ -1,17 +1,17 @@
-//! Chaos: several schedulers on one Postgres, with workers and clients, hurt in every way that a
-//! seed draws; then a checker looks at what is left.
+//! Chaos: several schedulers on one Postgres, with workers, clients and random faults from a seed.
+//! A checker then examines the data.
 //!
 //! ```text
-//! clients ──► front ──► schedulers ──► ways ──► Postgres, with a journal of every change of a job
-//! workers ──►  (ways that can be cut, slowed down and stopped)
+//! clients ──► front ──► schedulers ──► links ──► Postgres, with a journal of every change of a job
+//! workers ──►  (links that can be cut, slowed down and stopped)
 //!    │                                             │
-//!    └── what they were told, what they did        │ tables, journal
+//!    └── answers to clients, records of runs       │ tables, journal
 //!                       ▼                          ▼
 //!               faults::check ◄──────────────── kept
 //! ```
 //!
 //! **Invariant:** the checker shares no code with the scheduler and its store. It reads the tables,
-//! what the database wrote down itself, and what clients and workers wrote down.
+//! the database's journal, and the logs of clients and workers.
 
 mod error;
 mod weather;

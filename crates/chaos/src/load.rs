@@ -1,4 +1,4 @@
-//! What clients ask for: jobs of every kind that has something to get wrong.
+//! The jobs of the clients: each kind exercises a rule of the checker.
 
 use std::collections::BTreeMap;
 
@@ -8,65 +8,65 @@ use serde::{Deserialize, Serialize};
 
 use crate::crew::{TIGHT, WIDE};
 
-/// Jobs that anybody does, jobs of which few run at once, jobs that nobody will ask about, and jobs
-/// that few do.
+/// Types that all workers run, a type with a limit, a type without retention, and a type that few
+/// workers run.
 pub(crate) const TYPES: [&str; 4] = ["free", RARE.0, FLEETING, HEAVY];
-/// The type that not every worker does.
+/// The type that few workers run.
 pub(crate) const HEAVY: &str = "heavy";
-/// The type that is forgotten: nothing is kept of what leaves nothing.
+/// The type without retention: a job without a trace is deleted at its end.
 pub(crate) const FLEETING: &str = "fleeting";
-/// The type of which few run at once.
+/// The type with a limit of live attempts.
 pub(crate) const RARE: (&str, u32) = ("rare", 3);
-/// The tenant with a quota of slots, in the pool in which it has all its jobs.
+/// The tenant with a quota of slots, in the pool of all its jobs.
 pub(crate) const CAPPED: (&str, u32) = ("capped", 4);
-/// The tenant that can fill a pool, and the most slots that it has there.
+/// The tenant that can fill a pool, and its limit of slots there.
 pub(crate) const YIELDING: (&str, u32) = ("yielding", 6);
-/// The tenant that has others stopped there until it has its minimum, and the most that it has.
+/// The tenant that preempts others there until it has its minimum, and its limit of slots.
 pub(crate) const OWED: (&str, u32) = ("owed", 4);
 pub(crate) const OWED_MIN: u32 = 2;
-/// The tenant that runs few jobs at once.
+/// The tenant with a low limit of live attempts.
 pub(crate) const NARROW: (&str, u32) = ("narrow", 2);
-/// The tenant with a budget; each of its jobs costs 1.
+/// The tenant with a budget. Each of its jobs costs 1.
 pub(crate) const BUDGET: (&str, i64) = ("thrifty", 60);
-/// What jobs call their submission, key or not.
+/// The label with the name of the submission, with or without a key.
 pub(crate) const LABEL: &str = "submission";
-/// Things that one job at a time may hold.
+/// Exclusive locks.
 const RESOURCES: [&str; 3] = ["r1", "r2", "r3"];
-/// How long most jobs take.
+/// The run time of most jobs.
 const SHORT_MS: (u64, u64) = (0, 10);
-/// How long jobs take of which few may run at once: as long as it takes to see that too many do.
+/// The run time of jobs with a limit: long enough to see a violation.
 const LIMITED_MS: (u64, u64) = (5, 60);
-/// How long jobs take that fill a pool, and how many they are.
+/// The run time of jobs that fill a pool, and their number.
 const LONG_MS: (u64, u64) = (1_000, 1_500);
 const YIELDING_JOBS: (u64, u64) = (6, 8);
-/// The priority of those for whom others are stopped; no other has as much.
+/// The priority of jobs that preempt. No other job has as much.
 const IMPORTANT: i32 = 9;
-/// Jobs in a submission of many.
+/// Jobs in a large submission.
 const MANY: (u64, u64) = (20, 70);
 const RETRY: v1::Retry = v1::Retry { attempts_max: 3, backoff_ms: 1_000, backoff_ms_max: 2_000 };
 
-/// How a job behaves, as its payload says.
+/// The behaviour of a job, from its payload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manner {
-    /// For how long it runs.
+    /// Its run time.
     pub(crate) ms: u64,
     pub(crate) end: End,
 }
 
-/// How a job ends.
+/// The end of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum End {
-    /// It is done.
+    /// It succeeds.
     Done,
     /// It fails the first time.
     Flaky,
-    /// It always fails, in a way that may pass.
+    /// It always fails with a transient error.
     Failing,
-    /// It fails in a way that will not pass.
+    /// It fails with a permanent error.
     Wrong,
 }
 
-/// A submission that a client makes up; `known` are jobs of tenant `a` from before.
+/// A random submission. `known` are earlier jobs of tenant `a`.
 pub(crate) fn request(chance: &mut Chance, key: String, known: &[u64]) -> v1::SubmitRequest {
     let one = |chance: &mut Chance, tenant: &str| vec![job(chance, tenant)];
     let (mut jobs, mut array) = match chance.between(0, 99) {
@@ -90,13 +90,13 @@ pub(crate) fn request(chance: &mut Chance, key: String, known: &[u64]) -> v1::Su
         array = 0;
     }
     jobs = jobs.into_iter().map(|job| labelled(job, &key)).collect();
-    // What can be asked for by its key is not forgotten.
+    // A job with a key is not deleted at its end.
     let has_key = jobs[0].r#type != FLEETING || chance.is_one_in(5);
     v1::SubmitRequest { jobs, idempotency_key: if has_key { key } else { String::new() }, array }
 }
 
-/// More jobs than a pool has room for, and some that are more important, from somebody who is owed
-/// room there. `keys` are those of the two submissions.
+/// More jobs than a pool has room for, and more important jobs of a tenant below its minimum there.
+/// `keys` are those of the two submissions.
 pub(crate) fn squeeze(chance: &mut Chance, keys: [String; 2]) -> [v1::SubmitRequest; 2] {
     let submission = |key: String, jobs: Vec<v1::Spec>| v1::SubmitRequest {
         jobs: jobs.into_iter().map(|job| labelled(job, &key)).collect(),
@@ -125,7 +125,7 @@ fn labelled(mut job: v1::Spec, key: &str) -> v1::Spec {
     job
 }
 
-/// What the checker is to know about a job.
+/// The specification of a job for the checker.
 pub(crate) fn asked(spec: &v1::Spec) -> Asked {
     let places = spec.after_indexes.iter().filter_map(|at| usize::try_from(*at).ok());
     Asked {
@@ -147,7 +147,7 @@ fn non_empty(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-/// What a job asks for, as a client and a reader of the store both put it.
+/// The specification of a job, in a form that clients and the reader of the store share.
 pub(crate) fn terms(
     (kind, slots, priority): (&str, u32, i32),
     (pool, resource): (Option<&str>, Option<&str>),
@@ -165,7 +165,7 @@ fn job(chance: &mut Chance, tenant: &str) -> v1::Spec {
     timed(chance, tenant, SHORT_MS)
 }
 
-/// One that takes so long, unless it is one of the slow ones or of those that fail.
+/// A job with a run time in this range, unless it is one of the slow ones or fails.
 fn timed(chance: &mut Chance, tenant: &str, (least_ms, most_ms): (u64, u64)) -> v1::Spec {
     let (ms, end) = match chance.between(0, 99) {
         0..=2 => (chance.between(300, 5_000), End::Done),
@@ -176,7 +176,7 @@ fn timed(chance: &mut Chance, tenant: &str, (least_ms, most_ms): (u64, u64)) -> 
     };
     let payload = serde_json::to_vec(&Manner { ms, end }).unwrap_or_default();
     let priority = i32::try_from(chance.between(0, 5)).unwrap_or(0);
-    // Some of the slow ones take longer than they may.
+    // Some of the slow ones exceed their run timeout.
     let run_timeout_ms = (ms > 4_700).then_some(1_000);
     v1::Spec {
         tenant: tenant.to_owned(),
@@ -189,7 +189,7 @@ fn timed(chance: &mut Chance, tenant: &str, (least_ms, most_ms): (u64, u64)) -> 
     }
 }
 
-/// One that may need something of its worker.
+/// A job that may have requirements.
 fn any(chance: &mut Chance, tenant: &str) -> v1::Spec {
     let job = job(chance, tenant);
     if chance.is_one_in(12) { demand(chance, job) } else { job }
@@ -205,7 +205,7 @@ fn picky(chance: &mut Chance) -> Vec<v1::Spec> {
     (0..n).map(|_| one(chance)).collect()
 }
 
-/// The same job, with something that it needs of its worker.
+/// The same job with a requirement.
 fn demand(chance: &mut Chance, job: v1::Spec) -> v1::Spec {
     let need = |key: &str, any: &[&str]| {
         let values = any.iter().map(|value| (*value).to_owned()).collect();
@@ -227,7 +227,7 @@ fn demand(chance: &mut Chance, job: v1::Spec) -> v1::Spec {
     }
 }
 
-/// A few jobs of somebody who may not have more at once.
+/// A few jobs of a tenant with a limit.
 fn few(chance: &mut Chance, tenant: &str) -> Vec<v1::Spec> {
     let n = chance.between(1, 6);
     let slots = |chance: &mut Chance| if tenant == CAPPED.0 && chance.is_one_in(3) { 2 } else { 1 };
@@ -248,8 +248,7 @@ fn rare(chance: &mut Chance) -> Vec<v1::Spec> {
         .collect()
 }
 
-/// Many jobs that nobody asks about, or some that wait for each other, have a name, or whose tenant
-/// has a limit.
+/// Many jobs without a trace, or some with dependencies, with a name, or of a tenant with a limit.
 fn fleeting(chance: &mut Chance) -> Vec<v1::Spec> {
     let jobs = match chance.between(0, 19) {
         0..=3 => chain(chance, &[]),
@@ -279,7 +278,7 @@ fn deduped(chance: &mut Chance) -> Vec<v1::Spec> {
     vec![v1::Spec { dedupe_key, ..job(chance, "a") }]
 }
 
-/// Three jobs: one waits for the first, and one for both, and perhaps for one from before.
+/// Three jobs: one depends on the first, and one on both, and perhaps on an earlier one.
 fn chain(chance: &mut Chance, known: &[u64]) -> Vec<v1::Spec> {
     let first = job(chance, "a");
     let run_if_failed = chance.is_one_in(2);

@@ -1,7 +1,7 @@
-//! `cargo xtask chaos`: several schedulers on one Postgres, hurt as a seed draws it.
+//! `cargo xtask chaos`: several schedulers on one Postgres, with random faults from a seed.
 
 #![expect(clippy::print_stdout, reason = "it is a report for people")]
-#![expect(clippy::print_stderr, reason = "what went wrong is told there")]
+#![expect(clippy::print_stderr, reason = "errors go there")]
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,34 +11,34 @@ use chaos::{Hand, Plan, run, work};
 use clap::{Parser, Subcommand};
 use faults::Chance;
 
-/// Hurts schedulers, workers, Postgres and the ways between them, and judges what is left.
+/// Inject faults into schedulers, workers, Postgres and the links between them, and check the data.
 #[derive(Parser)]
 struct Arguments {
     #[command(subcommand)]
     role: Option<Role>,
-    /// For how long jobs are submitted and things go wrong.
+    /// Duration of submissions and faults, in minutes
     #[arg(long, default_value_t = 1.0)]
     minutes: f64,
-    /// How often something goes wrong.
+    /// Number of faults
     #[arg(long, default_value_t = 30)]
     faults: usize,
-    /// Jobs in all.
+    /// Number of jobs
     #[arg(long, default_value_t = 5_000)]
     jobs: usize,
-    /// What is drawn depends on it; otherwise nobody chooses.
+    /// Seed of all random choices. Random if not set
     #[arg(long)]
     seed: Option<u64>,
-    /// The `maitre` that is hurt; otherwise the one beside this program.
+    /// Path of the `maitre` to test. By default, the one beside this program
     #[arg(long)]
     program: Option<PathBuf>,
-    /// Where everybody writes down what they do; otherwise a directory beside this program.
+    /// Directory of all logs. By default, one beside this program
     #[arg(long)]
     dir: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]
 enum Role {
-    /// One of the workers.
+    /// Run one of the workers
     #[command(hide = true)]
     Worker(Hand),
 }

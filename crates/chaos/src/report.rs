@@ -1,4 +1,4 @@
-//! What a run came to, for people.
+//! The report of a run, for users.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,47 +6,47 @@ use std::time::Duration;
 
 use faults::{History, Outcome, Recovery, Violation, recovery};
 
-/// Violations that are listed.
+/// The limit of listed violations.
 const LISTED_MAX: usize = 30;
 
-/// What a run came to.
+/// The report of a run.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// What to say after `--seed` to draw the same again.
+    /// The value of `--seed` for a repetition.
     pub seed: u64,
-    /// How long everything took.
+    /// The total duration.
     pub took: Duration,
-    /// What was done, how often.
+    /// The number of faults of each kind.
     pub faults: BTreeMap<&'static str, usize>,
-    /// Jobs that the store has or had.
+    /// All jobs, deleted ones included.
     pub n_jobs: usize,
-    /// Of these, in each state.
+    /// The number of jobs in each state.
     pub states: BTreeMap<String, usize>,
-    /// How attempts ended.
+    /// The number of attempts with each ending.
     pub endings: BTreeMap<String, usize>,
-    /// What clients knew after they asked: done, refused, unknown at first.
+    /// The outcomes of requests: succeeded, failed, unknown at first.
     pub answers: [usize; 3],
-    /// Runs that workers wrote down.
+    /// Recorded runs.
     pub n_runs: usize,
-    /// How often what is counted was compared with what is there, while things went wrong.
+    /// Comparisons of counters with their rows during the faults.
     pub n_looks: usize,
-    /// Pieces of output that are kept, and reports of how far attempts were.
+    /// Stored output chunks, and progress reports.
     pub n_said: [usize; 2],
-    /// Changes of jobs that the database wrote down.
+    /// Changes of jobs in the journal.
     pub n_steps: usize,
-    /// How soon all was well after that.
+    /// The duration of the recovery.
     pub recovery: Recovery,
-    /// How long it took until the last job was final, from when all was well again.
+    /// The time from the last recovery to the end of the last job.
     pub rest: Duration,
-    /// What must not be.
+    /// The violations.
     pub violations: Vec<Violation>,
 }
 
-/// What is said of jobs that succeeded and of which nothing is left.
+/// The state of jobs that succeeded and left no trace.
 pub const FORGOTTEN: &str = "succeeded and forgotten";
 
 impl Report {
-    /// How often something was done.
+    /// The number of faults.
     pub fn n_faults(&self) -> usize {
         self.faults.values().sum()
     }

@@ -1,4 +1,4 @@
-//! One run: everything is started, loaded and hurt; then it comes to rest and is judged.
+//! One run: start, load and faults, then recovery and judgement.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,43 +14,43 @@ use crate::report::Report;
 use crate::stage::{Stage, calm};
 use crate::{Error, kept};
 
-/// Once all is well, some job comes to its end within this, however busy the machine is.
+/// After the last recovery, some job ends within this time, also on a busy machine.
 const REST: Duration = Duration::from_mins(1);
-/// How often it is looked whether they have.
+/// The interval of checks for that.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// How long before its end the last of many things goes wrong, so that all of them are over.
+/// The time between the last random fault and the end, in which all recoveries happen.
 const LAST: Duration = Duration::from_secs(6);
-/// Jobs of those that do not come to their end that are named.
+/// The limit of named jobs that do not end.
 const STUCK_MAX: i64 = 5;
 
-/// What is to be done.
+/// The options of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The `maitre` that is hurt.
+    /// The `maitre` to test.
     pub program: PathBuf,
-    /// The program that works, with `worker` for its first word.
+    /// The program for workers, with `worker` as its first argument.
     pub hand: PathBuf,
-    /// Where everybody writes down what they do.
+    /// The directory of all logs.
     pub dir: PathBuf,
-    /// What is drawn depends on it.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// How long jobs are submitted and things go wrong.
+    /// The duration of submissions and faults.
     pub length: Duration,
-    /// How often something goes wrong.
+    /// The number of faults.
     pub faults: usize,
-    /// Jobs in all.
+    /// The number of jobs.
     pub jobs: usize,
-    /// Schedulers at once.
+    /// The number of schedulers.
     pub schedulers: usize,
-    /// Workers at once.
+    /// The number of workers.
     pub workers: usize,
-    /// Clients at once.
+    /// The number of clients.
     pub clients: u32,
-    /// What is said to the database before anything runs, so that there is something to find.
+    /// SQL that runs first and causes violations, for tests of the checker.
     pub sabotage: Vec<String>,
 }
 
-/// Plays a plan, and judges what is left of it.
+/// Runs a plan, and judges it.
 pub fn run(plan: &Plan) -> Result<Report, Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(Error::system("start a runtime"))?.block_on(play(plan))
@@ -93,8 +93,8 @@ async fn play(plan: &Plan) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// Once all is well, and while clients still work, a pool is filled, and who runs that is killed.
-/// From then on nothing is hurt any more, and it is seen how soon all is well.
+/// After all recoveries, while clients still work, fills a pool and kills the workers that run it.
+/// No fault follows, so that the recovery can be measured.
 async fn last_blow(
     plan: &Plan,
     (stage, nemesis): (&mut Stage, &mut Nemesis),
@@ -110,7 +110,7 @@ async fn last_blow(
     nemesis.last_blow(stage).await
 }
 
-/// Clients at work, a share of the jobs each.
+/// Starts the clients, each with an equal part of the jobs.
 fn clients(
     plan: &Plan,
     stage: &Stage,
@@ -131,8 +131,8 @@ const N_LEFT: &str = "SELECT count(*) FROM maitre.jobs";
 const LEFT: &str = "SELECT id, state, coalesce(worker, '-'), attempts FROM maitre.jobs \
     ORDER BY id LIMIT $1";
 
-/// Waits until every job is final. Whoever ends by itself meanwhile is started again; jobs that do
-/// not come to their end are violations.
+/// Waits until every job is final. Processes that end meanwhile are started again. Jobs that do not
+/// end are violations.
 async fn rest(stage: &mut Stage, nemesis: &mut Nemesis) -> Result<Vec<Violation>, Error> {
     let client = journal::connect(stage.database.url()).await?;
     let (mut since, mut n_before) = (Instant::now(), i64::MAX);

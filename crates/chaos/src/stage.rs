@@ -1,4 +1,4 @@
-//! Postgres, schedulers, workers, and the ways between them.
+//! Postgres, schedulers, workers, and the links between them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,51 +21,51 @@ use crate::load::{BUDGET, CAPPED, FLEETING, NARROW, OWED, OWED_MIN, RARE, YIELDI
 use crate::weather::{Target, Way};
 use crate::{Error, Plan, journal};
 
-/// How long a worker may be silent before its attempts are lost.
+/// The lease of workers.
 pub(crate) const LEASE_MS: u64 = 3_000;
 /// Losses after which a job is parked.
 const LOSSES_MAX: u32 = 20;
-/// How often it is looked whose lease is over.
+/// The interval of the reaper.
 const EXPIRE_EVERY_MS: i64 = 200;
-/// How much longer than a lease, and than that, somebody may take to let go of what nobody runs.
+/// The time beyond a lease and that interval within which an orphaned attempt is released.
 const SLACK_MS: i64 = 2_000;
-/// How long a job may wait beside a slot that is free for it, once all is well.
+/// The longest wait of a job beside a free slot after the last recovery.
 const WAIT_MS: i64 = 5_000;
-/// Twice this many processes as there are processors start and work at once, perhaps beside others:
-/// what is to happen within so long may take as much longer.
+/// Extra time for each of these limits. There are twice as many processes as CPUs, and other
+/// programs may run beside them.
 const BUSY_MS: i64 = 3_000;
-/// How often a job is stopped to make room, at most.
+/// The limit of preemptions of a job.
 const EVICTIONS_MAX: u32 = 2;
-/// How long a job waits before others are stopped for it, and how long these have run.
+/// The wait of a job before it preempts, and the run time before a job is preempted.
 const EVICT_AFTER_MS: i64 = 200;
 const EVICTED_AFTER_MS: i64 = 600;
-/// How long a scheduler may take to answer after its start, on a busy machine.
+/// Timeout for the first answer of a scheduler, on a busy machine.
 const START: Duration = Duration::from_mins(1);
-/// A scheduler's clock may be off by as much, either way.
+/// The largest error of a scheduler's clock, in both directions.
 const SKEW_MS_MAX: u64 = 3_600_000;
-/// Says by how much a scheduler's own clock is off.
+/// The variable with the error of a scheduler's clock.
 const SKEW: &str = "MAITRE_FAULT_CLOCK_SKEW_MS";
 
-/// Everything that runs.
+/// All processes and links.
 pub(crate) struct Stage {
     plan: Plan,
     pub(crate) cluster: Arc<Cluster>,
     pub(crate) database: Database,
-    /// From workers and clients to any scheduler.
+    /// The link from workers and clients to any scheduler.
     pub(crate) front: Way,
-    /// From each scheduler to Postgres.
+    /// The link from each scheduler to Postgres.
     pub(crate) ways: Vec<Way>,
     ports: Vec<u16>,
     pub(crate) schedulers: Vec<Process>,
     pub(crate) workers: Vec<Process>,
     skews_ms: Vec<i64>,
-    /// What was done to workers and schedulers.
+    /// The faults of workers and schedulers.
     pub(crate) faults: Vec<Fault>,
     name: String,
 }
 
 impl Stage {
-    /// A new Postgres and an empty directory; nothing runs yet.
+    /// Makes a new Postgres and an empty directory. No other process runs yet.
     pub(crate) async fn build(plan: &Plan, chance: &mut Chance) -> Result<Self, Error> {
         let _ = fs::remove_dir_all(&plan.dir);
         fs::create_dir_all(&plan.dir).map_err(Error::system("make a directory"))?;
@@ -108,7 +108,7 @@ impl Stage {
         })
     }
 
-    /// Starts everything, sets what tenants may have, and has every change written down.
+    /// Starts all processes, sets the limits of tenants, and installs the journal.
     pub(crate) async fn open(&mut self, chance: &mut Chance) -> Result<(), Error> {
         for scheduler in 0..self.schedulers.len() {
             self.reset_clock(scheduler, chance);
@@ -120,7 +120,7 @@ impl Stage {
             self.database.say(sql)?;
         }
         self.set_limits().await?;
-        // Whoever takes in a job that is under a limit knows of it: settings are heard of by all.
+        // All schedulers know the limits now, before any job is submitted.
         tokio::time::sleep(Duration::from_secs(1)).await;
         for worker in 0..self.workers.len() {
             self.start_worker(worker)?;
@@ -154,13 +154,13 @@ impl Stage {
         set(port, (kind, FLEETING, "{\"forget\":true}")).await
     }
 
-    /// The tenant with a budget gets as much as it needs, so that all its jobs come to their end.
+    /// Raises the budget of the tenant with one, so that all its jobs end.
     pub(crate) async fn lift_budget(&self) -> Result<(), Error> {
         let lifted = (v1::SettingKind::Tenant, BUDGET.0, "{\"budget\":1000000000}");
         set(self.front.port, lifted).await
     }
 
-    /// Waits until every scheduler answers. One that could not start tries again.
+    /// Waits until every scheduler answers. A scheduler that failed to start is started again.
     async fn until_answers(&mut self) -> Result<(), Error> {
         for scheduler in 0..self.ports.len() {
             let port = self.ports[scheduler];
@@ -176,7 +176,7 @@ impl Stage {
         Ok(())
     }
 
-    /// From its next start on, a scheduler's clock is off by something else.
+    /// Draws a new clock error of a scheduler, from its next start on.
     pub(crate) fn reset_clock(&mut self, scheduler: usize, chance: &mut Chance) {
         let off_ms = i64::try_from(chance.between(0, SKEW_MS_MAX)).unwrap_or(0);
         self.skews_ms[scheduler] = match chance.between(0, 2) {
@@ -205,10 +205,10 @@ impl Stage {
         Ok(process.start(command)?)
     }
 
-    /// Suspends a worker, or lets it go on, or kills it, and takes note.
+    /// Suspends, continues or kills a worker, and records the fault.
     pub(crate) fn hurt_worker(&mut self, worker: usize, harm: Harm) {
         let process = &mut self.workers[worker];
-        // Before: until then it surely ran.
+        // Before the fault: until then the worker certainly ran.
         let at_ms = now_ms();
         hurt(process, harm);
         let who = process.name.clone();
@@ -223,7 +223,7 @@ impl Stage {
         self.faults.push(Fault { at_ms: now_ms(), harm, who });
     }
 
-    /// What the store itself finds wrong with what is in it.
+    /// The problems that the store's own check finds.
     pub(crate) fn problems(&self) -> Result<Vec<String>, Error> {
         let mut command = Command::new(&self.plan.program);
         command.args(["store", "check", "--json", "--store", self.database.url()]);
@@ -234,7 +234,7 @@ impl Stage {
         Ok(checked.map_or_else(said, |checked| checked.problems))
     }
 
-    /// Keeps what is left for whoever wants to know how it came to that.
+    /// Dumps the data for later analysis.
     pub(crate) fn keep(&self) -> Result<(), Error> {
         let dump = |schema: &str| {
             self.database.dump(schema, &self.plan.dir.join(format!("{schema}.dump")))
@@ -243,35 +243,35 @@ impl Stage {
         Ok(dump("journal")?)
     }
 
-    /// What each worker offers.
+    /// The offer of each worker.
     pub(crate) fn offers(&self) -> BTreeMap<String, Offer> {
         let names = self.workers.iter().map(|worker| worker.name.clone());
         names.enumerate().map(|(place, name)| (name, offer(place))).collect()
     }
 
-    /// Where a client writes down what it is told.
+    /// The log of a client.
     pub(crate) fn client_log(&self, number: u32) -> PathBuf {
         self.plan.dir.join(format!("client-{number}.jsonl"))
     }
 
-    /// Where clients write down what they are told, and the last one, who comes when they go.
+    /// The logs of all clients, the last extra client included.
     pub(crate) fn client_logs(&self) -> Vec<PathBuf> {
         (0..=self.plan.clients).map(|number| self.client_log(number)).collect()
     }
 
-    /// Where workers write down what they do.
+    /// The records of workers.
     pub(crate) fn run_logs(&self) -> Vec<PathBuf> {
         let log = |one: &Process| self.plan.dir.join(format!("{}.runs", one.name));
         self.workers.iter().map(log).collect()
     }
 
-    /// What no process may ever say.
+    /// Panics, which no process may have.
     pub(crate) fn panics(&self) -> Vec<String> {
         self.schedulers.iter().chain(&self.workers).flat_map(Process::panics).collect()
     }
 }
 
-/// How soon all is to be well once nothing is hurt any more.
+/// The limits of the recovery after the last fault.
 pub(crate) fn calm((healed_ms, away): (i64, BTreeSet<String>)) -> Calm {
     let lease_ms = i64::try_from(LEASE_MS).unwrap_or(i64::MAX);
     let late_ms = EXPIRE_EVERY_MS + SLACK_MS + BUSY_MS;
@@ -280,13 +280,13 @@ pub(crate) fn calm((healed_ms, away): (i64, BTreeSet<String>)) -> Calm {
         read_ms: now_ms(),
         away,
         orphan_ms: lease_ms + late_ms,
-        // A worker has two leases to say that it runs what it was given.
+        // A worker has two leases of time to report the start of a claimed attempt.
         offer_ms: 2 * lease_ms + late_ms,
         wait_ms: WAIT_MS + BUSY_MS,
     }
 }
 
-/// What may not be exceeded.
+/// The limits that must not be exceeded.
 pub(crate) fn limits() -> Limits {
     let of = |(name, max): (&str, u32)| BTreeMap::from([(name.to_owned(), max)]);
     Limits {
@@ -302,7 +302,7 @@ pub(crate) fn limits() -> Limits {
     }
 }
 
-/// What `maitre store check` says.
+/// The output of `maitre store check`.
 #[derive(Deserialize)]
 struct Checked {
     problems: Vec<String>,

@@ -1,4 +1,4 @@
-//! Ways between processes: what goes over them can be cut, slowed down and stopped.
+//! Links between processes, whose traffic can be cut, slowed down and stopped.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,12 +12,12 @@ use tokio::time::{sleep, timeout};
 
 use crate::Error;
 
-/// Bytes that are passed on at once.
+/// The size of a forwarded piece in bytes.
 const PIECE: usize = 16 * 1024;
-/// How long a way tries to get through to whom it leads.
+/// The timeout of a connection to a target.
 const CONNECT: Duration = Duration::from_secs(1);
 
-/// Where a way leads.
+/// The target of a link.
 #[derive(Clone, Debug)]
 pub(crate) enum Target {
     /// A port of this machine.
@@ -26,30 +26,30 @@ pub(crate) enum Target {
     Socket(PathBuf),
 }
 
-/// Which bytes get stuck.
+/// The direction that is stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Stuck {
     /// None.
     #[default]
     Nothing,
-    /// Those that go to the target.
+    /// To the target.
     There,
-    /// Those that come from it.
+    /// From the target.
     Back,
-    /// All.
+    /// Both directions.
     All,
 }
 
-/// What it is like on the way to one target.
+/// The condition of a link to one target.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Weather {
-    /// Each time it grows, all connections end.
+    /// Each increase ends all connections.
     n_cuts: u64,
     slow: Duration,
     stuck: Stuck,
 }
 
-/// A port that leads to one of several targets, each time to another.
+/// A port that forwards each connection to one of several targets.
 #[derive(Debug)]
 pub(crate) struct Way {
     pub(crate) port: u16,
@@ -57,7 +57,7 @@ pub(crate) struct Way {
 }
 
 impl Way {
-    /// A way to any of these.
+    /// A link to any of these targets.
     pub(crate) async fn to(targets: Vec<Target>, chance: Chance) -> Result<Self, Error> {
         let listener = TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.map_err(Error::system("listen"))?;
@@ -81,17 +81,17 @@ impl Way {
         self.change(side, |weather| weather.n_cuts += 1);
     }
 
-    /// Every piece takes so long.
+    /// Delays every piece.
     pub(crate) fn slow(&self, side: usize, slow: Duration) {
         self.change(side, |weather| weather.slow = slow);
     }
 
-    /// Nothing gets through any more, and nobody is told.
+    /// Stops the traffic without an error.
     pub(crate) fn stick(&self, side: usize, stuck: Stuck) {
         self.change(side, |weather| weather.stuck = stuck);
     }
 
-    /// All is well again; what was stuck goes on.
+    /// Resumes normal traffic, stopped bytes included.
     pub(crate) fn calm(&self, side: usize) {
         self.change(side, |weather| {
             (weather.slow, weather.stuck) = (Duration::ZERO, Stuck::Nothing);
@@ -110,7 +110,7 @@ type Side = (Target, watch::Receiver<Weather>);
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// Leads a connection to the first target that takes it.
+/// Forwards a connection to the first target that accepts it.
 async fn lead(from: TcpStream, sides: Arc<Vec<Side>>, first: u64) {
     let n = sides.len().max(1);
     let first = usize::try_from(first % u64::try_from(n).unwrap_or(1)).unwrap_or(0);

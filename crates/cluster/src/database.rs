@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_database_takes_the_place_of_the_one_in_the_url() {
+    fn database_replaces_the_one_in_the_url() {
         for (url, expected) in [
             ("postgres://h/a", "postgres://h/b"),
             ("postgres://u:p@h:5/a?sslmode=require", "postgres://u:p@h:5/b?sslmode=require"),

@@ -329,7 +329,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_that_crashed_comes_back_with_what_was_committed() {
+    fn crashed_server_keeps_its_commits() {
         let cluster = Cluster::start(Sync::Off).unwrap();
         let database = cluster.database().unwrap();
         database.say("CREATE TABLE kept (a int); INSERT INTO kept VALUES (1)").unwrap();
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_no_server_is_told_all_that_is_needed() {
+    fn missing_server_error_names_the_remedy() {
         let told = Error::NotInstalled.to_string();
         for word in ["`initdb`", "/usr/lib/postgresql", "`postgresql` (15", PROGRAMS, URL] {
             assert!(told.contains(word), "{told}");
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_database_on_somebody_elses_server_is_removed_again() {
+    fn database_on_an_external_server_is_removed() {
         let theirs = Cluster::start(Sync::Off).unwrap();
         let named = Cluster::at(&theirs.url("postgres"));
         let database = named.database().unwrap();

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_goes_before_what_is_described() {
+    fn settings_override_descriptors() {
         let described = map(json!({ "interval": "17m", "jobs_max": 16, "worker_max": 4 }));
         let set = map(json!({ "interval": "2h" }));
         let (policy, shown) = Policy::resolve(&set, &described).unwrap();
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_gets_no_more_than_the_type() {
+    fn worker_limit_is_at_most_the_type_limit() {
         let (policy, _) = Policy::resolve(&map(json!({ "worker_max": 9 })), &Map::new()).unwrap();
         assert_eq!(policy.worker_max, 1);
     }

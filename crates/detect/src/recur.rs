@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_due_before_its_moment_and_nothing_twice() {
+    fn each_time_is_due_once_and_not_early() {
         assert_eq!(due(10, 19, CatchUp::All), (vec![], 0, 10));
         assert_eq!(due(10, 20, CatchUp::None), (vec![20], 0, 20));
         assert_eq!(due(20, 20, CatchUp::All), (vec![], 0, 20));
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_keep_their_beat() {
+    fn intervals_stay_aligned_to_their_anchor() {
         let next = |after| every(Timestamp(7), Millis(10), Timestamp(after)).unwrap().0;
         assert_eq!([next(-50), next(7), next(16), next(17)], [7, 17, 17, 27]);
         assert_eq!(every(Timestamp(0), Millis(0), Timestamp(0)), None);

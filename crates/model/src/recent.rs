@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_before_fades() {
+    fn old_arrivals_fade() {
         let recent = recent(&[(110, 10)]);
         let sums = [110, 200, 250, 299, 300].map(|now| recent.sum(Timestamp(now), SPAN));
         assert_eq!(sums, [10, 10, 5, 0, 0]);

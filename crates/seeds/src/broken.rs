@@ -1,31 +1,31 @@
-//! Bugs on purpose: what the checker must find, or it proves nothing.
+//! Intended bugs, which the checker must find.
 
 use model::{JobId, Record};
 use store::{Claim, Claimed, End, Memory, Store as _};
 
 use crate::line::at_once;
 
-/// One thing that is not as it should be.
+/// One intended bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
-    /// A claim is not guarded: whoever comes second gets the job too, under the same token.
+    /// Claims have no guard: a second scheduler also gets the job, with the same token.
     Guard,
-    /// The token of a result is not looked at: whatever attempt it is of, it ends the current one.
+    /// The token of a result is ignored: a result of any attempt ends the current one.
     Token,
-    /// Leases do not end.
+    /// Leases do not run out.
     Expiry,
-    /// A submission that comes twice is taken in twice.
+    /// A repeated submission is accepted twice.
     Key,
-    /// After a start, attempts that are under way are not counted.
+    /// After a start, a scheduler does not count live attempts.
     Recovery,
-    /// Workers go on when their lease is over.
+    /// Workers continue after their lease.
     Overstay,
-    /// A claim does not look at what is in use of limits that hold across schedulers.
+    /// A claim ignores the usage of limits that hold across schedulers.
     Limit,
 }
 
 impl Broken {
-    /// All of them.
+    /// All bugs.
     pub const ALL: [Self; 7] = [
         Self::Guard,
         Self::Token,
@@ -36,7 +36,7 @@ impl Broken {
         Self::Limit,
     ];
 
-    /// Its name, for those who ask for it.
+    /// Its name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Guard => "guard",
@@ -49,13 +49,13 @@ impl Broken {
         }
     }
 
-    /// The one of this name.
+    /// The bug with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|broken| broken.name() == name)
     }
 }
 
-/// What claims come to without a guard: all of them win.
+/// The answers to claims without a guard: all of them win.
 pub(crate) fn unguarded(claims: &[Claim], answers: Vec<Claimed>) -> Vec<Claimed> {
     let mut wins = Vec::with_capacity(answers.len());
     for (claim, answer) in claims.iter().zip(answers) {
@@ -72,7 +72,7 @@ pub(crate) fn unguarded(claims: &[Claim], answers: Vec<Claimed>) -> Vec<Claimed>
     wins
 }
 
-/// Ends as they are understood by whoever does not look at the token.
+/// Moves ends to the current attempt, as if the token were ignored.
 pub(crate) fn without_token(memory: &Memory, ends: Vec<End>) -> Vec<End> {
     let current = |job: &JobId| -> Option<Record> { at_once(memory.job(job.clone())) };
     let retold = |end: End| match current(&end.job) {

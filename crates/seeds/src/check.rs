@@ -1,5 +1,5 @@
-//! What must hold of every play. Most of it must hold of any history, and is checked by the code
-//! that checks histories of real processes; here is what only holds where every clock is known.
+//! The rules of every run. Most rules hold for any history, and the checker of real processes has
+//! them. The rules here need exact clocks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::history::{Left, label, number};
 use crate::notes::Notes;
 use crate::site::NARROW_MAX;
 
-/// Everything that is wrong; nothing, if all is as it must be.
+/// All violations. Empty if there are none.
 pub(crate) fn check(left: &Left, notes: &Notes) -> Vec<Violation> {
     let (history, found) = without_ghosts(&left.history);
     let mut found = [found, faults::check(&history, Scope::Everything)].concat();
@@ -25,8 +25,8 @@ pub(crate) fn check(left: &Left, notes: &Notes) -> Vec<Violation> {
     found
 }
 
-/// The history without runs of jobs that the store never had. A submission without a key that was
-/// not answered may leave some: once each, and nobody else has their number.
+/// The history without runs of jobs that the store never had. A submission without a key and
+/// without an answer may leave such runs: once each, with numbers that no other job has.
 fn without_ghosts(history: &History) -> (History, Vec<Violation>) {
     let ghosts = ghosts(history);
     let mut found = Vec::new();
@@ -45,7 +45,7 @@ fn without_ghosts(history: &History) -> (History, Vec<Violation>) {
     (History { marks, ..history.clone() }, found)
 }
 
-/// Attempts of jobs that the store never had, and how often they ran.
+/// Attempts of jobs that the store never had, with their numbers of runs.
 pub(crate) fn ghosts(history: &History) -> BTreeMap<(u64, u32), usize> {
     let known: BTreeSet<u64> = history.jobs.iter().map(|job| job.id).collect();
     let mut ghosts = BTreeMap::new();
@@ -55,7 +55,7 @@ pub(crate) fn ghosts(history: &History) -> BTreeMap<(u64, u32), usize> {
     ghosts
 }
 
-/// Whether it was asked once, and nobody knows what became of it.
+/// Whether a submission was sent once, and its outcome is unknown.
 fn is_open(history: &History, said: &Said) -> bool {
     let n_asked = history.said.iter().filter(|other| other.key == said.key).count();
     said.op == Op::Submit && said.outcome == Outcome::Unknown && n_asked == 1
@@ -65,7 +65,7 @@ fn add(found: &mut Vec<Violation>, rule: &'static str, what: String) {
     found.push(Violation { rule, what });
 }
 
-/// Nothing runs under a token once the store has given a newer one, or has taken this one for lost.
+/// No process runs with a token after the store gave a newer one, or took its attempt for lost.
 fn runs(attempts: &BTreeMap<(u64, u32), &Attempt>, marks: &[Mark], found: &mut Vec<Violation>) {
     let mut spans: BTreeMap<(u64, u32), (i64, i64)> = BTreeMap::new();
     for mark in marks {
@@ -93,8 +93,7 @@ fn runs(attempts: &BTreeMap<(u64, u32), &Attempt>, marks: &[Mark], found: &mut V
     }
 }
 
-/// How an attempt ended, by its worker's word, is what its worker wrote down about this very
-/// attempt.
+/// The reported ending of an attempt is the one that its worker recorded.
 fn words(attempts: &BTreeMap<(u64, u32), &Attempt>, marks: &[Mark], found: &mut Vec<Violation>) {
     let said: BTreeSet<(u64, u32, &str)> =
         marks.iter().map(|mark| (mark.job, mark.attempt, mark.what.as_str())).collect();
@@ -112,7 +111,7 @@ fn words(attempts: &BTreeMap<(u64, u32), &Attempt>, marks: &[Mark], found: &mut 
     }
 }
 
-/// A result that a worker was told is kept is kept, as it was told; one that was too late is not.
+/// An acknowledged result is stored unchanged, and a stale one is not stored.
 fn acks(attempts: &BTreeMap<(u64, u32), &Attempt>, notes: &Notes, found: &mut Vec<Violation>) {
     for ack in &notes.acks {
         let kept = attempts.get(&(ack.job, ack.attempt));
@@ -128,7 +127,7 @@ fn acks(attempts: &BTreeMap<(u64, u32), &Attempt>, notes: &Notes, found: &mut Ve
     }
 }
 
-/// What was final stays as it was.
+/// A final state never changes.
 fn finals(left: &Left, notes: &Notes, found: &mut Vec<Violation>) {
     for (job, state) in &notes.finals {
         let record = left.records.iter().find(|record| number(record) == *job);
@@ -140,7 +139,7 @@ fn finals(left: &Left, notes: &Notes, found: &mut Vec<Violation>) {
     }
 }
 
-/// No submission is taken in twice.
+/// No submission is accepted twice.
 fn keys(left: &Left, found: &mut Vec<Violation>) {
     for said in &left.history.said {
         let n_asked = said.asked.len();
@@ -153,7 +152,7 @@ fn keys(left: &Left, found: &mut Vec<Violation>) {
     }
 }
 
-/// One job at a time holds a resource, and no type runs more often than it may.
+/// Exclusive locks have one holder, and the limits of types hold.
 fn shared(left: &Left, found: &mut Vec<Violation>) {
     let mut uses: BTreeMap<String, (u32, Vec<(i64, i32)>)> = BTreeMap::new();
     for record in &left.records {
@@ -174,7 +173,7 @@ fn shared(left: &Left, found: &mut Vec<Violation>) {
         }
     }
     for (name, (max, mut changes)) in uses {
-        // At one moment, what ends comes before what begins.
+        // At equal times, ends come before starts.
         changes.sort_unstable();
         let mut n_held = 0;
         for (at_ms, change) in changes {

@@ -1,5 +1,5 @@
-//! A client: submits jobs under keys and asks again until it knows, or without and asks once, calls
-//! some off, and writes down what it was told.
+//! A client. It submits jobs with a key and repeats them until it knows the outcome, or submits
+//! once without a key. It cancels some jobs, and records the answers.
 
 use std::collections::VecDeque;
 
@@ -15,25 +15,25 @@ use crate::notes::Notes;
 
 /// Submissions of one client.
 const SUBMISSIONS_MAX: u32 = 4;
-/// After so long it does not wait any more.
+/// The timeout of a request, in milliseconds.
 const PATIENCE_MS: i64 = 1_500;
 
-/// Somebody who has jobs done.
+/// A client.
 pub(crate) struct Client {
     number: u32,
     tenant: &'static str,
     n_keys: u32,
     waits: Option<Waits>,
-    /// What it does not know, and has to ask again.
+    /// Requests to repeat.
     again: VecDeque<Ask>,
     submitted: Vec<v1::SubmitRequest>,
     /// Its own jobs, as far as it knows.
     pub(crate) jobs: Vec<u64>,
-    /// Requests that go on though nobody waits for them.
+    /// Requests that continue after their timeout.
     abandoned: Vec<BoxFuture<'static, Result<Told, Status>>>,
 }
 
-/// What it asks.
+/// A request.
 #[derive(Clone)]
 pub(crate) enum Ask {
     Submit(v1::SubmitRequest),
@@ -41,7 +41,7 @@ pub(crate) enum Ask {
 }
 
 impl Ask {
-    /// Whether it changes nothing if it comes twice.
+    /// Whether a repetition has no effect.
     pub(crate) fn may_come_again(&self) -> bool {
         match self {
             Self::Submit(request) => !request.idempotency_key.is_empty(),
@@ -56,7 +56,7 @@ struct Waits {
     answer: BoxFuture<'static, Result<Told, Status>>,
 }
 
-/// What it is told.
+/// An answer.
 #[derive(Default)]
 pub(crate) struct Told {
     ids: Vec<u64>,
@@ -78,7 +78,7 @@ impl Client {
         }
     }
 
-    /// Whether it knows everything that it wants to know.
+    /// Whether all outcomes are known.
     pub(crate) fn is_content(&self) -> bool {
         self.waits.is_none() && self.again.is_empty()
     }
@@ -87,7 +87,7 @@ impl Client {
         self.waits.is_some()
     }
 
-    /// What it wants next.
+    /// Its next request.
     pub(crate) fn next(&mut self, chance: &mut Chance) -> Option<Ask> {
         if let Some(ask) = self.again.pop_front() {
             return Some(ask);
@@ -113,28 +113,28 @@ impl Client {
         Some(Ask::Submit(request))
     }
 
-    /// What it submitted under a key, and may submit again.
+    /// An earlier submission with a key, for a repetition.
     pub(crate) fn submitted(&self, key: &str) -> Option<&v1::SubmitRequest> {
         self.submitted.iter().find(|request| request.idempotency_key == key)
     }
 
-    /// Asks a scheduler.
+    /// Sends a request to a scheduler.
     pub(crate) fn ask(&mut self, ask: Ask, scheduler: &Steps, sent_ms: i64) {
         let answer = request(&ask, scheduler);
         self.waits = Some(Waits { ask, sent_ms, answer });
     }
 
-    /// Its request arrives once more, somewhere else.
+    /// Sends a copy of a request to a different scheduler.
     pub(crate) fn repeat(&mut self, ask: &Ask, scheduler: &Steps) {
         self.abandoned.push(request(ask, scheduler));
     }
 
-    /// Its request got lost on the way.
+    /// A request gets lost.
     pub(crate) fn lose(&mut self, ask: Ask, at_ms: i64, notes: &mut Notes) {
         self.hear(ask, (at_ms, at_ms), Err(Status::unavailable("lost")), notes);
     }
 
-    /// Looks whether there is an answer. The answer may get lost.
+    /// Polls for the answer, which may get lost.
     pub(crate) fn look(&mut self, now_ms: i64, is_lost: bool, notes: &mut Notes) {
         self.abandoned.retain_mut(|answer| answer.as_mut().now_or_never().is_none());
         let Some(mut waits) = self.waits.take() else { return };
@@ -152,7 +152,7 @@ impl Client {
         }
     }
 
-    /// Writes down what it was told, and what it has to ask again.
+    /// Records an answer, and keeps a request that must be repeated.
     fn hear(
         &mut self,
         ask: Ask,
@@ -199,7 +199,7 @@ impl Client {
         };
         let some = |is_so: bool, text: &str| if is_so { text.to_owned() } else { String::new() };
         let dedupe = format!("d{}", chance.between(1, 2));
-        // One that stands for another waits for whatever the other waits for.
+        // A job with a dedupe key that stands for an existing job has the dependencies of that job.
         let is_deduped = chance.is_one_in(5);
         let waits = !is_deduped && chance.is_one_in(3);
         let after = chance.pick(&self.jobs).copied().filter(|_| waits);
@@ -221,7 +221,7 @@ impl Client {
     }
 }
 
-/// One that waits for nothing, stands for no other, holds nothing and has no limit.
+/// A job without dependencies, dedupe key, lock and limit.
 fn plain(spec: v1::Spec) -> v1::Spec {
     v1::Spec {
         tenant: "c".to_owned(),
@@ -234,13 +234,13 @@ fn plain(spec: v1::Spec) -> v1::Spec {
     }
 }
 
-/// What a submission is called, whether or not that is its key.
+/// The name of a submission, whether or not that is its key.
 fn name(request: &v1::SubmitRequest) -> String {
     let label = request.jobs.first().and_then(|job| job.labels.get("key"));
     label.cloned().unwrap_or_default()
 }
 
-/// Asks, in one's own words for both kinds of answer.
+/// Sends a request, with one type of answer for both kinds.
 pub(crate) fn request(ask: &Ask, scheduler: &Steps) -> BoxFuture<'static, Result<Told, Status>> {
     match ask {
         Ask::Submit(request) => {

@@ -1,8 +1,8 @@
-//! A worker: takes what it is offered, does it by a clock of its own, and stops when its lease may
-//! be over.
+//! A worker. It accepts offers, runs attempts by its own clock, and stops them when its lease may
+//! have run out.
 //!
-//! **Invariant:** the lease counts from when the acknowledged heartbeat was sent, and nine tenths
-//! of it are believed: the rules of the worker's own code.
+//! **Invariant:** the lease counts from when the acknowledged heartbeat was sent, and the worker
+//! stops after nine tenths of it. These are the rules of the real worker.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,20 +15,20 @@ use server::Words;
 
 use crate::notes::{Ack, Notes};
 
-/// A worker's process, from its own side.
+/// The state of a worker's process.
 pub(crate) struct Hands {
     pub(crate) name: String,
     pub(crate) slots: u32,
     pub(crate) health: Health,
     pub(crate) stream: Option<Stream>,
-    /// What it has to say, until it is put on its stream.
+    /// Messages to put on its stream.
     pub(crate) words: Vec<v1::WorkerMessage>,
-    /// It goes on when its lease is over.
+    /// It continues after its lease.
     pub(crate) overstays: bool,
     clock: Clock,
     instance: u32,
     runs: BTreeMap<Token, Run>,
-    /// Every result that it ever had.
+    /// All results that it ever had.
     results: BTreeMap<Token, Ending>,
     over_at: Option<i64>,
     lease_ms: i64,
@@ -38,16 +38,16 @@ pub(crate) struct Hands {
     beat_at: i64,
 }
 
-/// How a process is.
+/// The condition of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Health {
     Well,
-    /// It does nothing, and does not know that time passes.
+    /// It does nothing, and does not notice the time.
     Suspended,
     Dead,
 }
 
-/// A clock that was set wrongly and does not run quite as fast as others.
+/// A clock with an offset and a wrong rate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     pub(crate) ahead_ms: i64,
@@ -72,7 +72,7 @@ enum Run {
         ends_at: i64,
         ending: Ending,
     },
-    /// The worker's word, until it is acknowledged.
+    /// A report that is not acknowledged.
     Ended(Ending),
 }
 
@@ -98,7 +98,7 @@ impl Hands {
         }
     }
 
-    /// It is killed: nothing of it is left but its name.
+    /// It is killed, and keeps only its name.
     pub(crate) fn die(&mut self) {
         self.health = Health::Dead;
         self.stream = None;
@@ -109,7 +109,7 @@ impl Hands {
         self.instance += 1;
     }
 
-    /// What it says first on a stream.
+    /// Its hello.
     pub(crate) fn hello(&self) -> v1::Hello {
         v1::Hello {
             worker: self.name.clone(),
@@ -127,17 +127,17 @@ impl Hands {
         self.stream = Some(Stream { number, words, hello_at, is_welcome: false });
     }
 
-    /// Its connection is gone, and what it wanted to say on it.
+    /// Its connection ends, with the messages on it.
     pub(crate) fn disconnect(&mut self) {
         self.stream = None;
         self.words.clear();
     }
 
-    /// Does what it has to do at this moment. `false`: its stream is over.
+    /// Does its work at this time. `false`: its stream is over.
     pub(crate) fn act(&mut self, now_ms: i64, notes: &mut Notes) -> bool {
         let at = self.clock.at(now_ms);
         if self.over_at.is_some_and(|over_at| over_at <= at) && !self.overstays {
-            // Killed, and never spoken of again; results that were there before are.
+            // Killed without a report. Results from before are reported.
             self.runs.retain(|_, run| matches!(run, Run::Ended(_)));
         }
         self.work((now_ms, at), notes);
@@ -157,7 +157,7 @@ impl Hands {
         true
     }
 
-    /// Runs go on, and some come to their end.
+    /// Continues its runs, some of which end.
     fn work(&mut self, (now_ms, at): (i64, i64), notes: &mut Notes) {
         let mut ended = Vec::new();
         for (token, run) in &mut self.runs {
@@ -194,7 +194,7 @@ impl Hands {
                     self.runs.remove(&token);
                 }
             }
-            // No job of theirs is found by workers, or says anything.
+            // These workers detect nothing, and their jobs have no output.
             Theirs::Describe(_)
             | Theirs::Configured(_)
             | Theirs::Context(_)
@@ -287,7 +287,7 @@ impl Hands {
         self.say(Ours::Heartbeat(beat));
     }
 
-    /// Says how an attempt ended, if anybody listens; if not, it is said to whoever does next.
+    /// Reports the end of an attempt now, or on the next connection.
     fn report(&mut self, (job, attempt): Token, ending: Ending) {
         self.results.insert((job, attempt), ending);
         if self.stream.as_ref().is_some_and(|stream| stream.is_welcome) {
@@ -297,7 +297,7 @@ impl Hands {
         }
     }
 
-    /// Says a result again that it had at some time, whatever became of it.
+    /// Repeats an old result, even a stale one.
     pub(crate) fn echo(&mut self, chance: &mut Chance) {
         let all: Vec<Token> = self.results.keys().copied().collect();
         if let Some(token) = chance.pick(&all).copied() {
@@ -305,7 +305,7 @@ impl Hands {
         }
     }
 
-    /// Says a result again, if it had it.
+    /// Repeats a result, if it had it.
     pub(crate) fn repeat(&mut self, token: Token) {
         if let Some(ending) = self.results.get(&token).copied() {
             self.report(token, ending);
@@ -338,12 +338,12 @@ impl Clock {
     }
 }
 
-/// What a job asks of whoever runs it: how long it takes, and how often it fails first.
+/// The payload of a job: its run time, and the number of its failures before it succeeds.
 pub(crate) fn payload(length_ms: u64, n_failures: u32) -> Vec<u8> {
     format!("{length_ms} {n_failures}").into_bytes()
 }
 
-/// More failures than anybody waits for: it fails in a way that will not pass.
+/// A number of failures that stands for a permanent failure.
 pub(crate) const FOR_EVER: u32 = 9;
 
 fn plan(payload: &[u8], failures: u32) -> (i64, Ending) {

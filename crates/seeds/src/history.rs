@@ -1,4 +1,4 @@
-//! What is left of a play, for the checker: the store's records, and notes.
+//! The data after a run, for the checker: the store's records, and notes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +9,14 @@ use store::{Filter, Store as _};
 use crate::line::at_once;
 use crate::site::{CLOCKS_MS, JOBS_MAX, MANY, QUOTA, Site};
 
-/// Everything that a checker may look at, but for the notes of workers and clients.
+/// The input of the checker, without the notes of workers and clients.
 pub(crate) struct Left {
     pub(crate) history: History,
     /// The store's records, by id.
     pub(crate) records: Vec<Record>,
 }
 
-/// What is left; `keys` is what was answered to each submission in the end.
+/// The data after a run. `keys` are the last answers to each submission.
 pub(crate) fn left(site: &Site, keys: Vec<(String, Vec<u64>)>) -> Left {
     let memory = &site.wire.memory;
     let filter = Filter { max: MANY, ..Filter::default() };
@@ -51,7 +51,7 @@ pub(crate) fn left(site: &Site, keys: Vec<(String, Vec<u64>)>) -> Left {
     Left { history, records }
 }
 
-/// Keys that were answered, and keys that were not and are labels of jobs all the same.
+/// Keys with an answer, and keys without one that are labels of jobs.
 fn kept(records: &[Record], answered: Vec<(String, Vec<u64>)>, history: &History) -> Vec<Key> {
     let mut tenants: BTreeMap<&str, &str> = BTreeMap::new();
     for said in &history.said {
@@ -83,15 +83,15 @@ fn limits(site: &Site) -> Limits {
     Limits {
         tenant_slots: of("a", QUOTA),
         tenant_jobs: of("b", JOBS_MAX),
-        // One of several may give a worker something that has gone to another: it has no room for
-        // it, and does not run it.
+        // A scheduler may claim a job for a worker that has moved to a peer. The worker has no room
+        // for it, and refuses it.
         worker_slots: slots.filter(|_| !site.wire.is_shared).collect(),
         losses_max: Patience::DEFAULT.losses_max,
         ..Limits::default()
     }
 }
 
-/// Every worker does whatever there is, as far as it has room.
+/// Every worker runs all types, as far as it has room.
 fn offers(site: &Site, records: &[Record]) -> BTreeMap<String, Offer> {
     let types: BTreeSet<String> =
         records.iter().map(|record| record.spec.kind.to_string()).collect();

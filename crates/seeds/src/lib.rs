@@ -1,24 +1,24 @@
-//! Seeds: real schedulers on a real store, played in one thread in an order that a seed draws.
+//! Seeds: real schedulers on a real store, simulated in one thread in an order that a seed draws.
 //!
 //! ```text
 //! play ──► site: schedulers (server::Steps)   workers (hands)   clients
-//!   │              │ ask, one call at a time      │ do, by clocks   │ ask again under
-//!   │ one step     ▼                              │ of their own    │ the same key
+//!   │              │ calls, one at a time         │ run, by clocks  │ repeat requests
+//!   │ one step     ▼                              │ of their own    │ with their key
 //!   │ by chance   wire ──► store::Memory          ▼                 ▼
 //!   │                          │                notes ◄─────────────┘
-//!   ▼ heal, drain              ▼ what is left     │
+//!   ▼ heal, drain              ▼ records          │
 //! check ◄──────────────── history ◄───────────────┘
 //! ```
 //!
-//! Real is what decides and what keeps: the owner of the world and its doors, `decide`, and the
-//! store in memory with the transitions that all stores share. Played are the loop that waits, the
-//! network, and the workers, which keep their leases by the rules of the worker's own code.
+//! Real parts are the scheduler loop with its services, `decide`, and the store in memory with the
+//! transitions of all stores. Simulated parts are the waiting loop, the network, and the workers,
+//! which keep their leases by the rules of the real worker.
 //!
-//! **Invariant:** nothing here reads a clock or draws from anything but the seed: the same seed
-//! gives the same history, line by line.
+//! **Invariant:** this crate reads no clock, and all random choices come from the seed: the same
+//! seed gives the same history, line by line.
 //!
-//! **Invariant:** the checker sees what clients were told, what workers wrote down and what the
-//! store has in the end, and nothing of how it came about.
+//! **Invariant:** the checker sees the answers to clients, the records of workers and the final
+//! records of the store, and no internal state.
 
 mod broken;
 mod trace;

@@ -1,4 +1,4 @@
-//! A scheduler's line to the store.
+//! A scheduler's connection to the store.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use tokio::sync::oneshot;
 use crate::broken::{Broken, unguarded, without_token};
 use crate::wire::{Answer, Fate, Life, Order, Wire};
 
-/// The store, as one life of a scheduler reaches it.
+/// The store, as one life of a scheduler sees it.
 pub(crate) struct Line {
     wire: Arc<Wire>,
     pub(crate) from: Life,
-    /// How much this scheduler's idea of the store's time is off.
+    /// The error of this scheduler's estimate of the store's time.
     skew: Millis,
 }
 
@@ -53,13 +53,13 @@ impl Line {
     }
 }
 
-/// What a store in memory answers, at once.
+/// The answer of a store in memory, which does not wait.
 pub(crate) fn at_once<T>(reply: Reply<'_, T>) -> T {
     let answer = reply.now_or_never().expect("a store in memory does not wait");
     answer.expect("a store in memory does not fail")
 }
 
-/// Methods that ask for what they say and nothing else.
+/// Methods that only pass on their arguments.
 macro_rules! ask {
     ($order:ident: $($method:ident($($name:ident: $type:ty),*) -> $answer:ty;)*) => {
         $(fn $method(&self, $($name: $type),*) -> Reply<'_, $answer> {

@@ -1,4 +1,4 @@
-//! `cargo xtask seeds`: plays seeds, and one of them again in words.
+//! `cargo xtask seeds`: simulates seeds, and repeats one of them with a trace.
 
 #![expect(clippy::print_stdout, reason = "it is a report for people")]
 
@@ -7,20 +7,19 @@ use std::process::ExitCode;
 use clap::Parser;
 use seeds::{Broken, Counts, Played, Reader, play};
 
-/// Plays seeds: real schedulers on a store in memory, in an order that a seed draws.
+/// Simulate seeds: real schedulers on a store in memory, in an order that a seed draws.
 #[derive(Parser)]
 struct Arguments {
-    /// How many seeds.
+    /// Number of seeds
     #[arg(long, default_value_t = 2_000)]
     seeds: u64,
-    /// The first of them.
+    /// First seed
     #[arg(long, default_value_t = 0)]
     from: u64,
-    /// Plays this one alone, and tells all that happens.
+    /// Simulate only this seed, and print its trace
     #[arg(long, conflicts_with_all = ["seeds", "from"])]
     seed: Option<u64>,
-    /// Breaks something on purpose, to see it found: guard, token, expiry, key, recovery, overstay,
-    /// limit.
+    /// Inject a bug that must be found: guard, token, expiry, key, recovery, overstay, limit
     #[arg(long = "break", value_name = "WHAT", value_parser = broken)]
     broken: Option<Broken>,
 }
@@ -47,7 +46,7 @@ fn replay(seed: u64, broken: Option<Broken>) -> ExitCode {
     verdict(&played)
 }
 
-/// Stops at the first seed that is not as it must be.
+/// Stops at the first seed with a violation.
 fn run(arguments: &Arguments) -> ExitCode {
     let mut counts = Counts::default();
     for seed in arguments.from..arguments.from.saturating_add(arguments.seeds) {

@@ -1,22 +1,22 @@
-//! What clients and workers write down for themselves: all that the checker hears of them.
+//! The records of clients and workers, which are the input of the checker.
 
 use faults::{Mark, Said};
 use model::{Ending, State};
 
-/// All notes of one play.
+/// All records of one run.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    /// What clients were told.
+    /// Answers to clients.
     pub(crate) said: Vec<Said>,
-    /// What runs wrote down.
+    /// Records of runs.
     pub(crate) marks: Vec<Mark>,
-    /// What workers were told about their results.
+    /// Acknowledgements to workers.
     pub(crate) acks: Vec<Ack>,
-    /// Jobs that somebody saw in a final state.
+    /// Jobs that a client saw in a final state.
     pub(crate) finals: Vec<(u64, State)>,
 }
 
-/// A worker was told that its result is durable, or too late.
+/// A worker's result was acknowledged as durable, or as stale.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ack {
     pub(crate) worker: String,

@@ -1,4 +1,4 @@
-//! One play: some time in which anything may go wrong, then some in which nothing does any more.
+//! One simulation run: a time with faults, then a time without.
 
 use faults::{Op, Outcome, Said, Violation};
 use futures_util::FutureExt as _;
@@ -15,28 +15,28 @@ use crate::site::{CLOCKS_MS, Losses, Site};
 use crate::trace::Trace;
 use crate::wire::Fate;
 
-/// Things that happen while anything may go wrong.
+/// Steps with faults.
 const STEPS: u32 = 800;
-/// Rounds in which everybody does what there is to do, once nothing goes wrong any more. The
-/// longest wait that a scheduler may impose is half a minute.
+/// Rounds of all parts after the last fault. The longest wait that a scheduler may set is half a
+/// minute.
 const ROUNDS_MAX: u32 = 4_000;
-/// What passes between two of them.
+/// The time between two rounds.
 const ROUND_MS: u64 = 20;
 
-/// What became of a play.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Played {
     /// The seed.
     pub seed: u64,
-    /// What must not be and is.
+    /// The violations.
     pub violations: Vec<Violation>,
-    /// What happened, in order; empty if nobody wanted to know.
+    /// The trace, in order. Empty if it was not requested.
     pub trace: Vec<String>,
-    /// What there was of everything.
+    /// The counts of the run.
     pub counts: Counts,
 }
 
-/// What there was in a play, so that a report can say that there was something.
+/// The counts of a run, which show that it covered enough.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Jobs.
@@ -45,20 +45,20 @@ pub struct Counts {
     pub attempts: usize,
     /// Attempts that were lost with their worker.
     pub lost: usize,
-    /// Results that came too late.
+    /// Stale results.
     pub stale: usize,
-    /// Lives of schedulers.
+    /// Killed schedulers.
     pub crashes: usize,
-    /// Workers that were killed, suspended or cut off.
+    /// Workers that were killed, suspended or disconnected.
     pub harms: usize,
-    /// Answers that clients never got.
+    /// Lost answers to clients.
     pub unknown: usize,
-    /// Runs of jobs that were never written down.
+    /// Runs of jobs that were never stored.
     pub ghosts: usize,
 }
 
 impl Counts {
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self {
@@ -74,16 +74,16 @@ impl Counts {
     }
 }
 
-/// Whether somebody wants to read what happened.
+/// Whether a trace is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
-    /// Somebody does.
+    /// A trace is kept.
     Somebody,
-    /// Only what is wrong is of interest.
+    /// No trace is kept.
     Nobody,
 }
 
-/// Plays one seed, with one thing broken or none.
+/// Runs one seed, with one bug or none.
 pub fn play(seed: u64, broken: Option<Broken>, reader: Reader) -> Played {
     let trace = match reader {
         Reader::Somebody => Trace::kept(),
@@ -116,7 +116,7 @@ pub fn play(seed: u64, broken: Option<Broken>, reader: Reader) -> Played {
     Played { seed, violations, trace: site.wire.trace.lines(), counts }
 }
 
-/// One thing happens.
+/// Does one random step.
 fn step(site: &mut Site, counts: &mut Counts) {
     let n = |n: usize| u64::try_from(n).unwrap_or(0);
     let index = |n: u64| usize::try_from(n).unwrap_or(0);
@@ -148,7 +148,7 @@ fn step(site: &mut Site, counts: &mut Counts) {
     }
 }
 
-/// The store does something that it was asked, or fails to.
+/// The store executes a call, or fails to.
 fn call(site: &mut Site) {
     for _ in 0..site.chance.between(1, 8) {
         let asked = site.wire.asked();
@@ -158,7 +158,7 @@ fn call(site: &mut Site) {
     }
 }
 
-/// Somebody gets the store's answer.
+/// A caller receives the store's answer.
 fn answer(site: &mut Site) {
     for _ in 0..site.chance.between(1, 8) {
         let done = site.wire.done();
@@ -167,7 +167,7 @@ fn answer(site: &mut Site) {
     }
 }
 
-/// One takes a turn, or all do.
+/// One scheduler takes a step, or all do.
 fn turn(site: &mut Site, seat: usize) {
     if site.chance.is_one_in(3) {
         (0..site.schedulers.len()).for_each(|seat| site.turn(seat));
@@ -176,7 +176,7 @@ fn turn(site: &mut Site, seat: usize) {
     }
 }
 
-/// Words of a worker arrive.
+/// Messages of a worker arrive.
 fn word(site: &mut Site) {
     let streams: Vec<u64> = site.pipes.keys().copied().collect();
     if let Some(stream) = site.chance.pick(&streams).copied() {
@@ -186,8 +186,8 @@ fn word(site: &mut Site) {
     }
 }
 
-/// Mostly little time passes, and now and then more than a lease. Most of what goes wrong passes
-/// with it: while nothing gets through, nothing happens that could be wrong.
+/// Usually little time passes, and sometimes more than a lease. Most faults end with it, because a
+/// run without traffic would test nothing.
 fn pass(site: &mut Site) {
     if site.chance.is_one_in(4) {
         site.clear_up();
@@ -220,7 +220,7 @@ fn harm(site: &mut Site, worker: usize, seat: usize) {
     }
 }
 
-/// From now on nothing goes wrong. Some of those who are dead stay so.
+/// No fault happens from now on. Some killed processes stay down.
 fn heal(site: &mut Site) {
     site.wire.tell(|| "from here on nothing goes wrong".to_owned());
     for seat in 0..site.schedulers.len() {
@@ -238,7 +238,7 @@ fn heal(site: &mut Site) {
     site.start(0, Millis(0));
 }
 
-/// Everybody does what there is to do, until nothing is left. Answers how many rounds it took.
+/// All parts work until nothing is left. Returns the number of rounds.
 fn drain(site: &mut Site) -> u32 {
     for round in 0..ROUNDS_MAX {
         settle(site);
@@ -273,7 +273,7 @@ fn settle(site: &mut Site) {
     }
 }
 
-/// What the scheduler answers to every submission that was acknowledged, once more.
+/// The answers to repetitions of all acknowledged submissions.
 fn keys(site: &mut Site) -> Vec<(String, Vec<u64>)> {
     let is_ok = |said: &&Said| said.op == Op::Submit && said.outcome == Outcome::Ok;
     let mut keys: Vec<String> =

@@ -1,5 +1,5 @@
-//! What several schedulers share in the store beside its records: who is here, and what is in use
-//! of limits that hold across them.
+//! The data that several schedulers share in the store beside its records: the list of schedulers,
+//! and the usage of common limits.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,16 +15,16 @@ use crate::line::{Line, at_once};
 use crate::site::MANY;
 use crate::wire::{Life, Order, Wire};
 
-/// Who said nothing for so long is not here.
+/// A scheduler that did not report for this time is gone.
 const GONE_AFTER: Millis = Millis(5_000);
-/// Of so many schedulers, one hears of the others.
+/// One of this many schedulers sees its peers.
 const HEARS_EVERY: u64 = 3;
 
-/// What is shared.
+/// The shared data.
 #[derive(Default)]
 pub(crate) struct Shares {
     said: Mutex<BTreeMap<Life, Peer>>,
-    /// What attempts use, by job and number: those that ended use nothing.
+    /// The usage of attempts, by job and number. Ended attempts use nothing.
     charges: Mutex<BTreeMap<(JobId, u32), Vec<Limit>>>,
 }
 
@@ -33,7 +33,7 @@ impl Shares {
         self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Claims one after the other, each if it fits what is in use.
+    /// Claims jobs one after the other, each if it fits the usage.
     pub(crate) fn claim(&self, wire: &Wire, claims: Vec<Claim>) -> Vec<Claimed> {
         let mut charges = self.charges.lock().unwrap_or_else(PoisonError::into_inner);
         charges.retain(|(job, attempt), _| is_under_way(&wire.memory, job, *attempt));
@@ -76,7 +76,7 @@ impl Shared for Line {
             let mut all = wire.shares.said();
             all.insert(from, Peer { said, at });
             all.retain(|_, peer| at.since(peer.at) < GONE_AFTER);
-            // Whose jobs are whose is only a hint: who takes itself to be alone claims everything.
+            // Shards are only a hint: a scheduler that sees no peers claims all jobs.
             let mut all = all.clone();
             if !from.is_multiple_of(HEARS_EVERY) {
                 all.retain(|life, _| *life == from);
@@ -88,7 +88,7 @@ impl Shared for Line {
 
     fn window(&self, ask: Window) -> Reply<'_, Seen> {
         self.ask(("window", Order::Read), move |wire| {
-            // All is looked at, also where news would do.
+            // Every scan is a full scan.
             window(&wire.memory, ask)
         })
     }
@@ -133,7 +133,7 @@ impl Shared for Line {
         })
     }
 
-    /// Nothing is heard: everybody looks now and then.
+    /// There are no notifications: schedulers poll.
     fn listen(&self) -> mpsc::Receiver<News> {
         mpsc::channel(1).1
     }

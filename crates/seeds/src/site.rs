@@ -1,4 +1,4 @@
-//! Everything that takes part, and each single thing that can happen to it.
+//! All parts of a run, and each step that can happen to them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -20,19 +20,19 @@ use crate::notes::Notes;
 use crate::trace::Trace;
 use crate::wire::{Fate, Life, Wire};
 
-/// Slots that tenant `a` has at most.
+/// The limit of slots of tenant `a`.
 pub(crate) const QUOTA: u32 = 3;
-/// Jobs that tenant `b` runs at most.
+/// The limit of live attempts of tenant `b`.
 pub(crate) const JOBS_MAX: u32 = 2;
-/// Jobs of the narrow type at most.
+/// The limit of live attempts of the narrow type.
 pub(crate) const NARROW_MAX: u32 = 1;
-/// By how much a scheduler's clock may differ from the store's.
+/// The largest difference between a scheduler's clock and the store's.
 pub(crate) const CLOCKS_MS: u64 = 20;
 
-/// More jobs than any play has.
+/// More jobs than any run has.
 pub(crate) const MANY: usize = 10_000;
 
-/// All who take part.
+/// All parts of a run.
 pub(crate) struct Site {
     pub(crate) chance: Chance,
     pub(crate) wire: Arc<Wire>,
@@ -40,26 +40,26 @@ pub(crate) struct Site {
     pub(crate) workers: Vec<Hands>,
     pub(crate) clients: Vec<Client>,
     pub(crate) notes: Notes,
-    /// Streams of workers, by number, with what is on its way to schedulers.
+    /// Streams of workers, by number, with the messages on their way.
     pub(crate) pipes: BTreeMap<u64, Pipe>,
     n_lives: Life,
     n_streams: u64,
 }
 
-/// Where a scheduler is, or is not.
+/// The state of one scheduler.
 pub(crate) enum Seat {
     Empty,
     Starting(Life, LocalBoxFuture<'static, Result<Steps, server::Error>>),
     Up(Life, Box<Steps>),
 }
 
-/// What a worker said on one stream, on its way.
+/// The messages of a worker on one stream.
 pub(crate) struct Pipe {
     to: Life,
     words: VecDeque<v1::WorkerMessage>,
-    /// The worker is gone; what it said before may still arrive.
+    /// The worker disconnected. Earlier messages may still arrive.
     is_cut: bool,
-    /// Nothing arrives for now.
+    /// No message arrives for now.
     pub(crate) is_stuck: bool,
 }
 
@@ -71,7 +71,7 @@ impl Site {
         let memory = Memory::new(options);
         at_once(memory.set(settings()));
         let wire = Wire::new(memory, time, broken, trace);
-        // Every other seed has one scheduler at a time, on a store of its own.
+        // Even seeds have one scheduler at a time, on a store of its own.
         let (wire, n_seats) =
             if seed.is_multiple_of(2) { (wire, 1) } else { (wire.shared(), chance.between(2, 3)) };
         let wire = Arc::new(wire);
@@ -94,7 +94,7 @@ impl Site {
         self.wire.time.pass(Millis(i64::try_from(ms).unwrap_or(0)));
     }
 
-    /// A scheduler starts. Its idea of the store's time may be a little off.
+    /// A scheduler starts. Its estimate of the store's time may be wrong.
     pub(crate) fn start(&mut self, seat: usize, skew: Millis) {
         if !matches!(self.schedulers[seat], Seat::Empty) {
             return;
@@ -108,7 +108,7 @@ impl Site {
         self.schedulers[seat] = Seat::Starting(life, steps.boxed_local());
     }
 
-    /// A scheduler dies. Some of what it asked last is done all the same.
+    /// A scheduler is killed. Some of its last calls are executed anyway.
     pub(crate) fn crash(&mut self, seat: usize) {
         let Some(life) = self.schedulers[seat].life() else { return };
         while let Some(call) = self.wire.asked_by(life).filter(|_| self.chance.is_one_in(2)) {
@@ -120,7 +120,7 @@ impl Site {
         self.pipes.retain(|_, pipe| pipe.to != life);
     }
 
-    /// A scheduler takes a turn.
+    /// A scheduler takes a step.
     pub(crate) fn turn(&mut self, seat: usize) {
         match &mut self.schedulers[seat] {
             Seat::Empty => {}
@@ -139,7 +139,7 @@ impl Site {
         }
     }
 
-    /// A scheduler hears that others did something; what they did may be long ago, or nothing.
+    /// A scheduler receives a notification, which may be old or wrong.
     pub(crate) fn hear(&mut self, seat: usize) {
         let news = [News::Work, News::Work, News::Listening, News::Peers, News::Settings];
         let news = self.chance.pick(&news).cloned().unwrap_or(News::Work);
@@ -148,7 +148,7 @@ impl Site {
         }
     }
 
-    /// A worker does what it has to, and connects if it is not.
+    /// A worker does its work, and connects if it is disconnected.
     pub(crate) fn act(&mut self, worker: usize) {
         let now_ms = self.now_ms();
         let hands = &mut self.workers[worker];
@@ -185,7 +185,7 @@ impl Site {
         self.wire.tell(|| format!("{name} connects to s{to} by stream {number}"));
     }
 
-    /// A worker's connection breaks: it knows at once, the scheduler later.
+    /// A worker's connection breaks: the worker notices at once, the scheduler later.
     pub(crate) fn cut(&mut self, worker: usize) {
         let hands = &mut self.workers[worker];
         let Some(stream) = hands.stream.take() else { return };
@@ -197,7 +197,7 @@ impl Site {
         self.wire.tell(|| format!("{name} loses stream {number}"));
     }
 
-    /// The next word on a stream arrives, or its end.
+    /// The next message on a stream arrives, or its end.
     pub(crate) fn deliver(&mut self, stream: u64) {
         let pipe = self.pipes.get_mut(&stream).filter(|pipe| !pipe.is_stuck);
         let Some(pipe) = pipe else { return };
@@ -225,20 +225,20 @@ impl Site {
         }
     }
 
-    /// A worker dies, and all that it runs.
+    /// A worker is killed with its runs.
     pub(crate) fn kill(&mut self, worker: usize) {
         self.cut(worker);
         self.workers[worker].die();
         self.wire.tell(|| format!("{} dies", self.workers[worker].name));
     }
 
-    /// A worker goes on, or comes back.
+    /// A worker continues, or starts again.
     pub(crate) fn revive(&mut self, worker: usize) {
         self.workers[worker].health = Health::Well;
         self.wire.tell(|| format!("{} is well", self.workers[worker].name));
     }
 
-    /// Somebody who had a job says again how that ended, while a later attempt is under way.
+    /// A worker with an old attempt repeats its result while a later attempt is live.
     pub(crate) fn echo(&mut self) {
         let is_again = |record: &Record| record.current.is_some() && record.counts.attempts > 1;
         let all = at_once(self.wire.memory.look(None, MANY));
@@ -252,7 +252,7 @@ impl Site {
         }
     }
 
-    /// What was stuck goes on, and a worker comes back.
+    /// Stopped traffic continues, and a worker starts again.
     pub(crate) fn clear_up(&mut self) {
         self.wire.go_on();
         self.pipes.values_mut().for_each(|pipe| pipe.is_stuck = false);
@@ -263,7 +263,7 @@ impl Site {
         }
     }
 
-    /// A client looks for its answer, or asks something.
+    /// A client polls for its answer, or sends a request.
     pub(crate) fn ask(&mut self, client: usize, losses: Losses) {
         let now_ms = self.now_ms();
         let is_lost = losses == Losses::Some && self.chance.is_one_in(8);
@@ -288,7 +288,7 @@ impl Site {
         }
     }
 
-    /// What a worker says gets stuck on its way, or goes on.
+    /// The messages of a worker are stopped, or continue.
     pub(crate) fn stick(&mut self, worker: usize) {
         let stream = self.workers[worker].stream.as_ref();
         if let Some(pipe) = stream.and_then(|stream| self.pipes.get_mut(&stream.number)) {
@@ -296,7 +296,7 @@ impl Site {
         }
     }
 
-    /// Somebody looks at a job of theirs.
+    /// A client reads one of its jobs.
     pub(crate) fn see(&mut self, client: usize) {
         let Some(job) = self.chance.pick(&self.clients[client].jobs).copied() else { return };
         let record = at_once(self.wire.memory.job(JobId::number(job)));
@@ -309,9 +309,9 @@ impl Site {
 /// Whether requests and answers get lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Losses {
-    /// Some do, and clients want new things.
+    /// Some get lost, and clients send new requests.
     Some,
-    /// None do, and clients only want to know what they asked for before.
+    /// None get lost, and clients only repeat requests with an unknown outcome.
     None,
 }
 
@@ -335,7 +335,7 @@ impl Seat {
     }
 }
 
-/// Everything goes faster than by default, so that a play is short.
+/// Short durations, so that a run is short.
 fn config(life: Life) -> Config {
     Config {
         heartbeat: Millis(200),
@@ -361,7 +361,7 @@ fn settings() -> Vec<Setting> {
     ]
 }
 
-/// A worker whose clock is up to an hour off, and up to a twentieth too fast or too slow.
+/// A worker whose clock is up to an hour off, and up to 5 % too fast or too slow.
 fn worker(n: u64, chance: &mut Chance) -> Hands {
     let signed = |n: u64| i64::try_from(n).unwrap_or(0);
     let ahead_ms = signed(chance.between(0, 7_200_000)) - 3_600_000;

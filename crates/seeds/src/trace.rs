@@ -1,8 +1,8 @@
-//! What happened, in words, for whoever plays a seed again.
+//! The trace of a run, for a repetition of a seed.
 
 use std::sync::{Mutex, PoisonError};
 
-/// Lines, if anybody wants to read them.
+/// The lines of the trace, if it is kept.
 #[derive(Debug, Default)]
 pub(crate) struct Trace(Option<Mutex<Vec<String>>>);
 
@@ -12,14 +12,14 @@ impl Trace {
         Self(Some(Mutex::default()))
     }
 
-    /// Says something; it is put into words only if anybody reads it.
+    /// Adds a line, which is formatted only if the trace is kept.
     pub(crate) fn tell(&self, words: impl FnOnce() -> String) {
         if let Some(lines) = &self.0 {
             lines.lock().unwrap_or_else(PoisonError::into_inner).push(words());
         }
     }
 
-    /// Everything that was said.
+    /// All lines.
     pub(crate) fn lines(&self) -> Vec<String> {
         let lines = self.0.as_ref();
         lines

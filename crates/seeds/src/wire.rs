@@ -1,5 +1,5 @@
-//! Between schedulers and the store: calls that were asked, are done at some moment, and answered
-//! at some later one. Which and when, others choose.
+//! The calls between schedulers and the store. The run selects when a call is executed, and when it
+//! is answered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,10 +11,10 @@ use crate::broken::Broken;
 use crate::share::Shares;
 use crate::trace::Trace;
 
-/// One life of a scheduler: another after every start.
+/// One life of a scheduler: a new number after every start.
 pub(crate) type Life = u64;
 
-/// The store, and all calls under way.
+/// The store, and all open calls.
 pub(crate) struct Wire {
     pub(crate) memory: Memory,
     pub(crate) time: Time,
@@ -31,7 +31,7 @@ struct Calls {
     n_asked: u64,
     under_way: BTreeMap<u64, Call>,
     alive: BTreeSet<Life>,
-    /// Those whose line is slow: nothing that they ask is done.
+    /// Schedulers with a stopped connection: none of their calls is executed.
     stalled: BTreeSet<Life>,
 }
 
@@ -45,9 +45,9 @@ struct Call {
 /// Which calls of one scheduler may overtake others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// Done in the order in which they were asked, as by every writer.
+    /// Executed in the order of the calls, as writers do.
     Write,
-    /// Done at any moment.
+    /// Executed at any time.
     Read,
 }
 
@@ -56,33 +56,33 @@ enum Stage {
     Done(Answer),
 }
 
-/// Does what was asked, or fails, and says how to tell.
+/// Executes a call or fails it, and returns how to answer.
 pub(crate) type Work = Box<dyn FnOnce(&Wire, Fate) -> Answer + Send>;
-/// Tells who asked.
+/// Answers the caller.
 pub(crate) type Answer = Box<dyn FnOnce() + Send>;
 
-/// What becomes of a call.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It is done.
+    /// It is executed.
     Done,
     /// It changes nothing, and fails.
     Failed,
 }
 
 impl Wire {
-    /// A store that one scheduler has to itself.
+    /// A store of one scheduler.
     pub(crate) fn new(memory: Memory, time: Time, broken: Option<Broken>, trace: Trace) -> Self {
         let (shares, calls) = (Shares::default(), Mutex::default());
         Self { memory, time, broken, trace, shares, is_shared: false, calls }
     }
 
-    /// The same, for several.
+    /// The same for several schedulers.
     pub(crate) fn shared(self) -> Self {
         Self { is_shared: true, ..self }
     }
 
-    /// Says something, with the time.
+    /// Adds a line with the time to the trace.
     pub(crate) fn tell(&self, words: impl FnOnce() -> String) {
         self.trace.tell(|| format!("{:>7} {}", self.time.now().0 - START_MS, words()));
     }
@@ -91,12 +91,12 @@ impl Wire {
         self.broken == Some(broken)
     }
 
-    /// A scheduler begins to live.
+    /// A scheduler starts.
     pub(crate) fn begin(&self, life: Life) {
         self.calls().alive.insert(life);
     }
 
-    /// A scheduler is dead: nothing that it asked is answered any more.
+    /// A scheduler is killed: none of its calls is answered any more.
     pub(crate) fn end(&self, life: Life) {
         let dropped: Vec<Call> = {
             let mut calls = self.calls();
@@ -105,11 +105,11 @@ impl Wire {
             let of_life: Vec<u64> = calls.of(life);
             of_life.iter().filter_map(|number| calls.under_way.remove(number)).collect()
         };
-        // Whoever waited for them is told, which may lead to further calls: not under the lock.
+        // The drop wakes their callers, which may make further calls, so it is not under the lock.
         drop(dropped);
     }
 
-    /// A scheduler's line gets stuck, or goes on.
+    /// A scheduler's connection is stopped, or continues.
     pub(crate) fn stall(&self, life: Life) {
         let is_stuck = {
             let mut calls = self.calls();
@@ -120,12 +120,12 @@ impl Wire {
         self.tell(|| format!("the line of s{life} {how}"));
     }
 
-    /// Every line goes on.
+    /// All connections continue.
     pub(crate) fn go_on(&self) {
         self.calls().stalled.clear();
     }
 
-    /// A scheduler asks. The dead are not heard: their call is dropped.
+    /// A scheduler makes a call. A call of a killed scheduler is dropped.
     pub(crate) fn put(&self, from: Life, what: &'static str, order: Order, work: Work) {
         let mut calls = self.calls();
         if calls.alive.contains(&from) {
@@ -135,7 +135,7 @@ impl Wire {
         }
     }
 
-    /// Calls that may be done now.
+    /// Calls that may be executed now.
     pub(crate) fn asked(&self) -> Vec<u64> {
         let calls = self.calls();
         let mut writers = BTreeSet::new();
@@ -148,21 +148,21 @@ impl Wire {
         calls.under_way.iter().filter_map(is_next).collect()
     }
 
-    /// Calls of one scheduler that may be done now, the first of them.
+    /// The first call of one scheduler that may be executed now.
     pub(crate) fn asked_by(&self, life: Life) -> Option<u64> {
         let asked = self.asked();
         let calls = self.calls();
         asked.into_iter().find(|number| calls.under_way[number].from == life)
     }
 
-    /// Calls that are done and not answered.
+    /// Calls that are executed and not answered.
     pub(crate) fn done(&self) -> Vec<u64> {
         let calls = self.calls();
         let is_done = |(_, call): &(&u64, &Call)| matches!(call.stage, Stage::Done(_));
         calls.under_way.iter().filter(is_done).map(|(number, _)| *number).collect()
     }
 
-    /// Does what was asked.
+    /// Executes a call.
     pub(crate) fn perform(&self, number: u64, fate: Fate) {
         let Some(Call { from, what, order, stage }) = self.calls().under_way.remove(&number) else {
             return;
@@ -179,7 +179,7 @@ impl Wire {
         self.calls().under_way.insert(number, Call { from, what, order, stage });
     }
 
-    /// Tells whoever asked.
+    /// Answers a call.
     pub(crate) fn answer(&self, number: u64) {
         let call = self.calls().under_way.remove(&number);
         if let Some(Call { stage: Stage::Done(answer), .. }) = call {
@@ -199,5 +199,5 @@ impl Calls {
     }
 }
 
-/// What the clock shows when a play begins.
+/// The time at the start of a run.
 const START_MS: i64 = 1_800_000_000_123;

@@ -1,5 +1,4 @@
-//! A short run of everything that can be done to schedulers, workers, Postgres and the ways between
-//! them. `cargo xtask chaos` is for longer ones.
+//! A short run with all kinds of faults. `cargo xtask chaos` is for longer runs.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,8 +8,8 @@ use std::time::Duration;
 use chaos::{FORGOTTEN, Plan, run};
 use faults::Chance;
 
-/// The `maitre` that is hurt: the one beside our own program, which was built with it if all tests
-/// were, or else before.
+/// The `maitre` beside this test's program. A build of all tests makes both. Otherwise it is from
+/// an earlier build.
 fn maitre() -> PathBuf {
     let maitre = Path::new(env!("CARGO_BIN_EXE_chaos")).with_file_name("maitre");
     if !maitre.exists() {
@@ -23,7 +22,7 @@ fn maitre() -> PathBuf {
     maitre
 }
 
-/// Half a minute of everything, or so.
+/// About half a minute with all kinds of faults.
 fn plan(dir: &str) -> Plan {
     Plan {
         program: maitre(),
@@ -41,24 +40,23 @@ fn plan(dir: &str) -> Plan {
 }
 
 #[test]
-fn whatever_is_hurt_nothing_is_lost_and_every_limit_holds() {
+fn no_fault_loses_a_job_or_breaks_a_limit() {
     let plan = plan("chaos");
     println!("seed {}", plan.seed);
     let report = run(&plan).unwrap_or_else(|error| panic!("seed {}: {error}", plan.seed));
     println!("{report}");
     assert!(report.violations.is_empty(), "{report}");
     assert!(report.n_faults() > 0 && report.n_jobs >= plan.jobs / 2, "{report}");
-    // Somebody was hurt: a worker that was killed at last lost what it ran. None of that happens by
-    // itself.
+    // The faults had an effect: a killed worker lost its attempts. None of this happens without
+    // faults.
     assert!(report.endings.contains_key("lost") && report.recovery.n_orphans > 0, "{report}");
     assert!(report.states.contains_key(FORGOTTEN), "{report}");
     assert!(report.endings.contains_key("preempted"), "{report}");
 }
 
-/// What a store must never do, done by the database itself: what is in use of a limit is counted
-/// twice, and what is done; a job that is tried again is younger, output is not what was said, and
-/// jobs are more important than they were to be.
-/// Each is when, where, and what becomes of the row.
+/// Bugs that triggers of the database inject. The usage of a limit and completions are counted
+/// twice, retried jobs become younger, output is corrupted, and priorities rise. Each entry has the
+/// event, the table, and the change of the row.
 const SABOTAGE: [(&str, &str, &str); 5] = [
     ("UPDATE", "holdings", "NEW.held := greatest(2 * NEW.held - OLD.held, 0)"),
     ("INSERT", "usage", "NEW.completed := NEW.completed * 2"),
@@ -71,7 +69,7 @@ const SABOTAGE: [(&str, &str, &str); 5] = [
     ("INSERT", "jobs", "NEW.priority := NEW.priority + 1"),
 ];
 
-/// A trigger each.
+/// The SQL of one trigger for each bug.
 fn sabotage() -> Vec<String> {
     let trigger = |(n, (when, table, what)): (usize, &(&str, &str, &str))| {
         format!(
@@ -85,9 +83,9 @@ fn sabotage() -> Vec<String> {
 }
 
 #[test]
-fn a_database_that_does_not_do_what_it_is_told_is_found() {
+fn checker_finds_injected_bugs_of_the_database() {
     let plan = Plan {
-        // Nothing else is wrong, and what is asked for is the same every time.
+        // There are no faults, and the jobs are the same each time.
         seed: 7,
         length: Duration::from_secs(4),
         faults: 0,

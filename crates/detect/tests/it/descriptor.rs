@@ -24,12 +24,12 @@ fn refused(value: Value) -> String {
 }
 
 #[test]
-fn it_reads_back_what_it_writes() {
+fn durations_round_trip() {
     assert_eq!(Descriptor::parse(&descriptor().to_text()), Ok(descriptor()));
 }
 
 #[test]
-fn values_are_those_given_and_defaults_without_what_is_hidden() {
+fn values_are_given_or_default_without_hidden_fields() {
     let values = |value| Value::Object(descriptor().admin_values(&given(value)).unwrap());
     assert_eq!(values(json!({})), json!({ "threshold": 0.3, "mode": "fast" }));
     // Command line arguments are parsed by the kind of their field.
@@ -38,7 +38,7 @@ fn values_are_those_given_and_defaults_without_what_is_hidden() {
 }
 
 #[test]
-fn what_may_not_be_set_is_named_by_its_field() {
+fn invalid_setting_names_its_field() {
     assert_eq!(
         refused(json!({ "treshold": 1 })),
         "`admin.treshold` is no field of this type; fields: threshold, mode, depth"

@@ -158,7 +158,7 @@ fn a_changed_interval_counts_at_once() {
 }
 
 #[test]
-fn whoever_looked_last_looks_again_while_it_is_well() {
+fn last_detector_is_preferred_while_healthy() {
     let mut scene = Scene::new(&["a"], &["u", "v", "w"]);
     scene.lane.detectors.insert("a".to_owned(), "v".to_owned());
     for _ in 0..3 {
@@ -193,7 +193,7 @@ fn a_run_tries_each_worker_once_and_then_has_failed() {
 }
 
 #[test]
-fn when_the_time_is_out_what_waits_is_called_off_and_what_runs_may_end() {
+fn run_out_of_time_cancels_waiting_jobs_and_drains_running_ones() {
     let mut scene = Scene::new(&["a", "b"], &["w"]);
     scene.settle(0);
     scene.lane.detected();
@@ -214,7 +214,7 @@ fn when_the_time_is_out_what_waits_is_called_off_and_what_runs_may_end() {
 }
 
 #[test]
-fn a_detection_cannot_outlast_its_group() {
+fn detection_ends_with_its_run() {
     let mut scene = Scene::new(&["a"], &["w"]);
     scene.types.get_mut("a").unwrap().policy.detect_timeout = Millis(5_000);
     assert_eq!(scene.settle(0), Step::Wait(Some(Timestamp(1_001_000))));
@@ -224,7 +224,7 @@ fn a_detection_cannot_outlast_its_group() {
 }
 
 #[test]
-fn whoever_takes_over_does_not_detect_again_what_was_detected() {
+fn new_leader_does_not_repeat_a_completed_detection() {
     let mut scene = Scene::new(&["a"], &["w"]);
     scene.settle(0);
     scene.lane.detected();
@@ -241,7 +241,7 @@ fn whoever_takes_over_does_not_detect_again_what_was_detected() {
 }
 
 #[test]
-fn a_detection_that_was_cut_off_is_due_again() {
+fn interrupted_detection_is_due_again() {
     let mut scene = Scene::new(&["a"], &["w"]);
     scene.settle(0);
     scene.lane.inherit();
@@ -252,7 +252,7 @@ fn a_detection_that_was_cut_off_is_due_again() {
 }
 
 #[test]
-fn somebody_may_ask_for_a_run_now_and_it_takes_its_turn() {
+fn requested_run_waits_for_the_lane() {
     let mut scene = Scene::new(&["a", "b"], &["w"]);
     scene.settle(0);
     scene.complete();
@@ -332,7 +332,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_happens_a_lane_keeps_its_promises(
+    fn lane_keeps_its_invariants_for_random_events(
         happenings in prop::collection::vec((happening(), 0..3_usize), 1..120)
     ) {
         let mut scene = Scene::new(&["a", "b", "c"], &["v", "w"]);
@@ -363,7 +363,7 @@ proptest! {
     }
 
     #[test]
-    fn every_type_that_is_due_gets_its_turn_before_another_runs_twice(
+    fn every_due_type_runs_before_any_type_runs_twice(
         lengths in prop::collection::vec(1..999_i64, 40)
     ) {
         let mut scene = Scene::new(&["a", "b", "c", "d"], &["w"]);

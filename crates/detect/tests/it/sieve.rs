@@ -40,7 +40,7 @@ fn every_refusal_has_its_reason() {
 }
 
 #[test]
-fn a_run_takes_no_more_than_it_may_over_all_its_pages() {
+fn run_accepts_proposals_up_to_its_limit_over_all_pages() {
     let mut sieve = sieve(3);
     assert_eq!(sieve.sift(NOW, vec![Ok(proposal("a")), Ok(proposal("b"))]).len(), 2);
     let page = vec![Ok(proposal("b")), Ok(proposal("c")), Ok(proposal("d"))];

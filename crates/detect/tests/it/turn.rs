@@ -6,7 +6,7 @@ use model::Timestamp;
 use crate::lane::Scene;
 
 #[test]
-fn whoever_cannot_begin_what_is_next_lets_go_of_the_lane() {
+fn scheduler_that_cannot_begin_the_next_type_releases_the_lane() {
     let mut scene = Scene::new(&["balance", "ec", "vacuum"], &["w"]);
     let ec = scene.types.get_mut("ec").unwrap();
     (ec.detectors, ec.is_elsewhere) = (Vec::new(), true);

@@ -53,7 +53,7 @@ mod tests {
     use crate::Chance;
 
     #[test]
-    fn the_most_of_a_span_is_what_adding_up_moment_by_moment_says() {
+    fn timeline_maximum_equals_a_naive_sum() {
         let mut chance = Chance::new(7);
         for n_spans in 0..40 {
             let span = |_| {
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_ends_is_there_to_the_end() {
+    fn span_without_an_end_counts_to_the_end() {
         let timeline = Timeline::of([(5, i64::MAX, 3)]);
         assert_eq!((timeline.most(0, 4), timeline.most(0, 5)), (0, 3));
         assert_eq!(timeline.most(1_000, i64::MAX - 1), 3);

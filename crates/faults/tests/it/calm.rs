@@ -23,7 +23,7 @@ fn broken_in_calm(calm: Calm, change: fn(&mut History)) -> Vec<&'static str> {
 }
 
 #[test]
-fn an_attempt_that_nobody_runs_any_more_is_let_go() {
+fn orphaned_attempt_is_released() {
     // Attempt 2 of job 2 stops running at 1,310, and is lost at 1,400.
     assert_eq!(broken_in_calm(CALM, |_| ()), [""; 0]);
     assert_eq!(broken_in_calm(Calm { orphan_ms: 89, ..CALM }, |_| ()), ["slow-recovery"]);
@@ -40,7 +40,7 @@ fn an_attempt_that_nobody_runs_any_more_is_let_go() {
 }
 
 #[test]
-fn an_attempt_that_nobody_ever_ran_is_let_go() {
+fn attempt_that_never_ran_is_released() {
     let never = |history: &mut History| {
         history.marks.retain(|mark| (mark.job, mark.attempt) != (2, 2));
     };

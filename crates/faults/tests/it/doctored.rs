@@ -5,7 +5,7 @@ use faults::{Fault, Harm, History, Outcome, Scope, check};
 use crate::sound::{attempt, broken, key, mark, sound, submitted};
 
 #[test]
-fn a_sound_history_is_sound() {
+fn sound_history_has_no_violation() {
     assert_eq!(check(&sound(), Scope::Everything), []);
 }
 
@@ -16,7 +16,7 @@ fn a_lost_acknowledgement_is_found() {
 }
 
 #[test]
-fn a_job_that_is_not_what_was_asked_for_is_found() {
+fn job_that_differs_from_its_submission_is_found() {
     let asked = |terms: &str| {
         broken(|history| {
             history.jobs[0].terms = Some("gpu 2".to_owned());
@@ -47,7 +47,7 @@ fn a_key_that_stands_for_two_jobs_is_found() {
 }
 
 #[test]
-fn a_refusal_that_left_something_behind_is_found() {
+fn rejected_submission_with_a_job_is_found() {
     let rules = broken(|history| history.keys.push(key("k4", &[4])));
     assert_eq!(rules, ["fail-kept"]);
 }
@@ -59,7 +59,7 @@ fn a_key_that_takes_another_body_is_found() {
 }
 
 #[test]
-fn a_job_in_two_states_or_in_none_that_is_final_is_found() {
+fn job_in_two_states_or_without_a_final_one_is_found() {
     let rules = broken(|history| {
         let again = history.jobs[2].clone();
         history.jobs.insert(2, again);
@@ -111,7 +111,7 @@ fn a_retry_that_does_not_wait_is_found() {
 }
 
 #[test]
-fn a_wait_counts_from_when_the_failure_was_heard_of() {
+fn backoff_counts_from_the_report_of_the_failure() {
     let slow = |history: &mut History| {
         (history.attempts[1].ended_ms, history.attempts[2].claimed_ms) = (Some(1_220), 1_231);
     };
@@ -201,7 +201,7 @@ fn a_run_after_a_cancel_is_found() {
 }
 
 #[test]
-fn a_token_that_runs_twice_or_nobody_gave_out_is_found() {
+fn token_that_runs_twice_or_was_never_claimed_is_found() {
     assert_eq!(broken(|history| history.marks.push(mark("start", 1, 1, 1_120))), ["token-twice"]);
     assert_eq!(broken(|history| history.marks.push(mark("start", 1, 7, 1_900))), ["unknown-run"]);
     assert_eq!(broken(|history| history.attempts[0].worker = "w2".to_owned()), ["wrong-worker"]);
@@ -232,7 +232,7 @@ fn two_runs_of_one_job_at_once_are_found_unless_a_worker_was_suspended() {
 }
 
 #[test]
-fn damage_is_found_and_a_torn_store_is_held_to_itself_alone() {
+fn damage_is_found_and_torn_store_is_checked_alone() {
     assert_eq!(broken(|history| history.damage.push("page 7".to_owned())), ["damage"]);
     let mut history = sound();
     history.said.push(submitted("k9", Outcome::Ok, &[9]));

@@ -37,12 +37,12 @@ fn broken_once_evicted(change: impl FnOnce(&mut History)) -> Vec<&'static str> {
 }
 
 #[test]
-fn one_may_be_stopped_for_somebody_more_important() {
+fn preemption_for_a_more_important_job_is_allowed() {
     assert_eq!(broken_once_evicted(|_| ()), [""; 0]);
 }
 
 #[test]
-fn one_that_is_stopped_for_nobody_is_found() {
+fn preemption_without_a_waiting_job_is_found() {
     let rules = |change: fn(&mut History)| broken_once_evicted(change);
     assert_eq!(rules(|history| history.jobs[3].priority = 0), ["stopped-for-nobody"]);
     assert_eq!(rules(|history| history.jobs[1].priority = 1), ["stopped-for-nobody"]);
@@ -62,14 +62,14 @@ fn one_that_is_stopped_for_nobody_is_found() {
 }
 
 #[test]
-fn one_that_is_stopped_too_soon_or_too_often_is_found() {
+fn early_or_repeated_preemption_is_found() {
     let rules = |change: fn(&mut History)| broken_once_evicted(change);
     assert_eq!(rules(|history| history.limits.evicted_after_ms = 141), ["stopped-early"]);
     assert_eq!(rules(|history| history.limits.evictions_max = 0), ["stopped-too-often"]);
 }
 
 #[test]
-fn one_that_pays_for_being_stopped_is_found() {
+fn preempted_job_that_lost_a_try_is_found() {
     let rules = |change: fn(&mut History)| broken_once_evicted(change);
     assert_eq!(rules(|history| history.jobs[1].n_evictions = 0), ["counts"]);
     assert_eq!(rules(|history| history.jobs[1].n_failures = 2), ["counts"]);

@@ -21,7 +21,7 @@ fn broken_once_forgotten(change: impl FnOnce(&mut History)) -> Vec<&'static str>
 }
 
 #[test]
-fn what_nobody_can_ask_for_may_be_forgotten() {
+fn job_without_a_trace_may_be_deleted() {
     assert_eq!(broken_once_forgotten(|_| ()), [""; 0]);
     let rules = broken_once_forgotten(|history| {
         let kept = history.jobs[1..].iter();
@@ -31,7 +31,7 @@ fn what_nobody_can_ask_for_may_be_forgotten() {
 }
 
 #[test]
-fn what_must_be_kept_and_is_forgotten_is_found() {
+fn deleted_job_that_must_be_kept_is_found() {
     let rules = |change: fn(&mut History)| broken_once_forgotten(change);
     assert_eq!(rules(|history| history.forgetful.clear()), ["forgotten"]);
     assert_eq!(rules(|history| history.keys.push(key("k1", &[1]))), ["forgotten"]);
@@ -47,7 +47,7 @@ fn what_must_be_kept_and_is_forgotten_is_found() {
 }
 
 #[test]
-fn whoever_waits_for_what_is_forgotten_was_called_off_before() {
+fn dependent_of_a_deleted_job_was_cancelled_before() {
     let waits = |history: &mut History| {
         history.said[4].asked[0].after = vec![1];
         history.jobs[0].finished_ms = Some(1_900);
@@ -82,7 +82,7 @@ fn whoever_waits_for_what_is_forgotten_was_called_off_before() {
 }
 
 #[test]
-fn what_was_submitted_without_a_key_is_there_once() {
+fn submission_without_a_key_exists_once() {
     let labelled = |history: &mut History| {
         history.said[0].asked[0].label = "s1".to_owned();
         history.said[1].asked[0].label = "s1".to_owned();
@@ -103,7 +103,7 @@ fn what_was_submitted_without_a_key_is_there_once() {
 }
 
 #[test]
-fn what_went_before_it_was_done_is_found() {
+fn job_deleted_before_its_end_is_found() {
     let rules = |change: fn(&mut History)| broken_once_forgotten(change);
     let never_ended = |history: &mut History| {
         history.marks.retain(|mark| (mark.job, mark.what.as_str()) != (1, "end"));

@@ -36,7 +36,7 @@ fn broken_once_said(change: impl FnOnce(&mut History)) -> Vec<&'static str> {
 }
 
 #[test]
-fn what_attempts_said_is_kept() {
+fn output_of_a_lost_attempt_may_be_missing() {
     assert_eq!(broken_once_said(|_| ()), [""; 0]);
     // Output that was lost with its worker may be missing.
     assert_eq!(broken_once_said(|history| drop(history.output.remove(1))), [""; 0]);
@@ -51,7 +51,7 @@ fn output_that_is_missing_is_found() {
 }
 
 #[test]
-fn output_of_somebody_else_is_found() {
+fn output_of_a_different_attempt_is_found() {
     let other = |history: &mut History| history.output[1].text = "2 1 w1 1\n".to_owned();
     assert_eq!(broken_once_said(other), ["output-not-said"]);
     let twice = |history: &mut History| history.output.push(piece(3, 18, 1_500, "2 3 w1 2\n"));

@@ -7,7 +7,7 @@ use faults::{Fault, Harm, History, Job, Offer, Step};
 use crate::sound::{broken, mark, steps};
 
 #[test]
-fn a_limit_of_a_type_or_a_resource_that_does_not_hold_is_found() {
+fn exceeded_limit_of_a_type_or_a_resource_is_found() {
     let rules = broken(|history| history.limits.type_jobs = [("exec".to_owned(), 1)].into());
     assert_eq!(rules, ["type-max", "ran-over-type-max"]);
     let rules = broken(|history| {
@@ -51,7 +51,7 @@ fn short_runs_that_overlap_by_a_millisecond_are_found() {
 }
 
 #[test]
-fn a_run_that_was_ended_from_outside_may_go_on_for_a_little() {
+fn stopped_run_may_continue_for_a_short_time() {
     assert_eq!(shared(("stop", 1_700), "lost", |_| ()), [""; 0]);
     assert_eq!(shared(("stop", 1_701), "lost", |_| ()), ["ran-on-one-resource"]);
     assert_eq!(shared(("end", 1_701), "lost", |_| ()), ["ran-on-one-resource"]);
@@ -119,7 +119,7 @@ fn a_job_on_a_worker_that_does_not_fit_is_found() {
 }
 
 #[test]
-fn what_really_ran_at_once_is_held_to_every_limit() {
+fn processes_are_checked_against_every_limit() {
     // Attempt 1 of job 1 and attempt 1 of job 2 overlap from 1,110 to 1,150.
     let max = |n: u32| [("a".to_owned(), n)].into();
     for n in [1, 2] {
@@ -173,7 +173,7 @@ fn a_step_that_may_not_follow_is_found() {
 }
 
 #[test]
-fn what_others_read_and_what_is_counted_is_compared() {
+fn completions_and_usage_are_compared() {
     let told =
         |history: &History| history.jobs.iter().map(|job| (job.id, job.state.clone())).collect();
     let rules = broken(|history| history.completions = Some(told(history)));

@@ -1,5 +1,5 @@
-//! Seeds in which nothing may go wrong, seeds in which something is broken and must be found, and
-//! all that can happen in a small model of claims, leases and tokens.
+//! Seeds without violations, seeds with intended bugs that must be found, and an exhaustive check
+//! of a small model of claims, leases and tokens.
 
 mod seeds;
 mod model;

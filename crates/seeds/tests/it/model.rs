@@ -1,21 +1,21 @@
-//! A small model of claims, leases and tokens, of which every state is looked at: two schedulers,
-//! two workers (one may die), two jobs of two attempts each, messages that get lost, come late and,
-//! if they are results, come twice. An offer that was not read before a later sign of life was
-//! acknowledged is lost: streams keep their order.
+//! A small model of claims, leases and tokens, of which every state is checked. It has two
+//! schedulers, two workers (one may die) and two jobs of two attempts each. Messages get lost and
+//! come late, and results may come twice. An offer that was not read before the acknowledgement of
+//! a later heartbeat is lost, because streams keep their order.
 //!
-//! A job's fence goes up by one with each claim and each expiry, so it says everything: even is
-//! queued, odd is held under token `fence / 2 + 1`.
+//! A job's fence increases by one with each claim and each expiry, so it is the whole state. A job
+//! with an even fence is queued. One with an odd fence is held with token `fence / 2 + 1`.
 
 use std::collections::{HashMap, VecDeque};
 
 const JOBS: usize = 2;
 const WORKERS: usize = 2;
 const SCHEDULERS: usize = 2;
-/// The clock goes from 0 to here.
+/// The last time of the clock, which starts at 0.
 const CLOCK_MAX: u8 = 1;
-/// After two lost attempts a job is given up.
+/// A job is given up after two lost attempts.
 const FENCE_MAX: u8 = 4;
-/// More than there are states, so that a model that grows is noticed.
+/// More than the number of states, so that a model that grows is noticed.
 const STATES_MAX: usize = 3_000_000;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,17 +54,17 @@ type Word = (u8, u8, u8);
 struct State {
     clock: u8,
     jobs: [Job; JOBS],
-    /// The job that each scheduler saw queued last, and at which fence. Who is who does not matter.
+    /// The job that each scheduler saw queued last, with its fence. Schedulers are interchangeable.
     seen: [Option<(u8, u8)>; SCHEDULERS],
     lease_until: [u8; WORKERS],
     runs: [Option<(u8, u8)>; WORKERS],
-    /// The last worker died, for good.
+    /// The last worker died, and does not return.
     is_dead: bool,
-    /// On their way, sorted.
+    /// Messages on their way, sorted.
     offers: Vec<Word>,
-    /// Sent, and never taken away: they may come late, twice or not at all. Sorted.
+    /// Sent results, which are never removed: they may come late, twice or not at all. Sorted.
     results: Vec<Word>,
-    /// Who ever ran what.
+    /// All pairs of a worker and an attempt that it ran.
     ran: Vec<Word>,
     /// A result counted that was not the holder's.
     is_wrong: bool,
@@ -80,7 +80,7 @@ fn insert(words: &mut Vec<Word>, word: Word) {
     }
 }
 
-/// All that can happen next.
+/// All possible next states.
 fn next(state: &State, broken: Broken) -> Vec<State> {
     let mut all = Vec::new();
     let mut may = |change: &dyn Fn(&mut State)| {
@@ -95,7 +95,7 @@ fn next(state: &State, broken: Broken) -> Vec<State> {
         may(&|after| {
             after.clock += 1;
             for worker in 0..WORKERS {
-                // A worker stops by itself, no later than its lease ends.
+                // A worker stops its run no later than its lease ends.
                 if after.lease_until[worker] <= after.clock {
                     after.runs[worker] = None;
                 }
@@ -120,7 +120,7 @@ fn next(state: &State, broken: Broken) -> Vec<State> {
         }
         let word = (number, one.token(), one.holder);
         if one.is_held() && is_alive(state, one.holder) && !has(state, word) {
-            // Its next sign of life does not name it.
+            // The next heartbeat of the worker does not name the attempt.
             may(&|after| after.jobs[job].fence += 1);
         }
     }
@@ -154,7 +154,7 @@ fn next(state: &State, broken: Broken) -> Vec<State> {
     all
 }
 
-/// Forgets what can make no difference any more.
+/// Removes data that can have no effect any more.
 fn tidy_up(after: &mut State) {
     let jobs = after.jobs;
     let is_open = |word: &Word| !jobs[index(word.0)].is_over();
@@ -167,7 +167,7 @@ fn is_alive(state: &State, worker: u8) -> bool {
     !state.is_dead || index(worker) + 1 < WORKERS
 }
 
-/// Whether the worker has the attempt, has had it to its end, or may still get it.
+/// Whether the worker has the attempt, has completed it, or may still get it.
 fn has(state: &State, word: Word) -> bool {
     let (job, token, worker) = word;
     let runs = state.runs[index(worker)] == Some((job, token));
@@ -202,7 +202,7 @@ fn end(after: &mut State, (job, token, worker): Word, broken: Broken) {
     }
 }
 
-/// What is wrong with a state.
+/// The violation in a state.
 fn flaw(state: &State) -> Option<&'static str> {
     let twice = |pair: &[Word]| pair[0].0 == pair[1].0 && pair[0].1 == pair[1].1;
     let [one, other] = state.runs;
@@ -215,7 +215,7 @@ fn flaw(state: &State) -> Option<&'static str> {
     state.is_wrong.then_some("a result counted that was not the holder's")
 }
 
-/// Looks at every state; how many there are, or what is wrong.
+/// Checks every state. Returns their number, or a violation.
 fn explore(broken: Broken) -> Result<usize, &'static str> {
     let first = State::default();
     let mut numbers: HashMap<State, u32> = HashMap::from([(first.clone(), 0)]);
@@ -242,7 +242,7 @@ fn explore(broken: Broken) -> Result<usize, &'static str> {
     if can_end(&before, is_over) { Ok(numbers.len()) } else { Err("a job may never end") }
 }
 
-/// Whether from every state there is a way to one in which all is over.
+/// Whether every state can reach a state in which all jobs are final.
 fn can_end(before: &[Vec<u32>], mut is_over: Vec<bool>) -> bool {
     let mut open: Vec<usize> = (0..is_over.len()).filter(|state| is_over[*state]).collect();
     while let Some(state) = open.pop() {
@@ -269,7 +269,7 @@ fn without_a_guard_one_token_is_given_twice() {
 }
 
 #[test]
-fn without_a_look_at_the_token_a_foreign_result_counts() {
+fn without_the_token_a_foreign_result_counts() {
     assert_eq!(explore(Broken::Token), Err("a result counted that was not the holder's"));
 }
 

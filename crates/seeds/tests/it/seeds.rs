@@ -1,14 +1,14 @@
-//! Many orders of events, and bugs on purpose.
+//! Many orders of events, and intended bugs.
 
 use seeds::{Broken, Counts, Reader, play};
 
-/// Seeds of the run that everybody waits for. `cargo xtask seeds` plays more.
+/// Seeds of the test suite. `cargo xtask seeds` runs more.
 const SEEDS: u64 = 2_000;
-/// A bug is found within so many.
+/// A bug is found within this many seeds.
 const FOUND_WITHIN: u64 = 1_000;
 
 #[test]
-fn whatever_the_order_nothing_is_lost_and_nothing_counts_twice() {
+fn no_order_loses_a_job_or_counts_one_twice() {
     let mut counts = Counts::default();
     for seed in 0..SEEDS {
         let played = play(seed, None, Reader::Nobody);
@@ -20,14 +20,14 @@ fn whatever_the_order_nothing_is_lost_and_nothing_counts_twice() {
 }
 
 #[test]
-fn the_same_seed_is_the_same_play() {
+fn same_seed_gives_the_same_run() {
     for seed in 0..20 {
         let (one, other) = (play(seed, None, Reader::Somebody), play(seed, None, Reader::Somebody));
         assert_eq!(one.trace, other.trace);
     }
 }
 
-/// Seeds as everybody plays them, from the first on.
+/// Finds a bug with the seeds from the first on.
 fn is_found(broken: Broken) {
     let seed = (1..=FOUND_WITHIN)
         .find(|seed| !play(*seed, Some(broken), Reader::Nobody).violations.is_empty());
@@ -40,7 +40,7 @@ fn a_claim_without_a_guard_is_found() {
 }
 
 #[test]
-fn a_token_that_nobody_looks_at_is_found() {
+fn ignored_token_is_found() {
     is_found(Broken::Token);
 }
 
@@ -55,7 +55,7 @@ fn a_submission_that_is_taken_in_twice_is_found() {
 }
 
 #[test]
-fn attempts_that_are_forgotten_at_a_start_are_found() {
+fn uncounted_attempts_after_a_start_are_found() {
     is_found(Broken::Recovery);
 }
 
@@ -65,6 +65,6 @@ fn a_worker_that_outstays_its_lease_is_found() {
 }
 
 #[test]
-fn a_limit_that_nobody_counts_across_schedulers_is_found() {
+fn uncounted_limit_across_schedulers_is_found() {
     is_found(Broken::Limit);
 }
