@@ -1,13 +1,13 @@
-"""What lengths of builds are worth to who knows only jobs that are like them.
+"""Measures the value of run time estimates that use only similar jobs.
 
     python3 bench/cells.py target/release/maitre ci_lrts_2020_2022.csv.gz
 
-Jobs are parted into cells by what is known of them when they arrive. Whoever cannot tell the jobs
-of a cell apart gives all of them one estimate, or draws one for each. So estimates are made of the
-lengths of the cell, as known in hindsight, the job's own among them, or not where that is said.
-They go into the column `estimate_s` of a copy, and `balanced:user` replays that. All is replayed
-WAYS times, with the arrivals of builds moved; gains are those over `fifo`, in parts of what true
-lengths gain in the same replay. Needs nothing but Python.
+Jobs are grouped into cells by what is known at their arrival. An estimator that knows only the cell
+gives all its jobs one estimate, or draws one for each. The estimates use the lengths of the cell in
+hindsight, with the job's own length unless stated otherwise. They go into the column `estimate_s`
+of a copy, which `balanced:user` replays. Each replay runs WAYS times with moved arrivals of builds.
+Gains are those over `fifo`, relative to the gain of true lengths in the same replay. The script
+needs only Python.
 """
 
 import collections
@@ -23,13 +23,13 @@ import sys
 import tempfile
 
 OPTIONS = ["--fleet", "64", "--load", "0.9", "--json"]
-# Arrivals are moved by up to so many seconds of the log either way, in so many ways.
+# The largest shift of arrivals in seconds of the log, and the number of variants.
 WAYS, MOVED_S = 30, 600
-# Student's t of WAYS replays: the mean is below the limit with 95 %, either side counted.
+# Student's t for WAYS replays: the two-sided 95 % limit of the mean.
 STUDENT = 2.045
-# So many jobs are a cell. With fewer the mean is much of the job itself.
+# The smallest cell. In a smaller one the mean would depend much on the job itself.
 LEAST, FEWER = 5, (2, 3, 5)
-# What cells are parted by, the coarsest first; `near` parts them by time, so many jobs together.
+# The properties that define cells, the coarsest first. `near` splits them by time into equal parts.
 CELLS = [
     ["type"],
     ["type", "stages"],
@@ -38,7 +38,7 @@ CELLS = [
     ["type", "stages", "request", "commit"],
     ["type", "stages", "request", "commit", "near"],
 ]
-# Nothing counts but lengths.
+# Only lengths count.
 LENGTHS = {
     "preset": "balanced", "share": False, "guard": None, "rules": {"priority": 0, "age": 0},
     "shortest": {"on_demand": 1, "patience_min_ms": 10**12},
@@ -85,7 +85,7 @@ def gains(replay, jobs, parted, small, chance):
             yield f"{name}; {how}", part(fifo, true, wait)
         (wait,) = replay.waits(*only, "--estimates", "user", estimates=mean)
         yield f"{name}; mean, only lengths count", part(fifo, only_true, wait)
-        # Lengths are dealt anew within the cell, so that nothing tells its jobs apart.
+        # Lengths are shuffled within the cell, so that they do not identify its jobs.
         policies = ["--compare", "fifo,balanced:perfect,balanced:user"]
         waits = replay.waits(*policies, estimates=mean, lengths=drawn)
         yield f"{name}; mean, lengths dealt", part(*waits)
@@ -120,7 +120,7 @@ def read(path):
 
 
 def cells(jobs, chain, least):
-    """The narrowest first; who is among too few there goes to the next coarser ones."""
+    """The narrowest cells first. A job in a cell that is too small goes to the next coarser one."""
     words = [word for word in chain if word != "near"]
     left, found = list(range(len(jobs))), []
     for depth in range(len(words), -1, -1):
@@ -155,7 +155,7 @@ def alike(mean):
 
 
 def others(lengths):
-    """The mean of the others of the cell; who is alone knows himself."""
+    """The mean of the other jobs of the cell, or the job's own length if it is alone."""
     rest = [lengths[:nth] + lengths[nth + 1 :] for nth in range(len(lengths))]
     return [logarithmic_mean(own or lengths) for own in rest]
 
@@ -168,7 +168,7 @@ def logarithmic_mean(lengths):
 
 
 class Replay:
-    """The trace with the arrivals of builds moved."""
+    """The trace with moved arrivals of builds."""
 
     def __init__(self, maitre, jobs, chance):
         self.maitre, self.jobs = maitre, jobs

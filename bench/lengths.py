@@ -1,11 +1,11 @@
-"""How well the lengths of builds could be known, and what that would be worth.
+"""Measures how well lengths of builds can be predicted, and the value of the predictions.
 
     pip install lightgbm pandas scikit-learn
     python3 bench/lengths.py target/release/maitre ci_lrts_2020_2022.csv.gz
 
-Learners predict the length of every job of a trace whose ids are `PR-12#3`. The predictions go into
-the column `estimate_s` of a copy, and `balanced:user` replays that. Each is replayed REPLAYS times,
-with predictions moved by about a hundredth, for single replays differ by a few hundredths of the
+Learners predict the length of every job of a trace with ids such as `PR-12#3`. The predictions go
+into the column `estimate_s` of a copy, which `balanced:user` replays. Each is replayed REPLAYS
+times with predictions moved by about 1 %, because single replays differ by some percent of the
 gain.
 """
 
@@ -22,7 +22,7 @@ import pandas
 SLOTS, LOAD = 64, 0.9
 REPLAYS, JITTER = 5, 0.01
 FOLDS, BLOCKS = 5, 12
-# What jobs are alike in, and how many of the nearest of those are looked at.
+# The properties of similar jobs, and the number of nearest ones that are used.
 ALIKE = {
     "type": (["type"], 5),
     "type+pr": (["type", "pr"], 3),
@@ -77,7 +77,7 @@ def predictions(trace, ends):
 
 
 def tell_how_little(past):
-    """What has ended when a job arrives."""
+    """Prints how many jobs have a similar one that ended before their arrival."""
     for name in ("type", "type+pr", "type+commit"):
         part = 100 * past[f"{name} 0"].notna().mean()
         print(f"when it arrives, {part:.0f} % know one that has ended, alike in {name}")
@@ -98,7 +98,7 @@ def read(path):
     trace["pr"], trace["nth"] = number[0], number[1]
     trace["build"] = trace.tenant + " " + trace.id
     trace["stages"] = trace.groupby("build").type.transform(lambda types: "|".join(sorted(types)))
-    # The moment of arrival in the replay.
+    # The time of arrival in the replay.
     span = trace.duration_s.sum() / (SLOTS * LOAD)
     trace["at"] = trace.arrival_s * span / trace.arrival_s.max()
     return trace
@@ -121,7 +121,7 @@ def mean_wait(maitre, trace, lengths, policy="balanced:user"):
 
 
 def ends_under(maitre, path, trace, policy):
-    """When jobs end in a replay; what ended is what a history can know."""
+    """The ends of jobs in a replay. A history can only know jobs that ended."""
     with tempfile.TemporaryDirectory() as folder:
         starts = os.path.join(folder, "starts")
         wait = simulate(maitre, path, "--policy", policy, "--starts", starts)["wait_mean_s"]
@@ -133,7 +133,7 @@ def ends_under(maitre, path, trace, policy):
     return (start + trace.duration_s).to_numpy()
 
 
-# What is known about a job
+# The known properties of a job
 
 
 def facts(trace):
@@ -144,21 +144,21 @@ def facts(trace):
 
 
 def around(trace, known):
-    """The nearest of other builds on both sides, of those that are known."""
+    """The nearest jobs of other builds on both sides, of those that are known."""
     arrival = trace.arrival_s.to_numpy(float)
     sides = [nearest(trace, sign * arrival, sign * arrival, known) for sign in (1, -1)]
     return pandas.concat([facts(trace), sides[0], sides[1].add_suffix(" after")], axis=1)
 
 
 def before(trace, ends):
-    """The latest that ended before it arrived."""
+    """The latest jobs that ended before the arrival."""
     everything = numpy.ones(len(trace), bool)
     latest = nearest(trace, trace["at"].to_numpy(), ends, everything)
     return pandas.concat([facts(trace), latest], axis=1)
 
 
 def nearest(trace, asked, told, known):
-    """Lengths, in logarithms, of the last alike that were told before it was asked."""
+    """Logarithmic lengths of the last similar jobs that were known before the query."""
     lengths = numpy.log(numpy.maximum(trace.duration_s.to_numpy(), 1))
     build = trace.build.astype("category").cat.codes.to_numpy()
     found = {}
@@ -181,8 +181,9 @@ def nearest(trace, asked, told, known):
 
 
 def twins(trace):
-    """Nothing but their numbers tells two builds apart that follow each other on one commit, of the
-    same stages, within an hour: who cannot tell them apart knows the mean of both at best."""
+    """Replaces lengths of indistinguishable builds by their means. Such builds follow each other on
+    one commit within an hour, and have the same stages. No estimator can do better than the mean of
+    both."""
     lengths = trace.duration_s.to_numpy(float).copy()
     rows = trace.sort_values("type", kind="stable").groupby("build").groups
     builds = trace.drop_duplicates("build").sort_values("arrival_s", kind="stable")
@@ -201,8 +202,8 @@ def twins(trace):
 
 
 def differences(trace, noise):
-    """By how much, in logarithms, builds of one pull request within a day differ, stage by stage.
-    For each job one of its type is drawn, or one of any type where there are few."""
+    """The logarithmic differences between builds of one pull request within a day, stage by stage.
+    For each job one of its type is drawn, or one of any type if there are few."""
     ordered = trace.sort_values("arrival_s", kind="stable")
     lengths = numpy.log(ordered.duration_s.clip(lower=1))
     keys = [ordered[name] for name in ("type", "tenant", "pr")]
@@ -231,7 +232,7 @@ def learn(losses, facts, lengths):
 
 
 def out_of_fold(trace, losses, known_from):
-    """Learnt from all other builds, whenever they were."""
+    """Learnt from all other builds, earlier and later."""
     build = trace.build.astype("category").cat.codes.to_numpy()
     fold = numpy.random.default_rng(0).integers(0, FOLDS, build.max() + 1)[build]
     lengths, truth = numpy.zeros(len(trace)), trace.duration_s.to_numpy()
@@ -243,7 +244,8 @@ def out_of_fold(trace, losses, known_from):
 
 
 def causal(trace, losses, known, ends):
-    """Learnt from what had ended when the block of jobs began; the first gets the mean of all."""
+    """Learnt from jobs that ended before the block of jobs began. The first block gets the mean of
+    all."""
     truth, at = trace.duration_s.to_numpy(), trace["at"].to_numpy()
     order = numpy.argsort(at, kind="stable")
     lengths = numpy.full(len(trace), truth.mean())

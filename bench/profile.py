@@ -1,12 +1,12 @@
-"""Where the time of one job that does nothing goes, from its submission to its end.
+"""Profiles the CPU time of one job that does nothing, from its submission to its end.
 
     export CARGO_PROFILE_RELEASE_LTO=off RUSTFLAGS="-C force-frame-pointers=yes"
     export CFLAGS="-fno-omit-frame-pointer"
     cargo build --release
     python3 bench/profile.py target/release/maitre
 
-Runs the benchmark under `perf`, and sorts its samples into stages by what is on the stack: the first
-line of STAGES that fits counts. Time on a core is counted, not time spent waiting.
+Runs the benchmark under `perf`, and sorts its samples into stages by their stacks: the first
+matching line of STAGES counts. Only CPU time is counted, not blocked time.
 """
 
 import collections
@@ -17,11 +17,11 @@ import sys
 import tempfile
 
 N_JOBS = 200_000
-# Beside the queue that is drained, as many come and go at once.
+# In addition to the drained queue, as many jobs are submitted and run at once.
 N_TOGETHER = N_JOBS
 HERTZ = 997
 
-# Which process, the stage, and what is on its stack.
+# The process, the stage, and a pattern for the stack.
 STAGES = [
     ("scheduler", "store: taking in (submit)", r"store::sqlite::(submit::|row::insert_(job|spec))"),
     ("scheduler", "store: claims", r"store::sqlite::claim::"),
@@ -58,7 +58,8 @@ def main():
 
 
 def read(text):
-    """Each sample: the thread's name, the process, and the names on its stack as one text."""
+    """Each sample: the thread's name, the process, and the function names of its stack as one
+    text."""
     for block in text.split("\n\n"):
         lines = block.strip().splitlines()
         if lines:
@@ -91,7 +92,7 @@ def table(samples):
 def role_of(threads):
     if "maitre-worker" in threads:
         return "worker"
-    # The benchmark itself has a store too, for a moment.
+    # The benchmark itself also opens a store for a short time.
     is_scheduler = threads["store-write"] > sum(threads.values()) / 20
     return "scheduler" if is_scheduler else "submitter"
 

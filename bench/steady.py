@@ -1,11 +1,11 @@
-"""How far figures of `balanced` move with the fleet, the load and the arrivals.
+"""Measures how results of `balanced` vary with the fleet, the load and the arrivals.
 
     python3 bench/steady.py images target/release/maitre genai_sd_2024.csv.gz
     python3 bench/steady.py shares target/release/maitre hetovl_jobs.csv.gz het_slots.csv
 
-`images`: what lengths from history give of the gain that true lengths have over `fifo`, on fleets
-and at loads around those of the aim, and with arrivals moved. `shares`: how exact shares are with
-arrivals moved. One replay at a time.
+`images`: the part of the gain over `fifo` that predicted lengths reach, relative to true lengths,
+on similar fleets, at similar loads, and with moved arrivals. `shares`: the error of shares with
+moved arrivals. One replay runs at a time.
 """
 
 import csv
@@ -20,7 +20,7 @@ import tempfile
 FLEETS = (8, 16, 32, 48, 56, 60, 62, 63, 64, 65, 66, 68, 72, 80, 128)
 LOADS = (0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 1.2)
 AIM = 97
-# By how many seconds of the log arrivals are moved either way, and in how many ways.
+# The largest shift of arrivals in seconds of the log, and the number of variants.
 IMAGES_MOVED_S, IMAGES_WAYS = 30, 20
 SHARES_MOVED_MS, SHARES_WAYS = 200, 300
 
@@ -95,7 +95,8 @@ def simulate(maitre, path, *options):
 
 
 class moved:
-    """A copy of a trace with arrivals moved by up to so much either way, in order again."""
+    """A copy of a trace with arrivals moved by up to this time in both directions, in order
+    again."""
 
     def __init__(self, path, column, most, seed):
         self.path, self.column, self.most = path, column, most

@@ -1,4 +1,4 @@
-"""Generates the Python side of the wire, when a package is built or installed to be worked on.
+"""Generates the protobuf code when a package is built, or installed for development.
 
 By hand: `python generate.py`.
 """
@@ -16,15 +16,15 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 HERE = Path(__file__).resolve().parent
 OUT = HERE / "src" / "maitre" / "v1"
-# Beside us in a source distribution, and with the scheduler in the repository.
+# In this folder in a source distribution, and with the Rust crate in the repository.
 PROTOS = [HERE / "proto", HERE.parent / "crates" / "proto" / "proto"]
 
 
 class Generate(BuildHookInterface):  # type: ignore[type-arg]
-    """Puts `maitre.v1` into a wheel, or beside the sources if they are installed to be edited."""
+    """Puts `maitre.v1` into a wheel, or beside the sources of an editable installation."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Generates; the package then needs what the generated code needs."""
+        """Generates the code, and adds its dependencies to the package."""
         if self.target_name != "wheel":
             return
         generate()
@@ -34,7 +34,7 @@ class Generate(BuildHookInterface):  # type: ignore[type-arg]
 
 
 def generate() -> None:
-    """Writes `maitre/v1` anew."""
+    """Generates `maitre/v1` again."""
     root = next((path for path in PROTOS if path.is_dir()), None)
     if root is None:
         raise SystemExit(f"there is no folder of .proto files: {' or '.join(map(str, PROTOS))}")
@@ -50,7 +50,7 @@ def generate() -> None:
 
 
 def _with_plugins() -> dict[str, str]:
-    """Plugins of `protoc` are found where this Python keeps its programs."""
+    """An environment in which `protoc` finds its plugins: in the scripts folder of this Python."""
     import os
     import sysconfig
 

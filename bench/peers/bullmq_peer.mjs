@@ -1,4 +1,4 @@
-// BullMQ: bulk adds, a worker process a core with many jobs at once, finished jobs removed.
+// BullMQ: bulk adds, a worker process for each core with many concurrent jobs, finished jobs removed.
 
 import { fork } from "node:child_process";
 import { cpus } from "node:os";
@@ -40,7 +40,7 @@ async function main(nJobs) {
     const started = next();
     await queue.add("moment", { isTimed: true });
     await started;
-    // The word of the start comes back by a pipe, which is counted too: a few tens of microseconds.
+    // The start is reported by a pipe, whose latency is included: a few tens of microseconds.
     starts.push(Number(process.hrtime.bigint() - before) / 1000);
     workers.forEach((one) => one.removeAllListeners("message"));
     await sleep(10);

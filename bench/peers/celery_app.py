@@ -1,4 +1,4 @@
-"""The Celery application: two tasks, on Redis, by the advice of Celery's page on optimising."""
+"""The Celery application: two tasks, on Redis, with the settings of Celery's page on optimising."""
 
 import os
 import time

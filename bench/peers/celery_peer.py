@@ -1,4 +1,4 @@
-"""Celery with Redis: tasks in Python, one process a core."""
+"""Celery with Redis: tasks in Python, one process for each core."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Dask: futures on a local cluster, one worker process a core."""
+"""Dask: futures on a local cluster, one worker process for each core."""
 
 import os
 import time

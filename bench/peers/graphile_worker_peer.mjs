@@ -1,4 +1,4 @@
-// graphile-worker (npm): one process a core, each as its own page on performance says.
+// graphile-worker (npm): one process for each core, with the settings of its own page on performance.
 
 import { createRequire } from "node:module";
 import { begin, fleet, measure } from "./postgres_peer.mjs";

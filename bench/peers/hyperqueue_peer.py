@@ -1,4 +1,4 @@
-"""HyperQueue, by its Python package: processes that do nothing, without output files."""
+"""HyperQueue with its Python package: processes that do nothing, without output files."""
 
 import tempfile
 import time
@@ -9,7 +9,7 @@ from hyperqueue import Job, LocalCluster
 
 
 def noops(n_jobs, last):
-    """Tasks that do nothing, and one after them that says so."""
+    """Tasks that do nothing, and one after them that reports the end."""
     job = Job()
     for _ in range(n_jobs):
         job.program(["true"], stdout=None, stderr=None, priority=1)

@@ -1,24 +1,24 @@
-"""What every peer's script shares: the clock, and the way to say what was seen."""
+"""The common parts of all peers' scripts: the clock, and the output of results."""
 
 import json
 import statistics
 import sys
 import time
 
-# Jobs that are timed one by one, with a pause between them.
+# Jobs that are timed alone, and the pause between them.
 N_TIMED = 100
 PAUSE_S = 0.01
 
 
 def rate(n_jobs, work):
-    """Jobs in a second, if `work` does so many of them."""
+    """Jobs in a second, if `work` runs this many."""
     start = time.perf_counter()
     work()
     return n_jobs / (time.perf_counter() - start)
 
 
 def starts(start_one):
-    """The median of times from submission to start in microseconds; `start_one` says one in ns."""
+    """The median time from submission to start in microseconds. `start_one` returns one in ns."""
     seen = []
     for _ in range(N_TIMED):
         seen.append(start_one() / 1000)
@@ -27,7 +27,7 @@ def starts(start_one):
 
 
 def until(is_so, patience_s=300):
-    """Looks until something is so."""
+    """Polls until a condition is true."""
     end = time.monotonic() + patience_s
     while not is_so():
         if time.monotonic() > end:
@@ -36,8 +36,9 @@ def until(is_so, patience_s=300):
 
 
 def empty(n_left, patience_s=600):
-    """Looks until nothing is left. Counting costs a server time that workers could have: seldom
-    while much is left, and soon enough for all that do less than 100,000 jobs in a second."""
+    """Polls until the queue is empty. A count costs the server time that workers could use. So
+    polls are rare while the queue is long, but frequent enough for up to 100,000 jobs in a
+    second."""
     end = time.monotonic() + patience_s
     while (n := n_left()) > 0:
         if time.monotonic() > end:
@@ -46,8 +47,8 @@ def empty(n_left, patience_s=600):
 
 
 def drained(n_jobs, n_left):
-    """Jobs in a second of a queue that was full before workers came: from the first end that is
-    seen to the last. What is seen is as old as the question."""
+    """Jobs in a second of a queue that was full before workers started, from the first observed end
+    to the last. An observation is as old as its query."""
     while True:
         time.sleep(0.002)
         start = time.perf_counter()
@@ -59,11 +60,11 @@ def drained(n_jobs, n_left):
 
 
 def say(drained, together, start_us, n_jobs):
-    """The figures, as the last line of the output. `drained` may be None: there is no queue."""
+    """Prints the results as the last line. `drained` may be None, for a peer without a queue."""
     figures = {"jobs": n_jobs, "drained_per_s": drained, "together_per_s": together}
     print(json.dumps({**figures, "start_p50_us": start_us}))
 
 
 def n_jobs():
-    """How many jobs to run: the script's only argument."""
+    """The number of jobs: the script's only argument."""
     return int(sys.argv[1])

@@ -1,4 +1,4 @@
-// pg-boss (npm): one process a core, as many jobs a fetch as we submit at once.
+// pg-boss (npm): one process for each core. A fetch takes as many jobs as a submission has.
 
 import { createRequire } from "node:module";
 import { begin, fleet, measure } from "./postgres_peer.mjs";
@@ -15,7 +15,7 @@ if (process.argv[2] === "worker") {
   const options = { batchSize: BATCH, pollingIntervalSeconds: 0.5 };
   const worker = await boss.work(QUEUE, options, async (jobs) => {
     jobs.forEach((job) => begin(job.data));
-    // Where there were several there may be more: they are not left waiting for the next poll.
+    // After several jobs there may be more, which should not wait for the next poll.
     if (jobs.length > 1) boss.notifyWorker(worker);
   });
 } else {

@@ -1,4 +1,4 @@
-// What the peers on npm that keep jobs in Postgres share: what is measured, and how it is said.
+// The common part of npm peers that keep jobs in Postgres: measurements and their output.
 
 import { fork } from "node:child_process";
 import { createRequire } from "node:module";
@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 const require = createRequire(process.env.PEERS_NODE + "/");
 const { Pool } = require("pg");
 
-// As for all of them: so many jobs a call, from so many callers at once.
+// The same for all peers: jobs in a call, and concurrent callers.
 const BATCH = 1000;
 const SUBMITTERS = 4;
 const N_TIMED = 100;
@@ -26,7 +26,7 @@ export function begin({ submitted }) {
 
 /** Starts the script again as a worker, once a core. */
 export function fleet(script) {
-  // What they say for people would hide the figures.
+  // Their own output would hide the results.
   const stdio = ["ignore", "ignore", "inherit", "ipc"];
   return cpus().map(() => fork(fileURLToPath(script), ["worker"], { stdio }));
 }
@@ -38,17 +38,17 @@ export function fleet(script) {
 export async function measure(nJobs, { add, left, hire }) {
   const pool = new Pool({ connectionString: process.env.PEERS_POSTGRES });
   const nLeft = async () => Number((await pool.query(left)).rows[0].n);
-  // Counting costs the server time that the workers could have: seldom while much is left, and
-  // soon enough for all that do less than 100,000 jobs in a second.
+  // A count costs the server time that workers could use. So polls are rare while the queue is
+  // long, but frequent enough for up to 100,000 jobs in a second.
   const empty = async () => {
     let n;
     while ((n = await nLeft()) > 0) await sleep(Math.min(1000, 5 + n / 100));
   };
   await submit(nJobs, add);
-  // In earnest Postgres counts its rows once a minute; plans from when there were none are no peer's.
+  // In production, autovacuum does this once a minute. Plans for empty tables would be unfair.
   await pool.query("ANALYZE");
   const workers = hire();
-  // From the first end that is seen to the last. What is seen is as old as the question.
+  // From the first observed end to the last. An observation is as old as its query.
   let n;
   let start;
   do {

@@ -1,4 +1,5 @@
-"""procrastinate (PyPI): one process a core with many jobs at once, finished jobs removed."""
+"""procrastinate (PyPI): one process for each core with many concurrent jobs, finished jobs
+removed."""
 
 import asyncio
 import os
@@ -11,7 +12,7 @@ import psycopg
 
 import measure
 
-# As for all of them: so many jobs a call, from so many callers at once.
+# The same for all peers: jobs in a call, and concurrent callers.
 BATCH = 1000
 SUBMITTERS = 4
 LEFT = "SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')"
@@ -55,7 +56,7 @@ async def main():
             def n_left():
                 return connection.execute(LEFT).fetchone()[0]
 
-            # In earnest Postgres does so once a minute.
+            # In production, autovacuum does this once a minute.
             connection.execute("ANALYZE")
             workers = [
                 subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
@@ -74,7 +75,7 @@ async def main():
 
 
 async def timed(workers):
-    """Half of the starts or so are heard: those of the first worker that says one."""
+    """About half of the starts are observed: those of the first worker that reports one."""
     seen = []
     loop = asyncio.get_running_loop()
     lines = asyncio.Queue()

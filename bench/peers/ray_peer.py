@@ -1,4 +1,4 @@
-"""Ray: remote functions on a local node, one worker process a core."""
+"""Ray: remote functions on a local node, one worker process for each core."""
 
 import os
 import time

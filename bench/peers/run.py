@@ -1,4 +1,4 @@
-"""Compares Maitre with what a user could pick instead, in one run on this machine."""
+"""Compares Maitre with its alternatives, in one run on this machine."""
 
 import argparse
 import json
@@ -21,16 +21,16 @@ SERVER_OF = {"postgres": "postgres", "redis": "sqlite", None: "sqlite"}
 
 
 class Peer(NamedTuple):
-    """Whom we are compared with."""
+    """A system to compare with."""
 
     name: str
     # Or the folder of a crate.
     script: str
-    # What pip or npm installs.
+    # Packages for pip or npm.
     packages: list
-    # What it keeps its jobs in.
+    # The store of its jobs.
     server: str | None
-    # Its queue is that of `--jobs` by this: it takes seconds and not minutes to drain.
+    # The divisor of `--jobs` for its queue, so that a drain takes seconds and not minutes.
     part: int
 
 
@@ -45,15 +45,15 @@ PEERS = [
     Peer("pg-boss", "pg_boss_peer.mjs", ["pg-boss@10", "pg"], "postgres", 2),
     Peer("procrastinate", "procrastinate_peer.py", ["procrastinate"], "postgres", 100),
 ]
-# A process a core, with the scheduler.
+# One process for each core, with the scheduler.
 ONE_WORKER = ["--workers", "1", "--slots", "2000"]
-# Ours, by the store of the peers that it is compared with: as it comes it keeps every job for a
-# week, and with `--forget` nothing of those that succeeded.
+# Variants of Maitre, by the store of their peers. By default it keeps every job for a week, and
+# with `--forget` it deletes succeeded jobs without a trace.
 OURS = {
     "sqlite": {"maitre": []},
     "postgres": {"maitre, keeps all": ONE_WORKER, "maitre --forget": [*ONE_WORKER, "--forget"]},
 }
-# Fewer jobs say nothing.
+# Fewer jobs give no useful result.
 JOBS_MIN = 500
 INSTALL_S = 3_600
 PATIENCE_S = 900
@@ -112,8 +112,8 @@ def arguments():
 
 
 def in_turns(works, n_rounds):
-    """What each came to, one after the other and all of it again: a machine that is slower for a
-    while is so for all of them. Each round begins with another of them."""
+    """Runs all works in turn, several rounds, so that a slow phase of the machine affects all. Each
+    round starts with a different work."""
     seen = {name: [] for name in works}
     for n in range(n_rounds):
         names = list(works)
@@ -128,7 +128,7 @@ def in_turns(works, n_rounds):
 
 
 def attempt(work, *values):
-    """What came of it, or in one line why nothing did."""
+    """The result, or the error in one line."""
     try:
         return work(*values)
     except subprocess.CalledProcessError as error:
@@ -150,12 +150,12 @@ def ours(options, store, words):
 
 
 def settle():
-    """What the one before left to be written is not for the next to wait for."""
+    """Flushes the writes of the work before, so that the next does not wait for them."""
     os.sync()
 
 
 def installed(peer, place, n_jobs):
-    """How it is let run, with all that takes time before done."""
+    """Installs the peer. Returns the function that runs it, with its arguments."""
     note(f"installing {peer.name} ...")
     found = attempt(install, peer, place)
     if "problem" in found:
@@ -197,7 +197,7 @@ def measure(command, environment, server, place):
 
 @contextmanager
 def redis(place):
-    """A Redis of its own, as it comes: it writes to disk once a second."""
+    """A private Redis with its defaults: it writes to disk once a second."""
     if not shutil.which("redis-server"):
         run(["apt-get", "install", "-y", "-q", "redis-server"], patience_s=INSTALL_S)
     with socket.socket() as free:
@@ -218,14 +218,14 @@ def redis(place):
 
 @contextmanager
 def postgres(_):
-    """A Postgres of its own, for peers and for ours alike: as it comes, but for room for
-    connections and for its log. All reach it by its socket."""
+    """A private Postgres, the same for peers and for Maitre. It has its defaults but for more
+    connections and a larger log. All connect through its socket."""
     programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     if not programs:
         run(["apt-get", "install", "-y", "-q", "postgresql"], patience_s=INSTALL_S)
         programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     programs = programs[-1].parent
-    # A server does not run as root.
+    # A Postgres server refuses to run as root.
     user = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"]
     user = user if os.geteuid() == 0 else []
     with tempfile.TemporaryDirectory(prefix="maitre-peers-pg-") as data:
@@ -245,7 +245,7 @@ def postgres(_):
                 time.sleep(0.1)
             yield f"postgres://peers@{quote(data, safe='')}/postgres"
         finally:
-            # At once: sessions that were left open are nothing to wait for.
+            # A fast shutdown: it does not wait for open sessions.
             server.send_signal(signal.SIGINT)
             server.wait()
 
@@ -266,7 +266,7 @@ def figures_of(said):
 
 
 def report(rounds, names):
-    """Medians of what was seen, and how many times each of ours is better than each peer."""
+    """Medians, and the ratio of each variant of Maitre to each peer."""
     medians = {name: median(seen) for name, seen in rounds.items()}
     peers = [name for name in rounds if name not in names]
     ratios = {
@@ -288,11 +288,11 @@ def middle(values):
 
 
 def ratios_of(mine, theirs):
-    """Within each round: what was slow for one of the two was slow for the other."""
+    """Ratios within each round, because both met the same load of the machine."""
     found = {}
     for key in FIGURES:
         pairs = [(one.get(key), other.get(key)) for one, other in zip(mine, theirs, strict=True)]
-        # Of times, less is better.
+        # For durations, less is better.
         pairs = [(b, a) if key.endswith("_us") else (a, b) for a, b in pairs]
         ratios = [a / b for a, b in pairs if a and b]
         found[key] = (
@@ -302,7 +302,7 @@ def ratios_of(mine, theirs):
 
 
 def table(store, seen):
-    """What each came to, and below it how many times ours is better."""
+    """The table of results, with the ratios below."""
     names = list(OURS[store])
     lines = [f"| on {store} | jobs | drained/s | together/s | start p50, µs |"]
     lines.append("| --- " + "| ---: " * 4 + "|")

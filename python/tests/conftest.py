@@ -1,4 +1,4 @@
-"""What tests ask for by name."""
+"""Fixtures."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def here(tmp_path: Path) -> Iterator[Site]:
 
 @pytest.fixture
 def client(here: Site) -> Iterator[Client]:
-    """Somebody who asks."""
+    """A client of the scheduler."""
     with here.client() as one:
         yield one

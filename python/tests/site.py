@@ -1,4 +1,4 @@
-"""A scheduler of its own for each test, and processes that are workers."""
+"""A scheduler for each test, and processes of workers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from typing import TypeVar
 
 from maitre import Client
 
-# Nothing in these tests takes longer, even on a busy machine; in seconds.
+# Timeout of each step, also on a busy machine, in seconds.
 PATIENCE = 60.0
-# What is done again and again is done often, so that no test waits for it.
+# Short intervals, so that no test waits for them.
 SETTINGS = """
 heartbeat = "100ms"
 lease = "{lease}"
@@ -32,7 +32,7 @@ Value = TypeVar("Value")
 
 
 class Site:
-    """A scheduler in a folder, and whatever a test starts beside it."""
+    """A scheduler in a folder, and the other processes of a test."""
 
     def __init__(self, folder: Path, lease: str, settings: str) -> None:
         self.folder = folder
@@ -42,7 +42,7 @@ class Site:
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def launch(self) -> None:
-        """Starts the scheduler, at the address that it had before if it ran before."""
+        """Starts the scheduler, at its earlier address if it ran before."""
         line = [program(), "serve", "--listen", self.address, "--data-dir", "data"]
         self._scheduler = subprocess.Popen(
             line, cwd=self.folder, env=_environment(), stderr=subprocess.PIPE, text=True
@@ -53,11 +53,11 @@ class Site:
         words = first.split()
         assert "on" in words, f"it does not listen: {first}"
         self.address = words[words.index("on") + 1].rstrip(",")
-        # Whoever does not read a pipe stops its writer.
+        # A full pipe without a reader would block its writer.
         threading.Thread(target=errors.read, daemon=True).start()
 
     def run(self, *arguments: str) -> str:
-        """What a command says."""
+        """The output of a command."""
         line = [program(), *arguments]
         done = subprocess.run(
             line, cwd=self.folder, env=_environment(), check=True, capture_output=True, text=True
@@ -65,33 +65,33 @@ class Site:
         return done.stdout.strip()
 
     def kill(self) -> None:
-        """Kills the scheduler, without a word."""
+        """Kills the scheduler with SIGKILL."""
         assert self._scheduler is not None
         self._scheduler.kill()
         self._scheduler.wait()
 
     def client(self) -> Client:
-        """Somebody who asks."""
+        """A client of the scheduler."""
         return Client(self.address, patience=PATIENCE)
 
     def work(self, name: str, text: str) -> subprocess.Popen[bytes]:
-        """Starts a worker in a process of its own: a program that has a `worker`."""
+        """Starts a worker process: a program with a `worker`."""
         whole = f"import pathlib, time\nfrom maitre import *\nname = {name!r}\n"
         whole += f"worker = Worker({self.address!r}, name=name, leave_grace=60, slots=2)\n"
         whole += f"{textwrap.dedent(text)}\nworker.run()\n"
         return self.start([sys.executable, "-c", whole])
 
     def start(self, line: list[str]) -> subprocess.Popen[bytes]:
-        """Starts a process that lives no longer than the test."""
+        """Starts a process that is killed at the end of the test."""
         process = subprocess.Popen(line, cwd=self.folder, env=_environment())
         self._processes.append(process)
         return process
 
     def close(self) -> None:
-        """Ends all that was started."""
+        """Ends all processes."""
         for process in (*self._processes, self._scheduler):
             if process is not None and process.poll() is None:
-                # One that is stopped is not killed before it goes on.
+                # A suspended process must continue before it can end.
                 process.send_signal(signal.SIGCONT)
                 process.kill()
                 process.wait()
@@ -99,7 +99,7 @@ class Site:
 
 @contextmanager
 def site(folder: Path, lease: str = "1s", settings: str = "") -> Iterator[Site]:
-    """A scheduler for as long as the block lasts."""
+    """A scheduler until the end of the block."""
     here = Site(folder, lease, settings)
     try:
         here.launch()
@@ -109,7 +109,7 @@ def site(folder: Path, lease: str = "1s", settings: str = "") -> Iterator[Site]:
 
 
 def until(what: str, look: Callable[[], Value | None]) -> Value:
-    """Looks until there is something to see."""
+    """Polls until there is a result."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         seen = look()
@@ -120,12 +120,12 @@ def until(what: str, look: Callable[[], Value | None]) -> Value:
 
 
 def program() -> str:
-    """The `maitre` that is tested."""
+    """The path of `maitre`."""
     path = os.environ.get("MAITRE_PROGRAM")
     assert path, "MAITRE_PROGRAM must name the program `maitre`: use `cargo xtask python`"
     return path
 
 
 def _environment() -> dict[str, str]:
-    """Nothing of what surrounds a test changes what it does."""
+    """An environment without the variables that change the behaviour of `maitre`."""
     return {key: value for key, value in os.environ.items() if not key.startswith("MAITRE_")}

@@ -1,4 +1,4 @@
-"""Every call of both clients, and everything that a worker can say, against a real scheduler."""
+"""Every call of both clients and every method of a worker, with a real scheduler."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.site import PATIENCE, Site, until
 
 
 def public(kind: type) -> dict[str, inspect.Signature]:
-    """What may be called, and how."""
+    """The public methods, and their parameters."""
     members = inspect.getmembers(kind, inspect.isfunction)
     return {name: inspect.signature(one) for name, one in members if not name.startswith("_")}
 
@@ -44,13 +44,13 @@ def test_both_clients_have_the_same_methods() -> None:
 
 
 class Same:
-    """The two clients as one: what is awaited is awaited, what is listed is a list."""
+    """Both clients with one interface: coroutines are awaited, and iterators become lists."""
 
     def __init__(self, client: Client | AsyncClient) -> None:
         self._client = client
 
     async def __call__(self, method: str, *given: Any, **named: Any) -> Any:  # noqa: ANN401
-        """Asks, and waits for the answer without keeping others from running."""
+        """Calls, and waits for the answer without blocking the loop."""
         function = getattr(self._client, method)
         if isinstance(self._client, Client):
             return await asyncio.to_thread(_whole, function, given, named)
@@ -185,7 +185,7 @@ def test_all_changes_can_be_watched_with_progress_and_stage(here: Site, client: 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     with worker.in_background():
-        # What was before it looked is not shown: jobs come until it sees one.
+        # The stream has no changes from before its start, so jobs are submitted until it has one.
         until("it looks", lambda: client.submit("slow", on_hold=True) and is_watched.wait(0.1))
         job = client.submit("slow")
         assert is_over.wait(PATIENCE)
@@ -209,7 +209,7 @@ def test_all_changes_can_be_awaited(here: Site) -> None:
     asyncio.run(main())
 
 
-def test_a_worker_says_how_it_is_and_what_it_knows(here: Site, client: Client) -> None:
+def test_worker_reports_its_health_and_context(here: Site, client: Client) -> None:
     worker = Worker(here.address, name="w1", slots=2, hints=["eu"], has={"os": "linux"})
     told: list[object] = []
 
@@ -236,7 +236,7 @@ def test_a_worker_says_how_it_is_and_what_it_knows(here: Site, client: Client) -
         assert client.explain(job).reason in ("worker-unhealthy", "no-worker-now")
         worker.well()
         assert client.result(job, PATIENCE) == 0
-        # Only the worker that the operator chose may publish.
+        # Only the worker that the operator selected may publish.
         here.run("context", "allow", "w1", "--server", here.address)
         worker.publish({"racks": 4})
         until("it is published", lambda: '"racks": 4' in _context(here))

@@ -1,4 +1,4 @@
-"""Work that workers find."""
+"""Detection."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def one_run(client: Client, type: str) -> Run:
 
 
 @pytest.mark.parametrize("kind", ["thread", "task", "call"])
-def test_what_a_detector_finds_is_done(here: Site, client: Client, kind: str) -> None:
+def test_proposals_of_a_detector_run(here: Site, client: Client, kind: str) -> None:
     worker, done = Worker(here.address, name="w1", slots=4), threading.Semaphore(0)
     found = ["a", "b", "b"]
 
@@ -71,17 +71,17 @@ def test_what_a_detector_finds_is_done(here: Site, client: Client, kind: str) ->
     assert {result[1] for result in results} == {3}
 
 
-def test_a_detection_can_be_asked_for_and_a_detector_may_fail(here: Site, client: Client) -> None:
+def test_detection_is_requested_and_a_detector_may_fail(here: Site, client: Client) -> None:
     worker = Worker(here.address, name="w1")
 
     @worker.detector("sweep")
     def look(detection: Detection) -> None:
-        raise OSError("the door is locked")
+        raise OSError("the folder is locked")
 
     worker.describe("sweep", policy={"interval": "1h"})
     with worker.in_background():
         first = one_run(client, "sweep")
-        assert (first.status, "the door is locked" in first.error) == ("failed", True)
+        assert (first.status, "the folder is locked" in first.error) == ("failed", True)
         client.detect("sweep")
         second = until("another run", lambda: client.runs("sweep")[1:] and client.runs("sweep"))[0]
         assert second.asked

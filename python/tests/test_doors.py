@@ -1,4 +1,4 @@
-"""Who is let in, and what passes is encrypted."""
+"""Authentication and TLS."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from maitre.door import Door
 from tests.site import PATIENCE, Site, site
 
 
-def test_a_token_opens_what_it_is_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_token_allows_its_scopes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = Site(tmp_path, "1s", "")
 
     def token(*scopes: str) -> str:
@@ -45,7 +45,7 @@ def test_a_token_opens_what_it_is_for(tmp_path: Path, monkeypatch: pytest.Monkey
         assert "maitre token" in unknown.value.hint
 
 
-def test_tls_is_for_whom_our_ca_vouches_for(tmp_path: Path) -> None:
+def test_tls_verifies_the_certificate(tmp_path: Path) -> None:
     ca, stranger = trustme.CA(), trustme.CA()
     own = ca.issue_cert("localhost", "127.0.0.1")
     own.private_key_pem.write_to_path(tmp_path / "key.pem")
@@ -80,7 +80,7 @@ def test_an_address_is_read_as_the_command_line_reads_it(
     assert "secret" not in repr(door)
     monkeypatch.setenv("MAITRE_CA", str(tmp_path / "ca.pem"))
     assert Door.at(None, None, None).roots == b"pem"
-    # Without a scheme nothing is encrypted, unless it is said who vouches.
+    # An address without a scheme means no TLS, unless trusted certificates are given.
     assert Door.at("two:2", "", None).roots is None
     assert Door.at("two:2", "", tmp_path / "ca.pem").roots == b"pem"
     with pytest.raises(ValueError, match="is not encrypted"):

@@ -1,4 +1,4 @@
-"""What holds when workers and schedulers vanish."""
+"""Guarantees when workers and schedulers are killed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from maitre import Attempt, Client, Ending, State, Stopped, StopReason, Worker, 
 from maitre.v1 import job_pb2, worker_pb2, worker_pb2_grpc
 from tests.site import PATIENCE, Site, site, until
 
-# Says that it began, goes on when it is let, and says who did it.
+# A handler that reports its start, waits for a signal, and returns its worker.
 PATIENT = """
 @worker.handler("slow")
 def slow(job):
@@ -26,13 +26,13 @@ def slow(job):
 """
 
 
-def test_a_killed_worker_s_job_runs_elsewhere_and_its_ghost_changes_nothing(
+def test_job_of_a_killed_worker_runs_elsewhere_and_stale_reports_change_nothing(
     here: Site, client: Client
 ) -> None:
     first = here.work("w1", PATIENT)
     job = client.submit("slow")
     until("it began", (here.folder / "began-w1-1").exists)
-    # It begins before the server knows that it was accepted.
+    # The handler starts before the server has the accept.
     until("it runs", lambda: client.get(job).state is State.RUNNING)
     first.kill()
     first.wait()
@@ -52,20 +52,21 @@ def test_a_killed_worker_s_job_runs_elsewhere_and_its_ghost_changes_nothing(
     assert client.get(job).n_losses == 1
 
 
-def test_a_frozen_worker_does_not_report_what_is_another_s_by_now(
+def test_suspended_worker_does_not_report_lost_attempts(
     here: Site, client: Client
 ) -> None:
     first = here.work("w1", PATIENT)
     job = client.submit("slow")
     until("it began", (here.folder / "began-w1-1").exists)
-    # It begins before the server knows that it was accepted.
+    # The handler starts before the server has the accept.
     until("it runs", lambda: client.get(job).state is State.RUNNING)
     first.send_signal(signal.SIGSTOP)
     second = here.work("w2", PATIENT)
     until("it began again", (here.folder / "began-w2-2").exists)
     (here.folder / "go").touch()
     assert client.result(job, PATIENCE) == ["w2", 2]
-    # It wakes up with a job that it could end, and does not; it goes on to do others.
+    # The worker wakes up with a job that it could end, and does not report it. It runs further
+    # jobs.
     first.send_signal(signal.SIGCONT)
     second.kill()
     second.wait()
@@ -73,7 +74,7 @@ def test_a_frozen_worker_does_not_report_what_is_another_s_by_now(
     assert client.result(job) == ["w2", 2]
 
 
-def test_a_scheduler_that_restarts_loses_no_attempt_and_no_end(tmp_path: Path) -> None:
+def test_restarted_scheduler_loses_no_attempt_and_no_end(tmp_path: Path) -> None:
     with site(tmp_path, lease="30s") as here, here.client() as client:
         worker, go = Worker(here.address, name="w1", slots=2), threading.Event()
         began, ended = threading.Semaphore(0), threading.Event()
@@ -88,7 +89,7 @@ def test_a_scheduler_that_restarts_loses_no_attempt_and_no_end(tmp_path: Path) -
         def quick(job: Attempt) -> str:
             began.release()
             assert ended.wait(PATIENCE)
-            return "while nobody was there"
+            return "while disconnected"
 
         with worker.in_background():
             running, ending = client.submit("slow"), client.submit("quick")
@@ -99,14 +100,14 @@ def test_a_scheduler_that_restarts_loses_no_attempt_and_no_end(tmp_path: Path) -
             here.kill()
             ended.set()
             here.launch()
-            assert client.result(ending, PATIENCE) == "while nobody was there"
+            assert client.result(ending, PATIENCE) == "while disconnected"
             assert [change.state for change in changes][-1] is State.SUCCEEDED
             go.set()
             assert client.result(running, PATIENCE) == 1
         assert len(client.get(running).attempts) == 1
 
 
-def test_attempts_stop_when_the_lease_may_be_over_and_are_not_reported(
+def test_attempts_stop_at_the_lease_end_without_a_report(
     here: Site, client: Client
 ) -> None:
     worker, go = Worker(here.address, name="w1"), threading.Event()
@@ -119,7 +120,7 @@ def test_attempts_stop_when_the_lease_may_be_over_and_are_not_reported(
                 job.sleep(0.01)
         except Stopped as stop:
             reasons.put(stop.reason)
-            # It is stubborn, and says that it is done all the same.
+            # The handler ignores its stop, and returns a result anyway.
             return -1
         return job.number
 
@@ -152,7 +153,7 @@ def test_sigterm_lets_jobs_finish_and_gives_the_rest_back(here: Site, client: Cl
     until("it drains", lambda: client.explain(more).reason == "no-worker-now")
     (here.folder / f"go-{ready.id}").touch()
     assert client.result(ready, PATIENCE) == "w1"
-    # Told twice, it does not wait any longer.
+    # After the second signal it does not wait any longer.
     first.send_signal(signal.SIGTERM)
     assert first.wait(PATIENCE) == 0
     given_back = client.get(late)
@@ -164,7 +165,7 @@ def test_sigterm_lets_jobs_finish_and_gives_the_rest_back(here: Site, client: Cl
         assert client.result(job, PATIENCE) == "w2"
 
 
-def test_a_worker_that_is_not_wanted_says_why(here: Site) -> None:
+def test_rejected_worker_reports_the_reason(here: Site) -> None:
     worker = Worker(here.address, name="w1", slots=0)
     worker.handler("a")(lambda job: None)
     with pytest.raises(WorkerError, match="slots` is 0, which is not between 1 and"):
@@ -174,7 +175,8 @@ def test_a_worker_that_is_not_wanted_says_why(here: Site) -> None:
 
 
 def _ghost(here: Site, says: worker_pb2.Complete) -> worker_pb2.CompleteAck:
-    """Somebody who claims to be the first worker comes back with an end; what the server says."""
+    """A worker with the name of the first one connects with a completion. Returns the server's
+    answer."""
     over = threading.Event()
     hello = worker_pb2.Hello(worker="w1", instance="ghost", protocol=1, slots=1)
     hello.types.add(name="other")

@@ -1,4 +1,4 @@
-"""Jobs from submission to result, and what is said about them on the way."""
+"""Jobs from their submission to their result."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from maitre.v1 import job_pb2, jobs_pb2
 from tests.site import PATIENCE, Site, until
 
 
-def test_a_job_is_done_and_its_result_comes_back(here: Site, client: Client) -> None:
+def test_job_runs_and_returns_its_result(here: Site, client: Client) -> None:
     worker = Worker(here.address, name="w1", slots=2)
 
     @worker.handler("add")
@@ -59,7 +59,7 @@ def test_a_job_is_done_and_its_result_comes_back(here: Site, client: Client) -> 
     assert {one.id for one in client.jobs(type="shout")} == {loud.id}
 
 
-def test_everything_that_may_be_said_about_a_job_arrives(client: Client) -> None:
+def test_every_option_of_a_job_arrives(client: Client) -> None:
     soon = datetime.now(timezone.utc) + timedelta(hours=1)
     first = client.submit("a", tenant="acme", on_hold=True)
     spec = Spec(
@@ -111,7 +111,7 @@ def test_everything_that_may_be_said_about_a_job_arrives(client: Client) -> None
         Spec("a", colour="red")  # type: ignore[call-arg]
 
 
-def test_nothing_that_the_wire_can_say_about_a_job_is_left_out() -> None:
+def test_every_field_of_the_protocol_has_an_option() -> None:
     own = {"type", "payload", "array_index"}
     names = {field.name.removesuffix("_ms") for field in job_pb2.Spec.DESCRIPTOR.fields}
     assert names - own == set(Options.__annotations__)
@@ -169,7 +169,7 @@ def test_watch_shows_progress_as_it_happens(here: Site, client: Client) -> None:
     assert seen[-1][0] is State.SUCCEEDED
     assert (State.RUNNING, "a quarter") in seen
     assert b"".join(piece.bytes for piece in client.logs(job)) == b"so far, so good\n"
-    # What is over already is told at once.
+    # The state of a final job is reported at once.
     assert [change.state for change in client.watch(job)] == [State.SUCCEEDED]
 
 
@@ -203,7 +203,7 @@ def test_a_cancelled_job_stops_its_handler(here: Site, client: Client, kind: str
 
         @worker.handler("long")
         def deaf(job: Attempt) -> None:
-            # Looks at nothing: it is made to stop once the grace is over.
+            # Never checks its stop, so it is killed after the grace period.
             try:
                 while not job.cancelled:
                     time.sleep(0.01)
@@ -225,7 +225,7 @@ def test_a_cancelled_job_stops_its_handler(here: Site, client: Client, kind: str
     assert reasons == [StopReason.CANCELLED]
 
 
-def test_a_job_that_waits_can_say_why(client: Client) -> None:
+def test_waiting_job_has_an_explanation(client: Client) -> None:
     job = client.submit("resize", needs={"gpu": "a100"})
     why = client.explain(job)
     assert (why.state, why.reason) == (State.QUEUED, "no-worker-ever")
@@ -236,7 +236,7 @@ def test_a_job_that_waits_can_say_why(client: Client) -> None:
     assert client.explain(job).reason == ""
 
 
-def test_an_attempt_runs_no_longer_than_it_may(here: Site, client: Client) -> None:
+def test_attempt_stops_at_its_run_timeout(here: Site, client: Client) -> None:
     worker = Worker(here.address, name="w1", slots=2)
 
     @worker.handler("long")
@@ -252,7 +252,7 @@ def test_an_attempt_runs_no_longer_than_it_may(here: Site, client: Client) -> No
     assert "it said nothing for longer than 200 ms" in ends[1].error
 
 
-def test_errors_are_told_apart_and_name_what_is_wrong(client: Client) -> None:
+def test_errors_have_classes_and_name_the_field(client: Client) -> None:
     with pytest.raises(NotFound, match="there is no job 99"):
         client.get(99)
     with pytest.raises(Invalid, match="1001") as invalid:
@@ -265,14 +265,14 @@ def test_errors_are_told_apart_and_name_what_is_wrong(client: Client) -> None:
         client.submit("b", idempotency_key="k")
 
 
-def test_nobody_there_is_said_once_patience_is_over() -> None:
+def test_unreachable_scheduler_is_reported_after_the_patience() -> None:
     with Client("127.0.0.1:1", patience=0.1) as nobody, pytest.raises(Unavailable):
         nobody.get(1)
     with pytest.raises(ValueError, match="is not the address of a scheduler"):
         Client("ftp://example.com")
 
 
-def test_the_same_can_be_awaited(here: Site) -> None:
+def test_async_client_does_the_same(here: Site) -> None:
     async def main() -> None:
         worker = Worker(here.address, name="w1")
         here_is = threading.get_ident()

@@ -1,4 +1,4 @@
-"""What a worker says again after its connection broke, and what makes room."""
+"""Chunks that are sent again, and chunks that make room."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ ONE, TWO = Key(1, 1), Key(2, 1)
 
 
 def say(logs: Logs, key: Key, offsets: range, length: int = 10) -> None:
-    """Puts in chunks of this length, told apart by their offsets."""
+    """Adds chunks of this length. Their offsets identify them."""
     for offset in offsets:
         logs.push(wire.LogChunk(attempt=key.ref, offset=offset, bytes=bytes(length)))
 
 
 def send(logs: Logs) -> list[int]:
-    """Sends all that there is to send."""
+    """Sends all chunks."""
     return [chunk.offset for chunk in iter(logs.take, None)]
 
 
 def is_empty(logs: Logs) -> bool:
-    """Whether nothing is left of anything."""
+    """Whether no chunk and no state is left."""
     return not logs._last and (len(logs), logs.size) == (0, 0)
 
 
-def test_a_new_session_hears_all_from_the_oldest_on() -> None:
+def test_new_session_gets_all_chunks_from_the_oldest() -> None:
     logs = Logs()
     say(logs, ONE, range(3))
     assert (send(logs), send(logs)) == ([0, 1, 2], [])
@@ -34,14 +34,14 @@ def test_a_new_session_hears_all_from_the_oldest_on() -> None:
     for _ in range(2):
         logs.repeat_all()
         assert logs.sent == 0
-        # In the middle of it, the connection breaks again.
+        # The connection breaks again in between.
         logs.take()
         assert logs.sent == 1
         logs.repeat_all()
         assert (send(logs), logs.sent) == ([0, 1, 2, 3, 4], 5)
 
 
-def test_what_the_server_keeps_is_not_sent_again_in_any_session() -> None:
+def test_acknowledged_chunks_are_never_sent_again() -> None:
     box = Outbox(lambda: None)
 
     def numbers() -> list[int]:
@@ -52,7 +52,7 @@ def test_what_the_server_keeps_is_not_sent_again_in_any_session() -> None:
     assert numbers() == [1, 2, 3, 4]
     box.logs_acknowledged(1)
     box.connected()
-    # The last session's word comes late, and is true all the same.
+    # A late acknowledgement of the last session still counts.
     box.logs_acknowledged(3)
     assert numbers() == [4]
     box.logs_acknowledged(2)
@@ -63,7 +63,7 @@ def test_what_the_server_keeps_is_not_sent_again_in_any_session() -> None:
     assert numbers() == []
 
 
-def test_what_was_never_sent_is_not_kept_by_anybody() -> None:
+def test_unsent_chunks_cannot_be_acknowledged() -> None:
     logs = Logs()
     say(logs, ONE, range(1))
     send(logs)
@@ -74,7 +74,7 @@ def test_what_was_never_sent_is_not_kept_by_anybody() -> None:
     assert is_empty(logs)
 
 
-def test_whose_attempt_is_over_is_not_sent_again_wherever_it_stands() -> None:
+def test_chunks_of_an_ended_attempt_are_not_sent() -> None:
     logs = Logs()
     for at in range(4):
         say(logs, ONE, range(2 * at, 2 * at + 1))
@@ -85,7 +85,7 @@ def test_whose_attempt_is_over_is_not_sent_again_wherever_it_stands() -> None:
     assert (send(logs), logs.sent) == ([], logs.end), "an end does not wait for it"
     logs.repeat_all()
     assert send(logs) == [1, 3, 5, 7]
-    # What it says after that is new.
+    # Later output is new.
     say(logs, ONE, range(9, 10))
     assert send(logs) == [9]
     logs.forget(TWO)
@@ -95,7 +95,7 @@ def test_whose_attempt_is_over_is_not_sent_again_wherever_it_stands() -> None:
     assert is_empty(logs)
 
 
-def test_what_was_sent_makes_room_for_what_was_not_the_oldest_first() -> None:
+def test_sent_chunks_make_room_oldest_first() -> None:
     logs, length = Logs(), 64 << 10
     n_max = LOG_BYTES_QUEUED_MAX // length
     say(logs, ONE, range(n_max), length)
@@ -104,7 +104,7 @@ def test_what_was_sent_makes_room_for_what_was_not_the_oldest_first() -> None:
     assert logs.has_room(LOG_BYTES_QUEUED_MAX)
     say(logs, TWO, range(n_max, n_max + 2), length)
     assert logs.size <= LOG_BYTES_QUEUED_MAX
-    # Also while it is on its way for the second time.
+    # Also while it is sent for the second time.
     logs.repeat_all()
     logs.take()
     assert logs.sent == 4, "three had to go"
@@ -113,7 +113,7 @@ def test_what_was_sent_makes_room_for_what_was_not_the_oldest_first() -> None:
     assert send(logs) == list(range(n_max, 2 * n_max))
 
 
-def test_what_was_not_sent_makes_room_for_nothing_and_small_ones_count() -> None:
+def test_unsent_chunks_make_no_room_and_small_ones_count() -> None:
     logs = Logs()
     say(logs, ONE, range(5), LOG_BYTES_QUEUED_MAX // 4)
     assert send(logs) == [0, 1, 2, 3, 4]

@@ -1,4 +1,4 @@
-"""What is installed is whole: the stubs are built, also from a source distribution."""
+"""An installed package is complete: the stubs are built, also from a source distribution."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def test_a_wheel_made_from_the_sources_has_stubs_and_types(tmp_path: Path) -> No
         needs = files.read(about).decode()
     assert {"maitre/py.typed", "maitre/v1/jobs_pb2.py", "maitre/v1/jobs_pb2_grpc.pyi"} <= names
     assert not any(name.startswith(("tests", "src")) for name in names)
-    # The generated code says what it runs with.
+    # The generated code names the versions that it needs.
     assert needs.count("Requires-Dist: grpcio>=") >= 2

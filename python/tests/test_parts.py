@@ -1,4 +1,4 @@
-"""What the parts of a worker promise each other."""
+"""The parts of a worker."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ KEY = Key(7, 1)
 
 
 def outbox() -> Outbox:
-    """One that wakes nobody."""
+    """An outbox without a reader."""
     return Outbox(lambda: None)
 
 
 def kinds(parcel: Parcel) -> list[str | None]:
-    """What goes out, in order."""
+    """The kinds of the messages, in order."""
     return [message.WhichOneof("message") for message in parcel.messages]
 
 
@@ -55,7 +55,7 @@ def test_a_lease_counts_from_when_the_acknowledged_heartbeat_was_sent() -> None:
     assert lease.over_at == 19
 
 
-def test_the_heartbeat_comes_first_and_the_end_after_what_was_said() -> None:
+def test_batch_starts_with_heartbeat_and_has_output_before_its_end() -> None:
     box = outbox()
     box.complete(KEY, wire.Complete())
     box.log(wire.LogChunk(bytes=b"x"))
@@ -86,7 +86,7 @@ def test_a_completion_waits_for_its_output_and_is_sent_until_it_is_acknowledged(
     assert kinds(box.next(5)) == []
 
 
-def test_progress_is_told_once_a_second_but_the_last_at_once() -> None:
+def test_progress_is_sent_once_a_second_and_the_last_at_once() -> None:
     box = outbox()
     box.progress(KEY, job_pb2.Progress())
     box.progress(KEY, job_pb2.Progress())
@@ -121,7 +121,7 @@ def test_output_is_cut_at_the_limit_and_says_so_once() -> None:
     assert (len(text), text.count(b"beyond 100 bytes is not kept")) == (100, 1)
 
 
-def test_output_that_there_is_no_room_for_is_marked() -> None:
+def test_dropped_output_is_marked() -> None:
     box = outbox()
     cursor = Cursor(KEY, 1 << 30, box)
     cursor.write(job_pb2.STREAM_OUT, bytes(LOG_BYTES_QUEUED_MAX + 3 * CHUNK_BYTES_MAX))
@@ -155,7 +155,7 @@ def test_the_first_reason_counts_unless_a_later_one_is_silent() -> None:
         (StopReason.LEAVING, job_pb2.ENDING_REFUSED),
     ],
 )
-def test_what_is_done_is_done_and_otherwise_the_stop_says_how_it_ended(
+def test_success_counts_and_otherwise_the_stop_sets_the_ending(
     reason: StopReason | None, ending: int
 ) -> None:
     stopped = None if reason is None else (reason, "why")
@@ -165,7 +165,7 @@ def test_what_is_done_is_done_and_otherwise_the_stop_says_how_it_ended(
     assert (done.ending, done.result) == (job_pb2.ENDING_SUCCEEDED, b"x")
 
 
-def test_a_result_that_is_too_long_is_a_failure_for_good() -> None:
+def test_result_that_is_too_long_is_a_permanent_failure() -> None:
     end = completion(KEY, Outcome(Done(b"12345")), None, 4)
     assert end.ending == job_pb2.ENDING_PERMANENT
     assert end.error == "the result has 5 bytes of at most 4"
@@ -179,7 +179,7 @@ def test_errors_are_clean_and_short() -> None:
 
 
 @pytest.mark.parametrize("is_over", [False, True])
-def test_nothing_is_told_after_the_lease_even_if_the_timer_is_late(is_over: bool) -> None:
+def test_late_timer_reports_nothing_after_the_lease(is_over: bool) -> None:
     go, returned = threading.Event(), threading.Event()
 
     def handler(job: Attempt) -> None:
@@ -196,7 +196,7 @@ def test_nothing_is_told_after_the_lease_even_if_the_timer_is_late(is_over: bool
         assert offered(shared, offer)
         assert shared.attempts() == [KEY]
         if is_over:
-            # No timer knows of it.
+            # No timer has it.
             shared.lease.over_at = time.monotonic()
     go.set()
     with shared.changed:
@@ -205,7 +205,7 @@ def test_nothing_is_told_after_the_lease_even_if_the_timer_is_late(is_over: bool
     assert returned.is_set() == is_over
 
 
-def test_there_is_room_for_as_many_slots_as_there_are() -> None:
+def test_roster_admits_attempts_up_to_its_slots() -> None:
     roster = Roster(3)
     assert roster.admit("a", 2, 0) == ""
     assert roster.admit("a", 2, 0) == "at capacity"

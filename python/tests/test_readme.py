@@ -1,4 +1,4 @@
-"""The examples of the README are true."""
+"""The examples of the README work."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def test_the_example_of_the_project_does_what_it_says(here: Site) -> None:
 
 
 def examples(folder: Path, here: Site) -> list[str]:
-    """The Python in a README, as it would be here."""
+    """The Python code of a README, with the addresses of the test."""
     found = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.DOTALL)
     return [text.replace("127.0.0.1:7070", here.address) for text in found]
 
 
 def run(client: str) -> list[str]:
-    """What it says, line by line."""
+    """Its output, line by line."""
     line = [sys.executable, "-c", client]
     return subprocess.run(line, check=True, capture_output=True, text=True).stdout.splitlines()

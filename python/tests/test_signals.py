@@ -1,4 +1,4 @@
-"""What a scheduler tells others, read by the programs of others."""
+"""Webhooks and metrics, with independent readers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ METRICS = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
 
 
 class Ear(BaseHTTPRequestHandler):
-    """Somebody who is told, and writes it down."""
+    """A receiver of webhooks that records them."""
 
     heard: queue.Queue[dict[str, object]]
 
@@ -41,18 +41,19 @@ class Ear(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *arguments: object) -> None:
-        """Nobody reads it."""
+        """Writes no log."""
 
 
 @contextmanager
 def ear(vouches: trustme.CA, host: str) -> Iterator[tuple[str, queue.Queue[dict[str, object]]]]:
-    """Where to tell, and what was told there."""
+    """The URL of a receiver, and its records."""
     heard: queue.Queue[dict[str, object]] = queue.Queue()
     server = HTTPServer(("127.0.0.1", 0), type("Own", (Ear,), {"heard": heard}))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     vouches.issue_cert(host).configure_cert(context)
     server.socket = context.wrap_socket(server.socket, server_side=True)
-    # Whoever does not trust it hangs up in the middle: that is not worth a word.
+    # A client that does not trust the certificate disconnects during the handshake, which is
+    # expected.
     server.handle_error = lambda request, client_address: None  # type: ignore[method-assign]
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -68,7 +69,7 @@ def families(text: str) -> Iterator[Metric]:
 
 
 def metrics(here: Site) -> dict[str, Metric]:
-    """All metrics by name, as a strict reader understands them."""
+    """All metrics by name, parsed by a strict reader."""
     with urllib.request.urlopen(f"http://{here.address}/metrics", timeout=PATIENCE) as page:
         assert page.headers["content-type"].startswith("application/openmetrics-text")
         text = page.read().decode()
@@ -81,23 +82,23 @@ def count(here: Site, name: str, **labels: str) -> float:
 
 
 def call_off(here: Site, webhook: str) -> str:
-    """A job that comes to its end at once, whose end is to be told."""
+    """A job with a webhook that is cancelled at once."""
     said = here.run("submit", "--server", here.address, "--webhook", webhook, "--", "true")
     job = said.split()[-1]
     here.run("cancel", "--server", here.address, job)
     return job
 
 
-def test_an_end_is_told_to_whom_a_ca_vouches_for(
+def test_webhook_verifies_the_certificate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ca, stranger = trustme.CA(), trustme.CA()
     ca.cert_pem.write_to_path(tmp_path / "ca.pem")
-    # Whom the system trusts is said by this variable, as to most programs.
+    # This variable names the certificates of the system, as for most programs.
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
     with (
         site(tmp_path, settings=WEBHOOKS) as here,
-        # A host that does not answer is left alone for a while: these are two.
+        # After an unreachable host there is a pause for that host, so these are two hosts.
         ear(stranger, "127.0.0.1") as (wrong, nothing),
         ear(ca, "localhost") as (right, heard),
     ):
@@ -111,7 +112,7 @@ def test_an_end_is_told_to_whom_a_ca_vouches_for(
         assert nothing.empty()
 
 
-def test_metrics_are_what_is_written_about_them(here: Site) -> None:
+def test_metrics_match_their_documentation(here: Site) -> None:
     worker = Worker(here.address, name="w1")
 
     @worker.handler("a")

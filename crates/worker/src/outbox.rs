@@ -1,8 +1,8 @@
 //! Messages that wait to be sent to the server, and the size of a batch.
 //!
 //! **Invariant:** everything in here is bounded, and no caller waits for the network. Output
-//! without room is dropped. A completion is kept until the server has it. **Invariant:** a
-//! completion goes out after the output before it, in every session.
+//! without room is dropped. A completion is kept until the server has it.
+//! **Invariant:** a completion goes out after the output before it, in every session.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-"""Maitre, from Python: submit jobs, ask why they wait, and be a worker that runs them."""
+"""Maitre for Python: submit jobs, explain their waits, and write workers."""
 
 from maitre.aio import AsyncClient
 from maitre.ask import Run

@@ -1,4 +1,4 @@
-"""A client for an event loop: the same as the one for threads, to be awaited."""
+"""A client for an event loop: the same as the one for threads, with coroutines."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Value = TypeVar("Value")
 
 
 class AsyncClient:
-    """Talks to a scheduler from the event loop that it is made in.
+    """A client of a scheduler, for the running event loop.
 
-    `address` is `host:port` or a URL (`https://` for TLS), otherwise `MAITRE_SERVER`; `token` is
-    otherwise `MAITRE_TOKEN`; `ca` is a file of certificates to trust. A scheduler that cannot be
-    reached is tried again for `patience` seconds: nothing is done twice because of that.
+    `address` is `host:port` or a URL (`https://` for TLS). The default is `MAITRE_SERVER`. The
+    default of `token` is `MAITRE_TOKEN`. `ca` is a file of trusted certificates. If a scheduler
+    cannot be reached, the client retries for `patience` seconds. A retry never repeats an effect.
     """
 
     def __init__(
@@ -51,24 +51,24 @@ class AsyncClient:
         idempotency_key: str | None = None,
         **options: Unpack[Options],
     ) -> Submitted:
-        """Takes in a job. When this returns, it is on disk."""
+        """Submits a job. It is durable when this returns."""
         spec = ask.one_spec(type, payload, options)
         return (await self.submit_all([spec], idempotency_key=idempotency_key))[0]
 
     async def submit_all(
         self, specs: Iterable[Spec], *, idempotency_key: str | None = None
     ) -> list[Submitted]:
-        """Takes in jobs: all of them, or none."""
+        """Submits jobs: all of them, or none."""
         return await self._ask(ask.submit(specs, idempotency_key))
 
     async def submit_array(
         self, spec: Spec, n_jobs: int, *, idempotency_key: str | None = None
     ) -> list[Submitted]:
-        """Takes in one job so many times, as a group."""
+        """Submits one job `n_jobs` times, as a group."""
         return await self._ask(ask.submit([spec], idempotency_key, n_jobs))
 
     async def get(self, job: JobLike) -> Job:
-        """The job as it is now, with the attempts that ended."""
+        """The current state of a job, with its ended attempts."""
         return await self._ask(ask.get(job))
 
     async def jobs(
@@ -81,7 +81,7 @@ class AsyncClient:
         group: str = "",
         worker: str = "",
     ) -> AsyncIterator[Job]:
-        """Jobs, newest first, without payloads and results; asks for pages as they are needed."""
+        """Jobs, newest first, without payloads and results. Reads pages on demand."""
         filter = ask.job_filter(
             tenant=tenant, type=type, states=states, labels=labels, group=group, worker=worker
         )
@@ -94,26 +94,27 @@ class AsyncClient:
                 yield one
 
     async def wait(self, job: JobLike, timeout: float | None = None) -> Job:
-        """Waits until the job is over, however it ended; raises `TimedOut` after `timeout` s."""
+        """Waits until the job is final. Raises `TimedOut` after `timeout` seconds."""
         return (await self.wait_all([job], timeout))[0]
 
     async def wait_all(self, some: Iterable[JobLike], timeout: float | None = None) -> list[Job]:
-        """Waits until all of these are over."""
+        """Waits until all of these jobs are final."""
         waiting = ask.Waiting(some, timeout)
         while not await self._ask(waiting.call()):
             waiting.goes_on()
-        # A thousand results do not fit into one answer: they are asked for one by one.
+        # A thousand results do not fit into one answer, so each job is read alone.
         return [await self.get(id) for id in waiting.ids]
 
     async def result(self, job: JobLike, timeout: float | None = None) -> Any:  # noqa: ANN401
-        """Waits for the job and returns its result, read as JSON; raises if it did not succeed."""
+        """Waits for the job and returns its result, parsed as JSON. Raises if it did not
+        succeed."""
         return ask.result(await self.wait(job, timeout))
 
     async def watch(self, *some: JobLike) -> AsyncIterator[Change]:
-        """How these jobs are, and every change of them, until all are over.
+        """The current state of these jobs, and every change of them, until all are final.
 
-        Survives a scheduler that restarts. A change that nobody could see is skipped, the last
-        one of a job never.
+        Continues after a restart of the scheduler. It may skip a change during the restart, but
+        never the last change of a job.
         """
         watching, trying = ask.Watching(some), ask.Trying(self._patience)
         while watching.ids:
@@ -135,45 +136,45 @@ class AsyncClient:
         states: Iterable[State] = (),
         worker: str = "",
     ) -> AsyncIterator[Change]:
-        """Every change of all jobs that pass the filter, from now on, for as long as one looks."""
+        """Every change of all jobs that match the filter, from now on, without an end."""
         filter = ask.job_filter(tenant=tenant, type=type, states=states, worker=worker)
         async for answer in self._stream("Watch", jobs_pb2.WatchRequest(filter=filter)):
             for one in answer.changes:
                 yield jobs.change(one)
 
     async def explain(self, job: JobLike) -> Explanation:
-        """Why the job waits, or why it runs where it runs."""
+        """Explains why the job waits, or why it was placed on its worker."""
         return await self._ask(ask.explain(job))
 
     async def cancel(self, *some: JobLike) -> list[Changed]:
-        """Calls jobs off; what runs is stopped."""
+        """Cancels jobs. Running attempts are stopped."""
         return await self._ask(ask.cancel(some))
 
     async def retry(self, *some: JobLike) -> list[Changed]:
-        """Takes up again jobs that failed or were cancelled."""
+        """Revives jobs that failed or were cancelled."""
         return await self._ask(ask.retry(some))
 
     async def logs(self, job: JobLike, *, follow: bool = False) -> AsyncIterator[LogPiece]:
-        """Output of all attempts in order; with `follow`, more of it until the job is over."""
+        """The output of all attempts in order. With `follow`, until the job is final."""
         request = jobs_pb2.LogsRequest(id=number(job), follow=follow)
         async for answer in self._stream("Logs", request):
             for one in answer.pieces:
                 yield jobs.piece(one)
 
     async def detect(self, type: str) -> bool:
-        """Looks for work of a type as soon as its lane is free; `True` if a run of it is on."""
+        """Requests a detection of a type. `True` if a run of it is active."""
         return await self._ask(ask.detect(type))
 
     async def runs(self, type: str) -> list[ask.Run]:
-        """The last looks for work of a type, newest first."""
+        """The last runs of a type, newest first."""
         return await self._ask(ask.runs(type))
 
     async def set_type(self, type: str, values: Mapping[str, str]) -> None:
-        """Changes what holds for a type: a policy's field, `admin.FIELD` or `worker.FIELD`."""
+        """Changes settings of a type: a policy's field, `admin.FIELD` or `worker.FIELD`."""
         await self._ask(ask.set_type(type, values))
 
     async def close(self) -> None:
-        """Hangs up."""
+        """Closes the connection."""
         await self._channel.close()
 
     async def __aenter__(self) -> Self:
@@ -191,7 +192,7 @@ class AsyncClient:
         request = jobs_pb2.WatchRequest(ids=ids)
         call = self._methods["Watch"](request, metadata=self._door.metadata)
         try:
-            # It looks from when it answers at all; what was before that is asked for.
+            # The stream begins with its metadata. Earlier changes are read from the jobs.
             await call.initial_metadata()
             async for change in self._now(ids):
                 yield change
@@ -209,7 +210,7 @@ class AsyncClient:
             yield jobs.as_change(await self.get(id), datetime.now(timezone.utc))
 
     async def _stream(self, method: str, request: object) -> AsyncIterator[Any]:
-        """Answers as they come; they are not asked for again."""
+        """A stream of answers, without retries."""
         call = self._methods[method](request, metadata=self._door.metadata)
         try:
             async for answer in call:
@@ -220,7 +221,7 @@ class AsyncClient:
             call.cancel()
 
     async def _ask(self, call: ask.Call[Value]) -> Value:
-        """Asks, again and again for as long as our patience lasts."""
+        """Sends a request, and retries it for `patience` seconds."""
         method, trying = self._methods[call.method], ask.Trying(self._patience)
         while True:
             try:

@@ -1,6 +1,5 @@
-"""What the two clients have in common: questions, and how their answers are read. Nothing here
-talks to anybody.
-"""
+"""The common part of the two clients: requests, and the parsers of their answers. This module does
+no I/O."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from maitre.spec import JobLike, Options, Payload, Spec, number
 from maitre.v1 import detection_pb2, detection_pb2_grpc, jobs_pb2, jobs_pb2_grpc
 from maitre.v1 import job_pb2 as wire
 
-# The longest that one request waits for jobs, in seconds.
+# The longest wait of one request, in seconds.
 WAIT_MAX = 30.0
 
 Value = TypeVar("Value")
@@ -29,7 +28,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Run:
-    """One look for work, with what came of it."""
+    """One detection, with the results of its jobs."""
 
     run: str
     type: str
@@ -37,15 +36,15 @@ class Run:
     status: str
     started_at: datetime
     ended_at: datetime
-    # Somebody asked for it.
+    # A user requested it.
     asked: bool
     worker: str
     error: str
-    # Proposals that came, that became jobs, and that were refused, by reason.
+    # Proposals that were received, that became jobs, and that were rejected, by reason.
     proposed: int
     taken: int
     refused: Mapping[str, int]
-    # What became of the jobs.
+    # The endings of the jobs.
     succeeded: int
     failed: int
     cancelled: int
@@ -53,7 +52,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Call(Generic[Value]):
-    """A question: which method is asked, with what, and how its answer is read."""
+    """A request: its method, its message, and the parser of its answer."""
 
     method: str
     request: object
@@ -76,7 +75,7 @@ class Methods:
 def submit(
     specs: Iterable[Spec], idempotency_key: str | None, array: int = 0
 ) -> Call[list[Submitted]]:
-    """Takes in jobs. The request has a key in any case, so that it may be sent twice."""
+    """Submits jobs. The request always has a key, so that a retry has no further effect."""
     key = idempotency_key or uuid.uuid4().hex
     wires = [spec.wire for spec in specs]
     request = jobs_pb2.SubmitRequest(jobs=wires, idempotency_key=key, array=array)
@@ -89,23 +88,23 @@ def get(job: JobLike) -> Call[Job]:
 
 
 def page(filter: jobs_pb2.JobFilter, before: int) -> Call[tuple[list[Job], int]]:
-    """Jobs, and where the next page begins; 0 if this is the last."""
+    """Jobs, and the start of the next page. 0 if this is the last."""
     request = jobs_pb2.ListRequest(filter=filter, before=before)
     return Call("List", request, lambda page: (list(map(jobs.job, page.jobs)), page.next_before))
 
 
 def explain(job: JobLike) -> Call[Explanation]:
-    """Why a job waits."""
+    """Explains why a job waits."""
     return Call("Explain", jobs_pb2.ExplainRequest(id=number(job)), jobs.explanation)
 
 
 def cancel(some: Iterable[JobLike]) -> Call[list[Changed]]:
-    """Calls jobs off."""
+    """Cancels jobs."""
     return Call("Cancel", jobs_pb2.CancelRequest(ids=numbers(some)), _changes)
 
 
 def retry(some: Iterable[JobLike]) -> Call[list[Changed]]:
-    """Takes jobs up again."""
+    """Revives jobs."""
     return Call("Retry", jobs_pb2.RetryRequest(ids=numbers(some)), _changes)
 
 
@@ -114,25 +113,25 @@ def _changes(answer: jobs_pb2.ChangeResponse) -> list[Changed]:
 
 
 def detect(type: str) -> Call[bool]:
-    """Whether a run is under way already."""
+    """Requests a detection. The answer is whether a run is active already."""
     request = detection_pb2.DetectRequest(type=type)
     return Call("Detect", request, lambda answer: bool(answer.is_running))
 
 
 def runs(type: str) -> Call[list[Run]]:
-    """The last looks for work of a type."""
+    """The last runs of a type."""
     request = detection_pb2.RunsRequest(type=type)
     return Call("Runs", request, lambda answer: [_run(one) for one in answer.runs])
 
 
 def set_type(type: str, values: Mapping[str, str]) -> Call[None]:
-    """Changes what holds for a type."""
+    """Changes settings of a type."""
     request = detection_pb2.SetTypeRequest(type=type, values=values)
     return Call("SetType", request, lambda answer: None)
 
 
 class Waiting:
-    """Waiting for jobs, in requests that are not too long."""
+    """A wait for jobs, in several requests of limited duration."""
 
     def __init__(self, some: Iterable[JobLike], timeout: float | None) -> None:
         self.ids = numbers(some)
@@ -140,14 +139,14 @@ class Waiting:
         self._deadline = None if timeout is None else time.monotonic() + timeout
 
     def call(self) -> Call[bool]:
-        """Whether all are over by now."""
+        """The request: whether all jobs are final."""
         left = WAIT_MAX if self._deadline is None else self._deadline - time.monotonic()
         ms = max(1, round(min(left, WAIT_MAX) * 1000))
         request = jobs_pb2.WaitRequest(ids=self.ids, timeout_ms=ms)
         return Call("Wait", request, lambda answer: bool(answer.all_final))
 
     def goes_on(self) -> None:
-        """Raises `TimedOut` if the time is up."""
+        """Raises `TimedOut` after the timeout."""
         if self._deadline is None or time.monotonic() < self._deadline:
             return
         which = ", ".join(str(id) for id in self.ids[:5]) + (", ..." if len(self.ids) > 5 else "")
@@ -156,18 +155,18 @@ class Waiting:
 
 
 class Trying:
-    """Trying again for as long as patience lasts."""
+    """Retries for a limited time."""
 
     def __init__(self, patience: float) -> None:
         self._patience = patience
         self.went_well()
 
     def went_well(self) -> None:
-        """There was an answer: patience is as long as before."""
+        """Resets the time after an answer."""
         self._waits, self._since = Waits(), time.monotonic()
 
     def failed(self, error: grpc.RpcError) -> float:
-        """How long to wait before the next try, in seconds; raises if there is to be none."""
+        """The wait before the next try, in seconds. Raises if there is none."""
         problem, wait = from_rpc(error), self._waits.next()
         is_over = time.monotonic() + wait > self._since + self._patience
         if not isinstance(problem, Unavailable) or is_over:
@@ -176,25 +175,25 @@ class Trying:
 
 
 class Watching:
-    """Jobs that are watched until all are over."""
+    """Watched jobs, until all are final."""
 
     def __init__(self, some: Iterable[JobLike]) -> None:
         self._open = set(numbers(some))
 
     @property
     def ids(self) -> list[int]:
-        """Those that are not over yet."""
+        """The jobs that are not final yet."""
         return sorted(self._open)
 
     def saw(self, change: Change) -> bool:
-        """Whether there is more to come after this."""
+        """Whether more changes follow this one."""
         if change.state.is_final:
             self._open.discard(change.id)
         return bool(self._open)
 
 
 def one_spec(type: str | Spec, payload: Payload, options: Options) -> Spec:
-    """A job to submit, however it was given."""
+    """The specification of a job, from either form of arguments."""
     if not isinstance(type, Spec):
         return Spec(type, payload, **options)
     if payload is not None or options:
@@ -216,7 +215,7 @@ def job_filter(
     group: str = "",
     worker: str = "",
 ) -> jobs_pb2.JobFilter:
-    """What is empty does not filter."""
+    """A filter. Empty arguments do not filter."""
     values = [wire.State.Value(f"STATE_{one.name}") for one in states]
     return jobs_pb2.JobFilter(
         tenant=tenant, type=type, states=values, labels=labels or {}, group=group, worker=worker
@@ -224,7 +223,7 @@ def job_filter(
 
 
 def result(job: Job) -> object:
-    """What a job returned, read as JSON; raises if it did not succeed."""
+    """The result of a job, parsed as JSON. Raises if the job did not succeed."""
     if job.state is State.CANCELLED:
         raise JobCancelled(job)
     if job.state is not State.SUCCEEDED:
@@ -236,7 +235,7 @@ def result(job: Job) -> object:
 
 
 def _run(answer: detection_pb2.RunRecord) -> Run:
-    """A run of the wire."""
+    """Converts a run from protobuf."""
     return Run(
         run=answer.run,
         type=answer.type,

@@ -1,4 +1,4 @@
-"""A client for threads: each method asks, and returns when there is an answer."""
+"""A client for threads: each method returns when its answer has arrived."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Value = TypeVar("Value")
 
 
 class Client:
-    """Talks to a scheduler. May be used by many threads at once.
+    """A client of a scheduler. Many threads may use it at once.
 
-    `address` is `host:port` or a URL (`https://` for TLS), otherwise `MAITRE_SERVER`; `token` is
-    otherwise `MAITRE_TOKEN`; `ca` is a file of certificates to trust. A scheduler that cannot be
-    reached is tried again for `patience` seconds: nothing is done twice because of that.
+    `address` is `host:port` or a URL (`https://` for TLS). The default is `MAITRE_SERVER`. The
+    default of `token` is `MAITRE_TOKEN`. `ca` is a file of trusted certificates. If a scheduler
+    cannot be reached, the client retries for `patience` seconds. A retry never repeats an effect.
     """
 
     def __init__(
@@ -51,24 +51,24 @@ class Client:
         idempotency_key: str | None = None,
         **options: Unpack[Options],
     ) -> Submitted:
-        """Takes in a job. When this returns, it is on disk."""
+        """Submits a job. It is durable when this returns."""
         spec = ask.one_spec(type, payload, options)
         return self.submit_all([spec], idempotency_key=idempotency_key)[0]
 
     def submit_all(
         self, specs: Iterable[Spec], *, idempotency_key: str | None = None
     ) -> list[Submitted]:
-        """Takes in jobs: all of them, or none."""
+        """Submits jobs: all of them, or none."""
         return self._ask(ask.submit(specs, idempotency_key))
 
     def submit_array(
         self, spec: Spec, n_jobs: int, *, idempotency_key: str | None = None
     ) -> list[Submitted]:
-        """Takes in one job so many times, as a group."""
+        """Submits one job `n_jobs` times, as a group."""
         return self._ask(ask.submit([spec], idempotency_key, n_jobs))
 
     def get(self, job: JobLike) -> Job:
-        """The job as it is now, with the attempts that ended."""
+        """The current state of a job, with its ended attempts."""
         return self._ask(ask.get(job))
 
     def jobs(
@@ -81,7 +81,7 @@ class Client:
         group: str = "",
         worker: str = "",
     ) -> Iterator[Job]:
-        """Jobs, newest first, without payloads and results; asks for pages as they are needed."""
+        """Jobs, newest first, without payloads and results. Reads pages on demand."""
         filter = ask.job_filter(
             tenant=tenant, type=type, states=states, labels=labels, group=group, worker=worker
         )
@@ -92,26 +92,27 @@ class Client:
             yield from found
 
     def wait(self, job: JobLike, timeout: float | None = None) -> Job:
-        """Waits until the job is over, however it ended; raises `TimedOut` after `timeout` s."""
+        """Waits until the job is final. Raises `TimedOut` after `timeout` seconds."""
         return self.wait_all([job], timeout)[0]
 
     def wait_all(self, some: Iterable[JobLike], timeout: float | None = None) -> list[Job]:
-        """Waits until all of these are over."""
+        """Waits until all of these jobs are final."""
         waiting = ask.Waiting(some, timeout)
         while not self._ask(waiting.call()):
             waiting.goes_on()
-        # A thousand results do not fit into one answer: they are asked for one by one.
+        # A thousand results do not fit into one answer, so each job is read alone.
         return [self.get(id) for id in waiting.ids]
 
     def result(self, job: JobLike, timeout: float | None = None) -> Any:  # noqa: ANN401
-        """Waits for the job and returns its result, read as JSON; raises if it did not succeed."""
+        """Waits for the job and returns its result, parsed as JSON. Raises if it did not
+        succeed."""
         return ask.result(self.wait(job, timeout))
 
     def watch(self, *some: JobLike) -> Iterator[Change]:
-        """How these jobs are, and every change of them, until all are over.
+        """The current state of these jobs, and every change of them, until all are final.
 
-        Survives a scheduler that restarts. A change that nobody could see is skipped, the last
-        one of a job never.
+        Continues after a restart of the scheduler. It may skip a change during the restart, but
+        never the last change of a job.
         """
         watching, trying = ask.Watching(some), ask.Trying(self._patience)
         while watching.ids:
@@ -133,43 +134,43 @@ class Client:
         states: Iterable[State] = (),
         worker: str = "",
     ) -> Iterator[Change]:
-        """Every change of all jobs that pass the filter, from now on, for as long as one looks."""
+        """Every change of all jobs that match the filter, from now on, without an end."""
         filter = ask.job_filter(tenant=tenant, type=type, states=states, worker=worker)
         for answer in self._stream("Watch", jobs_pb2.WatchRequest(filter=filter)):
             yield from (jobs.change(one) for one in answer.changes)
 
     def explain(self, job: JobLike) -> Explanation:
-        """Why the job waits, or why it runs where it runs."""
+        """Explains why the job waits, or why it was placed on its worker."""
         return self._ask(ask.explain(job))
 
     def cancel(self, *some: JobLike) -> list[Changed]:
-        """Calls jobs off; what runs is stopped."""
+        """Cancels jobs. Running attempts are stopped."""
         return self._ask(ask.cancel(some))
 
     def retry(self, *some: JobLike) -> list[Changed]:
-        """Takes up again jobs that failed or were cancelled."""
+        """Revives jobs that failed or were cancelled."""
         return self._ask(ask.retry(some))
 
     def logs(self, job: JobLike, *, follow: bool = False) -> Iterator[LogPiece]:
-        """Output of all attempts in order; with `follow`, more of it until the job is over."""
+        """The output of all attempts in order. With `follow`, until the job is final."""
         request = jobs_pb2.LogsRequest(id=number(job), follow=follow)
         for answer in self._stream("Logs", request):
             yield from (jobs.piece(one) for one in answer.pieces)
 
     def detect(self, type: str) -> bool:
-        """Looks for work of a type as soon as its lane is free; `True` if a run of it is on."""
+        """Requests a detection of a type. `True` if a run of it is active."""
         return self._ask(ask.detect(type))
 
     def runs(self, type: str) -> list[ask.Run]:
-        """The last looks for work of a type, newest first."""
+        """The last runs of a type, newest first."""
         return self._ask(ask.runs(type))
 
     def set_type(self, type: str, values: Mapping[str, str]) -> None:
-        """Changes what holds for a type: a policy's field, `admin.FIELD` or `worker.FIELD`."""
+        """Changes settings of a type: a policy's field, `admin.FIELD` or `worker.FIELD`."""
         self._ask(ask.set_type(type, values))
 
     def close(self) -> None:
-        """Hangs up."""
+        """Closes the connection."""
         self._channel.close()
 
     def __enter__(self) -> Self:
@@ -187,7 +188,7 @@ class Client:
         request = jobs_pb2.WatchRequest(ids=ids)
         call = self._methods["Watch"](request, metadata=self._door.metadata)
         try:
-            # It looks from when it answers at all; what was before that is asked for.
+            # The stream begins with its metadata. Earlier changes are read from the jobs.
             call.initial_metadata()
             yield from self._now(ids)
             for answer in call:
@@ -202,7 +203,7 @@ class Client:
             yield jobs.as_change(self.get(id), datetime.now(timezone.utc))
 
     def _stream(self, method: str, request: object) -> Iterator[Any]:
-        """Answers as they come; they are not asked for again."""
+        """A stream of answers, without retries."""
         call = self._methods[method](request, metadata=self._door.metadata)
         try:
             yield from call
@@ -212,7 +213,7 @@ class Client:
             call.cancel()
 
     def _ask(self, call: ask.Call[Value]) -> Value:
-        """Asks, again and again for as long as our patience lasts."""
+        """Sends a request, and retries it for `patience` seconds."""
         method, trying = self._methods[call.method], ask.Trying(self._patience)
         while True:
             try:

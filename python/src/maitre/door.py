@@ -1,4 +1,4 @@
-"""How a scheduler is reached: its address, who we are, and how long we try."""
+"""The connection to a scheduler: its address, its token, and the waits of retries."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ from pathlib import Path
 import grpc
 
 ADDRESS = "127.0.0.1:7070"
-# The largest message that we take, and that we send.
+# The largest message that the client accepts and sends.
 MESSAGE_BYTES_MAX = 16 << 20
-# The first wait and the longest before something is tried again, in seconds.
+# The first wait before a retry, and the longest, in seconds.
 FIRST = 0.1
 LONGEST = 2.0
 
 _OPTIONS: list[tuple[str, int]] = [
     ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
     ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
-    # A connection that is silent for longer than the two together is dead, whatever TCP thinks.
+    # A connection that answers no ping for the sum of the two is closed.
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
-    # A scheduler that is back is found as soon as we ask.
+    # After a restart of the scheduler, a request reconnects at once.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1_000),
-    # Otherwise a new channel shares the fate of an old one.
+    # Otherwise a new channel shares the connection of an old one.
     ("grpc.use_local_subchannel_pool", 1),
 ]
 
 
 @dataclass(frozen=True)
 class Door:
-    """Where a scheduler is, and who asks."""
+    """The address of a scheduler, and the token."""
 
     target: str
-    # Certificates that are trusted, in PEM; `None` means no TLS.
+    # Trusted certificates, as PEM. `None` means no TLS.
     roots: bytes | None
     token: str = field(repr=False)
 
     @classmethod
     def at(cls, address: str | None, token: str | None, ca: str | os.PathLike[str] | None) -> Door:
-        """`host:port` or a URL; what is not given is as the environment says."""
+        """For `host:port` or a URL. The environment has the defaults."""
         address = address or os.environ.get("MAITRE_SERVER") or ADDRESS
         token = token if token is not None else os.environ.get("MAITRE_TOKEN", "")
         scheme, _, target = address.rpartition("://")
@@ -55,7 +55,7 @@ class Door:
             raise ValueError(f"`{address}` is not encrypted: with `ca`, say https://, or nothing")
         if scheme == "https":
             ca = ca or os.environ.get("MAITRE_CA") or None
-            # Empty means those that the system trusts.
+            # Empty means the certificates of the system.
             roots = b""
         if ca is not None:
             roots = Path(ca).read_bytes()
@@ -63,17 +63,17 @@ class Door:
 
     @property
     def metadata(self) -> tuple[tuple[str, str], ...]:
-        """What every call says about who asks."""
+        """The metadata of every call, with the token."""
         return (("authorization", f"Bearer {self.token}"),) if self.token else ()
 
     def channel(self) -> grpc.Channel:
-        """A way to the scheduler, for threads."""
+        """A channel to the scheduler, for threads."""
         if self.roots is None:
             return grpc.insecure_channel(self.target, options=_OPTIONS)
         return grpc.secure_channel(self.target, self._credentials(), options=_OPTIONS)
 
     def async_channel(self) -> grpc.aio.Channel:
-        """A way to the scheduler, for the event loop that runs."""
+        """A channel to the scheduler, for the running event loop."""
         if self.roots is None:
             return grpc.aio.insecure_channel(self.target, options=_OPTIONS)
         return grpc.aio.secure_channel(self.target, self._credentials(), options=_OPTIONS)
@@ -83,24 +83,24 @@ class Door:
 
 
 class Waits:
-    """Waits that double, and that differ from one who waits to the next. In seconds."""
+    """Waits that double, with a random part, in seconds."""
 
     def __init__(self, first: float = FIRST, longest: float = LONGEST) -> None:
         self.set(first, longest)
         self._next = first
 
     def set(self, first: float, longest: float) -> None:
-        """The first wait from now on, and the longest."""
+        """Sets the first and the longest wait."""
         self._first = first
         self._longest = max(first, longest)
         self._next = min(max(getattr(self, "_next", first), first), self._longest)
 
     def reset(self) -> None:
-        """All is well: the next wait is the first one again."""
+        """After a success, the next wait is the first one again."""
         self._next = self._first
 
     def next(self) -> float:
-        """Between half and all of the next wait."""
+        """Between a half and all of the next wait."""
         full = self._next
         self._next = min(full * 2, self._longest)
         return full * random.uniform(0.5, 1.0)

@@ -1,4 +1,4 @@
-"""What can go wrong, one class for each thing that a caller can do about it."""
+"""Errors, one class for each reaction of the caller."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FIELD = re.compile(r"^`([^`]+)` ")
 
 
 class MaitreError(Exception):
-    """Something went wrong. `hint` says what to do about it, in the server's words, or is empty."""
+    """An error. `hint` is the server's remedy, or empty."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class Unavailable(MaitreError):
 
 
 class Invalid(MaitreError):
-    """Something that was asked for may not be so. `field` names it, if the server did."""
+    """An invalid request. `field` names the field, if the server did."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message, hint)
@@ -40,19 +40,19 @@ class Invalid(MaitreError):
 
 
 class NotFound(MaitreError):
-    """There is no such thing."""
+    """The named object does not exist."""
 
 
 class Conflict(MaitreError):
-    """The same name or key stands for something else already."""
+    """The name or key is in use for different content."""
 
 
 class LimitReached(MaitreError):
-    """There is no room for more: a limit is named."""
+    """A limit is reached. The message names it."""
 
 
 class Unauthenticated(MaitreError):
-    """A token is missing, or is not known."""
+    """The token is missing or unknown."""
 
 
 class Forbidden(MaitreError):
@@ -60,19 +60,19 @@ class Forbidden(MaitreError):
 
 
 class Refused(MaitreError):
-    """The scheduler will not do it as things are."""
+    """The scheduler rejects the request in the current state."""
 
 
 class ServerError(MaitreError):
-    """The scheduler failed; its log says more."""
+    """The scheduler failed. Its log has the details."""
 
 
 class TimedOut(MaitreError, TimeoutError):
-    """It did not happen in the time that was given."""
+    """The timeout passed."""
 
 
 class JobFailed(MaitreError):
-    """The job is over and has no result: it failed."""
+    """The job failed and has no result."""
 
     def __init__(self, job: Job) -> None:
         why = f" ({job.cause})" if job.cause else ""
@@ -82,11 +82,11 @@ class JobFailed(MaitreError):
 
 
 class JobCancelled(JobFailed):
-    """The job is over and has no result: it was called off."""
+    """The job was cancelled and has no result."""
 
 
 class WorkerError(MaitreError):
-    """A worker cannot go on, and would not if it came back."""
+    """A worker cannot continue, and a retry would not help."""
 
 
 _BY_CODE: dict[grpc.StatusCode, type[MaitreError]] = {
@@ -107,8 +107,8 @@ _BY_CODE: dict[grpc.StatusCode, type[MaitreError]] = {
 
 
 def from_rpc(error: grpc.RpcError) -> MaitreError:
-    """What an error of the wire means for us."""
-    # Only errors of calls get here, and those know both.
+    """Converts an error of gRPC."""
+    # Only errors of calls come here, and they have both values.
     code: grpc.StatusCode = error.code()
     details: str = error.details() or code.value[1]
     message, hint = split_hint(details)
@@ -116,6 +116,6 @@ def from_rpc(error: grpc.RpcError) -> MaitreError:
 
 
 def split_hint(text: str) -> tuple[str, str]:
-    """What is wrong, and what to do about it."""
+    """Splits a message into the problem and the hint."""
     message, *hints = _HINT.split(text, maxsplit=1)
     return message, hints[0] if hints else ""

@@ -1,4 +1,4 @@
-"""Jobs, and what becomes of them, as the scheduler tells it."""
+"""Jobs and their results, as the scheduler reports them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from maitre.v1 import jobs_pb2
 
 
 class State(str, Enum):
-    """What a job is."""
+    """The state of a job."""
 
     BLOCKED = "blocked"
     QUEUED = "queued"
@@ -23,12 +23,12 @@ class State(str, Enum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CANCELLED = "cancelled"
-    # Of a server that is newer than we are.
+    # From a server that is newer than this package.
     UNKNOWN = "unknown"
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing follows by itself."""
+        """Whether the state is final."""
         return self in (State.SUCCEEDED, State.FAILED, State.CANCELLED)
 
     def __str__(self) -> str:
@@ -47,7 +47,7 @@ class Ending(str, Enum):
     PREEMPTED = "preempted"
     CANCELLED = "cancelled"
     STALE = "stale"
-    # Of a server that is newer than we are.
+    # From a server that is newer than this package.
     UNKNOWN = "unknown"
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class Ending(str, Enum):
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a job is: from 0 to 1, in words, and which of its steps it is at."""
+    """The progress of a job: from 0 to 1, a note, and the name of the current step."""
 
     fraction: float
     note: str = ""
@@ -65,10 +65,10 @@ class Progress:
 
 @dataclass(frozen=True)
 class Submitted:
-    """A job that was taken in. It is on disk."""
+    """A submitted job. It is durable."""
 
     id: int
-    # Not if it was submitted before under the same key, or joined an unfinished job.
+    # False if an earlier submission had the same key, or if it joined an unfinished job.
     is_new: bool
     state: State
 
@@ -85,13 +85,13 @@ class Attempted:
     ending: Ending
     error: str
     exit_code: int | None
-    # Why it was placed there: points per rule.
+    # The explanation of its placement: points of each rule.
     why: str
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job over its whole life, as it was when it was asked about."""
+    """A job over its whole life, at the time of the request."""
 
     id: int
     type: str
@@ -100,13 +100,13 @@ class Job:
     priority: int
     labels: Mapping[str, str]
     payload: bytes
-    # What it returned; `None` if it returned nothing, or is not done.
+    # The result. `None` if there is none.
     result: bytes | None
     error: str
-    # Why it did not succeed: `exhausted`, `permanent`, `poison`, `asked`, ...
+    # The cause of a failure: `exhausted`, `permanent`, `poison`, `asked`, ...
     cause: str
     exit_code: int | None
-    # Where it runs, or last ran.
+    # The worker of its live or last attempt.
     worker: str
     progress: Progress | None
     n_attempts: int
@@ -117,17 +117,17 @@ class Job:
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
-    # Attempts that ended; only in the answer to `get`.
+    # Ended attempts, only in the answer to `get`.
     attempts: tuple[Attempted, ...] = ()
 
     def json(self) -> Any:  # noqa: ANN401
-        """What it returned, read as JSON; `None` if it returned nothing."""
+        """The result, parsed as JSON. `None` if there is none."""
         return decode(self.result)
 
 
 @dataclass(frozen=True)
 class Change:
-    """Something about a job changed."""
+    """A change of a job."""
 
     id: int
     state: State
@@ -140,13 +140,13 @@ class Change:
 
 @dataclass(frozen=True)
 class Check:
-    """One of the reasons that apply to a waiting job."""
+    """One of the hold reasons that apply to a waiting job."""
 
     # Its permanent name.
     code: str
-    # The evidence, and what would change it.
+    # The evidence and the remedy.
     detail: str
-    # What the evidence counts, by name.
+    # The numbers of the evidence, by name.
     numbers: dict[str, float]
     # Jobs, workers and tenants that the evidence names.
     jobs: list[int]
@@ -156,7 +156,7 @@ class Check:
 
 @dataclass(frozen=True)
 class NearWorker:
-    """A worker, and what keeps a job from it."""
+    """A worker, and the requirements of a job that it lacks."""
 
     worker: str
     lacks: list[str]
@@ -164,27 +164,27 @@ class NearWorker:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a job waits, or why it runs where it runs."""
+    """An explanation of a job's wait or placement."""
 
     id: int
     state: State
-    # The one reason why it waits, by its permanent name; empty if it does not wait.
+    # The name of the hold reason. Empty if it does not wait.
     reason: str
-    # The evidence, and what would change it.
+    # The evidence and the remedy.
     detail: str
-    # Jobs that would go before it; `None` if it does not stand in line.
+    # Jobs that would go before it. `None` if it is not in a queue.
     ahead: int | None
-    # If it runs, or ran: where, and the points of each rule.
+    # The placement of its live or last attempt, with the points of each rule.
     why_there: str
-    # An estimate of when it starts, in seconds, and what it rests on.
+    # An estimate of the time until its start, in seconds, and its basis.
     starts_in: float | None
     estimate_basis: str
-    # The range of that estimate, in seconds; `None` where it is not known.
+    # The range of that estimate, in seconds. `None` where unknown.
     starts_in_min: float | None = None
     starts_in_max: float | None = None
-    # All reasons that apply, the one above first.
+    # All hold reasons that apply, in order, beginning with `reason`.
     checks: list[Check] = field(default_factory=list)
-    # If workers are what it waits for: those that lack least.
+    # If it waits for a worker: the workers that lack the least.
     nearest: list[NearWorker] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -196,12 +196,12 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Changed:
-    """What a request did to one job."""
+    """The effect of a request on one job."""
 
     id: int
     changed: bool
     state: State
-    # Why not, in words.
+    # The reason if nothing changed, in words.
     problem: str
 
 
@@ -218,13 +218,13 @@ class LogPiece:
 
 
 def state(value: int) -> State:
-    """A state of the wire."""
+    """Converts a state from protobuf."""
     name = wire.State.DESCRIPTOR.values_by_number.get(value)
     return _STATES.get(name.name if name else "", State.UNKNOWN)
 
 
 def ending(value: int) -> Ending:
-    """An ending of the wire."""
+    """Converts an ending from protobuf."""
     name = wire.Ending.DESCRIPTOR.values_by_number.get(value)
     return _ENDINGS.get(name.name if name else "", Ending.UNKNOWN)
 
@@ -234,12 +234,12 @@ _ENDINGS = {f"ENDING_{one.name}": one for one in Ending}
 
 
 def at(ms: int) -> datetime:
-    """A moment of the wire."""
+    """Converts a time from protobuf."""
     return datetime.fromtimestamp(ms / 1000, timezone.utc)
 
 
 def job(answer: wire.Job, attempts: tuple[Attempted, ...] = ()) -> Job:
-    """A job of the wire."""
+    """Converts a job from protobuf."""
     spec, counts = answer.spec, answer.counts
     return Job(
         id=answer.id,
@@ -268,17 +268,17 @@ def job(answer: wire.Job, attempts: tuple[Attempted, ...] = ()) -> Job:
 
 
 def whole(answer: jobs_pb2.GetResponse) -> Job:
-    """A job of the wire, with its attempts."""
+    """Converts a job with its attempts from protobuf."""
     return job(answer.job, tuple(attempted(one) for one in answer.attempts))
 
 
 def submitted(answer: jobs_pb2.Submitted) -> Submitted:
-    """A job that was taken in, from the wire."""
+    """Converts a submitted job from protobuf."""
     return Submitted(answer.id, answer.is_new, state(answer.state))
 
 
 def attempted(answer: jobs_pb2.Attempt) -> Attempted:
-    """An attempt of the wire."""
+    """Converts an attempt from protobuf."""
     return Attempted(
         number=answer.number,
         worker=answer.worker,
@@ -293,7 +293,7 @@ def attempted(answer: jobs_pb2.Attempt) -> Attempted:
 
 
 def change(answer: jobs_pb2.JobChange) -> Change:
-    """A change of the wire."""
+    """Converts a change from protobuf."""
     return Change(
         id=answer.id,
         state=state(answer.state),
@@ -306,7 +306,7 @@ def change(answer: jobs_pb2.JobChange) -> Change:
 
 
 def as_change(job: Job, now: datetime) -> Change:
-    """How a job is, as if it had just become so."""
+    """The current state of a job as a change."""
     return Change(job.id, job.state, job.type, job.tenant, job.worker, job.progress, now)
 
 
@@ -322,7 +322,7 @@ def _check(answer: jobs_pb2.Check) -> Check:
 
 
 def explanation(answer: jobs_pb2.ExplainResponse) -> Explanation:
-    """An explanation of the wire."""
+    """Converts an explanation from protobuf."""
     has, least, most = answer.HasField, answer.starts_in_min_ms, answer.starts_in_max_ms
     return Explanation(
         id=answer.id,
@@ -341,12 +341,12 @@ def explanation(answer: jobs_pb2.ExplainResponse) -> Explanation:
 
 
 def changed(answer: jobs_pb2.Change) -> Changed:
-    """What a request did, from the wire."""
+    """Converts the effect of a request from protobuf."""
     return Changed(answer.id, answer.changed, state(answer.state), answer.problem)
 
 
 def piece(answer: jobs_pb2.LogPiece) -> LogPiece:
-    """Output, from the wire."""
+    """Converts output from protobuf."""
     stream = "err" if answer.stream == wire.STREAM_ERR else "out"
     return LogPiece(answer.attempt, stream, answer.offset, at(answer.at_ms), answer.bytes)
 

@@ -1,4 +1,4 @@
-"""What a submitter asks for."""
+"""Job specifications."""
 
 from __future__ import annotations
 
@@ -15,87 +15,87 @@ from maitre.v1 import job_pb2 as wire
 if TYPE_CHECKING:
     from maitre.jobs import Job, Submitted
 
-# Bytes go as they are, everything else as JSON; `None` is nothing.
+# Bytes are sent unchanged, other values as JSON. `None` is empty.
 Payload: TypeAlias = Any
-# A length of time: seconds, or a `timedelta`.
+# A duration: seconds, or a `timedelta`.
 Length: TypeAlias = "float | timedelta"
 JobLike: TypeAlias = "int | Submitted | Job"
 
 
 @dataclass(frozen=True)
 class Retry:
-    """How often to try."""
+    """The retries of a job."""
 
-    # Attempts that may fail or time out; the last of them is final.
+    # Attempts that may fail or time out. The last of them is final.
     attempts_max: int
-    # The wait after the first failure; it doubles with each further one.
+    # The wait after the first failure, which doubles with each further one.
     backoff: Length = 1.0
     backoff_max: Length = 60.0
 
 
 class Options(TypedDict, total=False):
-    """What may be said about a job besides its type and payload. Absent means nothing special."""
+    """Options of a job besides its type and payload. All have defaults."""
 
     tenant: str
-    """Whose it is; `default` if nothing is said."""
+    """Its tenant. The default is `default`."""
     pool: str
-    """The pool it must run in."""
+    """Its pool."""
     needs: Mapping[str, str | Iterable[str]]
-    """What it needs of a worker: for each key, any one of these values."""
+    """Its requirements: for each key, the worker must have one of these values."""
     slots: int
-    """Slots that it takes, all on one worker."""
+    """Slots that it needs, all on one worker."""
     amounts: Mapping[str, int]
-    """Amounts that it takes: `ram_mb`, `gpu`, ..."""
+    """Amounts that it needs: `ram_mb`, `gpu`, ..."""
     priority: int
-    """Higher is sooner, from -1000 to 1000."""
+    """Higher starts sooner, from -1000 to 1000."""
     on_demand: bool
     """A person waits for the result."""
     traits: Iterable[str]
-    """Facts that rules ask about."""
+    """Facts that rules read."""
     hint: str
-    """The locality label that it wants."""
+    """The locality label that it prefers."""
     inputs: Mapping[str, int]
-    """What it reads: digests with their sizes in bytes."""
+    """The inputs that it reads: digests with their sizes in bytes."""
     resource: str
-    """What it must hold alone while it runs: a name, or `*` for any free one of its tenant's."""
+    """The exclusive lock that it needs: a name, or `*` for any free one of its tenant."""
     after: Iterable[JobLike]
-    """The jobs that it waits for."""
+    """Its dependencies."""
     after_indexes: Iterable[int]
-    """Further jobs that it waits for: their places in the same submission, from 0."""
+    """Further dependencies: indexes in the same submission, from 0."""
     run_if_failed: bool
-    """It runs even if one of those does not succeed."""
+    """It runs even if a dependency does not succeed."""
     dedupe_key: str
     """Its tenant has at most one unfinished job of this type and key."""
     not_before: datetime
-    """Not to start earlier."""
+    """The earliest start."""
     start_before: datetime
-    """Not worth starting later."""
+    """The latest start."""
     run_timeout: Length
-    """The longest an attempt may run."""
+    """The longest run time of an attempt."""
     silence_timeout: Length
-    """The longest an attempt may go without progress or output."""
+    """The longest time that an attempt may go without progress or output."""
     retry: Retry | int
-    """How often to try; a number is `Retry(number)`."""
+    """Its retries. A number is `Retry(number)`."""
     labels: Mapping[str, str]
-    """For people, and for filters."""
+    """For users, and for filters."""
     estimate: Length
-    """How long it is expected to run."""
+    """Its expected run time."""
     cost: float
-    """What it is expected to cost."""
+    """Its expected cost."""
     history_key: str
-    """Jobs of one type, tenant and key have one history."""
+    """Jobs with the same type, tenant and key share a history."""
     group: str
     """Jobs that belong together."""
     parent: JobLike
-    """The job on whose behalf it is submitted."""
+    """The job that submits it."""
     on_hold: bool
-    """It starts out on hold."""
+    """It starts on hold."""
     webhook: str
-    """Where to tell that it is over: an `http` or `https` address."""
+    """The URL to call when it is final, with `http` or `https`."""
 
 
 class Spec:
-    """A job to submit: its type, what to do, and what may be said about it."""
+    """A job to submit: its type, its payload and its options."""
 
     def __init__(self, type: str, payload: Payload = None, **options: Unpack[Options]) -> None:
         self.wire = wire.Spec(type=type, payload=encode(payload))
@@ -105,7 +105,7 @@ class Spec:
 
     @property
     def type(self) -> str:
-        """Its type: who can run it, and what its payload means."""
+        """Its type, which selects workers and the meaning of the payload."""
         return self.wire.type
 
     def __repr__(self) -> str:
@@ -160,7 +160,7 @@ def _retry(retry: Retry | int) -> wire.Retry:
 
 
 def encode(value: Payload) -> bytes:
-    """Bytes as they are, nothing as nothing, everything else as JSON."""
+    """Encodes a payload: bytes unchanged, `None` as empty, other values as JSON."""
     if value is None:
         return b""
     if isinstance(value, (bytes, bytearray, memoryview)):
@@ -169,7 +169,7 @@ def encode(value: Payload) -> bytes:
 
 
 def decode(value: bytes | None) -> Any:  # noqa: ANN401
-    """What is JSON in these bytes; nothing is `None`."""
+    """Decodes JSON. Empty bytes are `None`."""
     return json.loads(value) if value else None
 
 
@@ -179,11 +179,11 @@ def number(job: JobLike) -> int:
 
 
 def milliseconds(length: Length) -> int:
-    """A length of time on the wire."""
+    """Converts a duration to milliseconds."""
     seconds = length.total_seconds() if isinstance(length, timedelta) else length
     return round(seconds * 1000)
 
 
 def moment(at: datetime) -> int:
-    """A moment on the wire. One without a time zone is local time, as everywhere in Python."""
+    """Converts a time to milliseconds. A time without a time zone is local, as usual in Python."""
     return round(at.timestamp() * 1000)

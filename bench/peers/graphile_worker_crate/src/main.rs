@@ -1,4 +1,4 @@
-//! graphile_worker (crates.io): one process, set up as its own benchmark of throughput.
+//! graphile_worker (crates.io): one process, with the settings of its own throughput benchmark.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use tokio::task::JoinSet;
 
 const SCHEMA: &str = "graphile_worker";
 const LEFT: &str = "SELECT count(*) FROM graphile_worker._private_jobs";
-/// As for all of them: so many jobs a call, from so many callers at once.
+/// The same for all peers: jobs in a call, and concurrent callers.
 const BATCH: usize = 1_000;
 const SUBMITTERS: usize = 4;
 const N_TIMED: usize = 100;
 
 type Done<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Says when jobs start that somebody waits for.
+/// Reports the start of timed jobs.
 #[derive(Clone, Debug)]
 struct Starts(mpsc::UnboundedSender<Instant>);
 
@@ -55,7 +55,7 @@ async fn main() -> Done {
     let utils = WorkerUtils::new(pool.clone(), SCHEMA);
     utils.migrate().await?;
     submit(&utils, n_jobs, false).await?;
-    // In earnest Postgres does so once a minute.
+    // In production, autovacuum does this once a minute.
     sqlx::query("ANALYZE").execute(&pool).await?;
     let (sender, mut started) = mpsc::unbounded_channel();
     let worker = WorkerOptions::default()
@@ -70,7 +70,7 @@ async fn main() -> Done {
     let worker = Arc::new(worker.init().await?);
     let running = Arc::clone(&worker);
     tokio::spawn(async move { running.run().await.map_err(|error| error.to_string()) });
-    // From the first end that is seen to the last. What is seen is as old as the question.
+    // From the first observed end to the last. An observation is as old as its query.
     let (n_first, start) = loop {
         let start = Instant::now();
         let n_left = left(&pool).await?;
@@ -135,8 +135,8 @@ async fn left(pool: &PgPool) -> Done<usize> {
     Ok(usize::try_from(n_left)?)
 }
 
-/// Counting costs the server time that the worker could have: seldom while much is left, and soon
-/// enough for all that do less than 100,000 jobs in a second.
+/// A count costs the server time that the worker could use. So polls are rare while the queue is
+/// long, but frequent enough for up to 100,000 jobs in a second.
 async fn empty(pool: &PgPool) -> Done {
     loop {
         let n_left = left(pool).await?;

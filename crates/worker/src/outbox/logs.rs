@@ -3,9 +3,9 @@
 //! Sent chunks stay, so that the next session can send them again: the server may have crashed. The
 //! server acknowledges the end of an attempt only after its output is durable.
 //!
-//! **Invariant:** chunks go out in the order of their arrival, in every session. **Invariant:**
-//! sent chunks make room for unsent ones, and never the reverse. A caller that can wait does so
-//! until sent chunks are acknowledged.
+//! **Invariant:** chunks go out in the order of their arrival, in every session.
+//! **Invariant:** sent chunks make room for unsent ones, and never the reverse. A caller that can
+//! wait does so until sent chunks are acknowledged.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -1,6 +1,6 @@
-"""The worker: programs that run jobs, and look for some.
+"""The worker: programs that run and detect jobs.
 
-**Invariant:** an attempt whose lease may have ended is stopped, and never reported as done.
+**Invariant:** an attempt whose lease may have ended is stopped, and never reported as a success.
 """
 
 from maitre.worker.attempt import Attempt, Configuration, Published, SaysProgress

@@ -1,4 +1,4 @@
-"""What a handler is given: one try of one job."""
+"""The attempt that a handler runs."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ _STREAMS = {"out": job_pb2.STREAM_OUT, "err": job_pb2.STREAM_ERR}
 
 @dataclass(frozen=True)
 class Configuration:
-    """How a type is configured; empty if nobody described it."""
+    """The configuration of a type. Empty if it has no descriptor."""
 
-    # What operators configure.
+    # The settings of operators.
     admin: Mapping[str, Any] = field(default_factory=dict)
-    # What workers are told beside it.
+    # Further settings for workers.
     worker: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Published:
-    """What somebody published for all workers."""
+    """The context that is published to all workers."""
 
-    # Goes up with every change; 0 means that nothing was published.
+    # Increases with every change. 0 means that there is none.
     version: int = 0
     value: Any = None
 
 
 class SaysProgress(Protocol):
-    """Says how far a job is."""
+    """Reports progress."""
 
     def __call__(self, fraction: float, note: str = "", *, stage: str = "") -> None:
-        """From 0 to 1, in words, and which of its steps it is at, by name."""
+        """From 0 to 1, with a note and the name of the current step."""
 
 
 class Attempt:
-    """One try of one job, as its handler sees it. May be used from any thread."""
+    """One attempt of a job, as its handler sees it. Any thread may use it."""
 
     def __init__(self, ticket: Ticket, configuration: Configuration, published: Published) -> None:
         self._ticket = ticket
@@ -52,13 +52,13 @@ class Attempt:
 
     @property
     def id(self) -> int:
-        """The job."""
+        """The id of the job."""
         return self._ticket.key.job
 
     @property
     def number(self) -> int:
-        """Which attempt at the job this is, from 1. Together with the job it is unique for ever:
-        use the two as a fencing token in what you write to."""
+        """The number of the attempt, from 1. The job and this number are unique for ever: use them
+        as a fencing token in external writes."""
         return self._ticket.key.attempt
 
     @property
@@ -68,7 +68,7 @@ class Attempt:
 
     @property
     def tenant(self) -> str:
-        """Whose it is."""
+        """The job's tenant."""
         return self.spec.tenant
 
     @property
@@ -78,16 +78,16 @@ class Attempt:
 
     @property
     def spec(self) -> job_pb2.Spec:
-        """What was asked for, whole, in the words of the wire."""
+        """The complete specification, as a protobuf message."""
         return self._ticket.spec
 
     @property
     def payload(self) -> bytes:
-        """What to do: the bytes that the submitter gave."""
+        """The job's payload."""
         return self.spec.payload
 
     def json(self) -> Any:  # noqa: ANN401
-        """What to do, read as JSON; `None` if there is nothing."""
+        """The payload, parsed as JSON. `None` if it is empty."""
         return decode(self.payload)
 
     @property
@@ -97,41 +97,41 @@ class Attempt:
 
     @property
     def resource(self) -> str:
-        """The named resource that it holds; empty if it asked for none."""
+        """The exclusive lock that it holds. Empty if the job asked for none."""
         return self._ticket.resource
 
     def progress(self, fraction: float, note: str = "", *, stage: str = "") -> None:
-        """Says how far it is: from 0 to 1, in words, and which of its steps it is at, by name. At
-        most one a second is sent, and always the last. Raises `Stopped` if the attempt is asked to
-        stop."""
+        """Reports progress, from 0 to 1, with a note and the name of the current step. The worker
+        sends at most one report a second, and always the last. Raises `Stopped` if the attempt
+        should stop."""
         self.check()
         fraction = 0.0 if math.isnan(fraction) else min(max(fraction, 0.0), 1.0)
         said = job_pb2.Progress(fraction=fraction, note=clean(note, ""), stage=clean(stage, ""))
         self._ticket.says_progress(said)
 
     def log(self, text: str | bytes, stream: str = "out") -> None:
-        """Passes on output, on `out` or `err`. What there is no room for is left out, and a line
+        """Sends output, on `out` or `err`. If there is no room, the output is dropped, and a line
         says so."""
         self._ticket.says(_STREAMS[stream], text.encode() if isinstance(text, str) else text)
 
     @property
     def cancelled(self) -> bool:
-        """Whether it is asked to stop, for whatever reason."""
+        """Whether it should stop, for any reason."""
         return self._ticket.stops.asked.is_set()
 
     @property
     def stop_reason(self) -> StopReason | None:
-        """Why it is asked to stop; `None` while it is not."""
+        """The reason why it should stop. `None` while it should not."""
         return self._ticket.stops.reason
 
     def check(self) -> None:
-        """Raises `Stopped` if it is asked to stop."""
+        """Raises `Stopped` if it should stop."""
         reason = self._ticket.stops.reason
         if reason is not None:
             raise Stopped(reason, self._ticket.stops.text)
 
     def sleep(self, seconds: float) -> None:
-        """Waits, for handlers that are plain functions; raises `Stopped` when asked to stop."""
+        """Sleeps, for handlers that are plain functions. Raises `Stopped` if it should stop."""
         self._ticket.stops.asked.wait(seconds)
         self.check()
 

@@ -1,4 +1,4 @@
-"""A worker that runs, from its start to its goodbye. All of it is on threads of its own."""
+"""A running worker, from its start to its goodbye, on threads of its own."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from maitre.worker.session import RECONNECT, RECONNECT_MAX, Gone, Session
 from maitre.worker.shared import LOG, Settings, Shared
 from maitre.worker.stop import StopReason
 
-# Lengths of time are in seconds. How long a worker that leaves waits for the server to take its
-# last completions.
+# Durations are in seconds. This is the timeout for the acknowledgement of the last completions.
 FAREWELL = 10.0
-# How long it then waits for the server to hang up.
+# Timeout for the end of the connection after the goodbye.
 GOODBYE = 2.0
-# How long attempts have to vanish when the worker cannot go on.
+# Timeout for the end of attempts when the worker cannot continue.
 VANISH = 10.0
 
 
@@ -30,7 +29,7 @@ class Core:
         self._ended: asyncio.Future[None] = loop.create_future()
 
     async def run(self) -> None:
-        """Runs until it has left. If this is cancelled, all attempts are killed."""
+        """Runs until the worker has left. A cancellation kills all attempts."""
         threads = [("maitre-worker", self._connect), ("maitre-leave", self._leave)]
         for name, target in threads:
             threading.Thread(target=target, name=name, daemon=True).start()
@@ -44,7 +43,7 @@ class Core:
             raise self._error
 
     def _connect(self) -> None:
-        """Has one session after the other, until there is no point in another."""
+        """Runs one session after the other, until a retry cannot succeed."""
         shared, waits = self.shared, Waits(RECONNECT, RECONNECT_MAX)
         while not shared.is_over:
             try:
@@ -53,7 +52,7 @@ class Core:
                 self._over(error)
                 return
             except Exception as error:
-                LOG.exception("a session failed")
+                LOG.exception("worker session failed")
                 self._over(WorkerError(f"the worker failed: {error!r}"))
                 return
             if isinstance(end, Gone):
@@ -62,11 +61,11 @@ class Core:
             wait = waits.next()
             with shared.changed:
                 if not shared.is_over:
-                    LOG.warning("no connection to the server, again in %.1f s: %s", wait, end.why)
+                    LOG.warning("worker connection failed, next try in %.1f s: %s", wait, end.why)
                     shared.changed.wait_for(lambda: shared.is_over, wait)
 
     def _leave(self) -> None:
-        """Waits until it is to leave, and does so."""
+        """Waits for a departure, and leaves."""
         shared = self.shared
         with shared.changed:
             shared.changed.wait_for(lambda: shared.departure.is_leaving or shared.is_over)
@@ -82,14 +81,14 @@ class Core:
                 lambda: not shared.outbox.unacknowledged or shared.is_over, FAREWELL
             )
             if shared.outbox.unacknowledged and not shared.is_over:
-                LOG.warning("the server did not take the last completions")
+                LOG.warning("worker completions not acknowledged before exit")
             if shared.outbox.is_connected:
                 shared.outbox.goodbye()
                 shared.changed.wait_for(lambda: shared.is_over, GOODBYE)
         self._over(None)
 
     def _over(self, error: MaitreError | None) -> None:
-        """Nothing more is to come. Whoever says so first has said it all: the loop may be gone."""
+        """Ends the run. Only the first call counts, because the loop may be gone after it."""
         with self.shared.lock:
             if self.shared.is_over:
                 return
@@ -103,7 +102,7 @@ class Core:
             self._ended.set_result(None)
 
     def _close(self) -> None:
-        """Whatever is left has nobody to report to."""
+        """Stops the remaining attempts, which cannot be reported."""
         shared = self.shared
         with shared.lock:
             shared.is_over = True
@@ -117,4 +116,4 @@ class Core:
         shared = self.shared
         with shared.changed:
             if not shared.changed.wait_for(lambda: shared.roster.is_empty, VANISH):
-                LOG.error("some attempts did not end")
+                LOG.error("worker attempts did not end in time")

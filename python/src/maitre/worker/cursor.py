@@ -1,4 +1,4 @@
-"""Output on its way: counted, cut at the limit, and marked where some of it is missing."""
+"""Output of an attempt: counted, cut at the limit, and with a line for dropped parts."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ CHUNK_BYTES_MAX = 64 << 10
 
 
 class Cursor:
-    """How far the output of one attempt is. Whoever calls holds the worker's lock."""
+    """The position in the output of one attempt. The caller holds the worker's lock."""
 
     def __init__(self, key: Key, bytes_max: int, outbox: Outbox) -> None:
         self._key = key
         self._outbox = outbox
-        # Bytes on both streams so far, also those that were left out.
+        # Bytes on both streams so far, dropped ones included.
         self._offset = 0
         self._cut_line = f"\n[maitre: output beyond {bytes_max} bytes is not kept]\n".encode()
-        # Bytes that may still be passed on, without the line that says that there is more.
+        # Bytes that may still be sent, without the line about the cut.
         self._left = max(0, bytes_max - len(self._cut_line))
-        # Bytes since the last chunk that were left out because there was no room for them.
+        # Bytes that were dropped since the last chunk for lack of room.
         self._lost = 0
         self._is_cut = bytes_max == 0
 
     def write(self, stream: job_pb2.Stream.ValueType, text: bytes) -> None:
-        """Passes on output. What there is no room for is left out, and a line says so."""
+        """Sends output. If there is no room, the output is dropped, and a line says so."""
         for start in range(0, len(text), CHUNK_BYTES_MAX):
             self._piece(stream, text[start : start + CHUNK_BYTES_MAX])
 
     def finish(self) -> None:
-        """Says what is missing at the end, if there is any."""
+        """Reports dropped output at the end."""
         self._tell_lost(job_pb2.STREAM_ERR)
 
     def _piece(self, stream: job_pb2.Stream.ValueType, piece: bytes) -> None:
@@ -60,7 +60,7 @@ class Cursor:
             self._push(stream, line.encode())
 
     def _push(self, stream: job_pb2.Stream.ValueType, text: bytes) -> None:
-        """Lines of our own go out whether there is room or not: they are short, and few."""
+        """The worker's own lines need no room: they are short and few."""
         chunk = wire.LogChunk(attempt=self._key.ref, stream=stream, offset=self._offset, bytes=text)
         self._outbox.log(chunk)
         self._offset += len(text)

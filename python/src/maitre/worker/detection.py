@@ -1,4 +1,4 @@
-"""A worker looks for work: what a detector is given, and what becomes of what it finds."""
+"""Detection: the worker looks for work of a type."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ from maitre.worker.outcome import Failure, clean
 from maitre.worker.shared import Detects, Shared
 from maitre.worker.stop import Stopped, StopReason
 
-# Proposals, and bytes in them, after which a page is sent.
+# The size of a page, in proposals and in bytes.
 PAGE_MAX = 100
 PAGE_BYTES_MAX = 256 << 10
-# How long a detector may still take once it was told to stop, in seconds.
+# The time that a detector has after its stop, in seconds.
 PATIENCE = 5.0
 
 
 class Proposal:
-    """Work that was found. While a job about the same is unfinished, it is not taken twice."""
+    """Work that was found. While a job with the same key is unfinished, a proposal has no
+    effect."""
 
     def __init__(
         self,
@@ -44,7 +45,7 @@ class Proposal:
 
 
 class Detection:
-    """One look for work, as its detector sees it. A detector calls `propose`, or yields."""
+    """One detection, as its detector sees it. A detector calls `propose`, or yields proposals."""
 
     def __init__(self, shared: Shared, request: wire.Detect) -> None:
         self._shared = shared
@@ -66,32 +67,32 @@ class Detection:
 
     @property
     def run(self) -> str:
-        """What the run is called."""
+        """The name of the run."""
         return self._request.run
 
     @property
     def last_success(self) -> datetime | None:
-        """When the last run of this type began that went well."""
+        """When the last successful run of this type began."""
         has_one = self._request.HasField("last_success_ms")
         return jobs.at(self._request.last_success_ms) if has_one else None
 
     @property
     def proposals_max(self) -> int:
-        """More proposals than this are refused."""
+        """The limit of proposals. The server rejects further ones."""
         return self._request.proposals_max
 
     @property
     def cancelled(self) -> bool:
-        """Whether nobody waits for it any more."""
+        """Whether it should stop."""
         return self._stopped.is_set()
 
     def check(self) -> None:
-        """Raises `Stopped` if nobody waits for it any more."""
+        """Raises `Stopped` if it should stop."""
         if self.cancelled:
             raise Stopped(StopReason.CANCELLED, "nobody waits for this detection any more")
 
     def saw(self, n_seen: int, n_skipped: int = 0) -> None:
-        """Says that it looked at so much, and could not read so much of it."""
+        """Counts objects that were examined, and objects that could not be read."""
         with self._shared.lock:
             self._n_seen += n_seen
             self._n_skipped += n_skipped
@@ -99,8 +100,8 @@ class Detection:
     def propose(
         self, about: str | Proposal, payload: Payload = None, **options: Unpack[Options]
     ) -> None:
-        """Proposes something. Raises `Stopped` if nobody waits for it any more. A plain function
-        waits here for room; a coroutine yields proposals instead, and waits there."""
+        """Proposes work. Raises `Stopped` if the detection should stop. A plain function waits here
+        for room. A coroutine yields proposals instead, and waits there."""
         proposal = about if isinstance(about, Proposal) else Proposal(about, payload, **options)
         with self._shared.changed:
             self._add(proposal)
@@ -111,7 +112,7 @@ class Detection:
         self.check()
 
     async def propose_soon(self, proposal: Proposal) -> None:
-        """Proposes something, and lets others run while there is no room."""
+        """Proposes work, and lets other coroutines run while there is no room."""
         with self._shared.lock:
             self._add(proposal)
         while self._is_full and not self.cancelled:
@@ -123,17 +124,17 @@ class Detection:
         self.check()
 
     def _stop(self) -> None:
-        """Nobody waits for it any more."""
+        """Stops the detection."""
         self._stopped.set()
         self._on_stop()
         self._shared.changed.notify_all()
 
     def _when_stopped(self, call: Callable[[], None]) -> None:
-        """What to do when it is stopped."""
+        """Sets the callback for a stop."""
         self._on_stop = call
 
     def _end(self, end: wire.DetectionEnd.ValueType, error: str) -> None:
-        """It has looked to the end, or will not. The first word counts."""
+        """Ends the detection. The first call counts."""
         with self._shared.lock:
             if self._has_ended:
                 return
@@ -163,7 +164,7 @@ class Detection:
 
 
 def asked(shared: Shared, request: wire.Detect) -> None:
-    """The server wants to know what there is to do."""
+    """The server requests a detection."""
     detects = shared.settings.detectors.get(request.type)
     problem = _problem(shared, request, detects)
     if problem or detects is None:
@@ -194,7 +195,7 @@ def _too_late(shared: Shared, run: str) -> None:
 
 
 def _look(shared: Shared, detection: Detection, detector: Callable[..., Any]) -> None:
-    """Lets a detector look, where its kind belongs."""
+    """Runs a detector on a thread or on the loop, by its kind."""
 
     def over(error: BaseException | None) -> None:
         with shared.lock:

@@ -1,22 +1,21 @@
-"""How long the worker may believe that its attempts are its own.
+"""The time for which the worker may assume that its attempts are current.
 
-**Invariant:** the time counts from when the acknowledged heartbeat was *sent*, by our own clock:
-the server cannot have counted from an earlier moment, whatever the network did since.
+**Invariant:** the time counts from when the acknowledged heartbeat was *sent*, by the worker's
+clock. The server cannot have counted from an earlier time, even with delays of the network.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 
-# The part of a lease after which the worker stops by itself, so that two clocks may differ.
+# The part of a lease after which the worker stops its attempts, so that clocks may differ.
 SHARE = 0.9
-# Heartbeats without an answer that are remembered. Older ones could prolong nothing.
+# Heartbeats without an answer that are remembered. Older ones would not prolong the lease.
 SENT_MAX = 1_024
 
 
 class Lease:
-    """The lease of one worker, over all its sessions. Moments are seconds of a clock that never
-    goes back."""
+    """The lease of one worker, over all its sessions. Times are seconds of a monotonic clock."""
 
     def __init__(self) -> None:
         self._length = 0.0
@@ -25,7 +24,7 @@ class Lease:
         self.over_at: float | None = None
 
     def welcome(self, sent_at: float, length: float) -> None:
-        """The server answered the hello that was sent then."""
+        """The server answered a hello that was sent at this time."""
         self._length = length
         self._sent.clear()
         self._prolong(sent_at)
@@ -37,7 +36,7 @@ class Lease:
         self._sent[sequence] = at
 
     def acknowledged(self, sequence: int) -> bool:
-        """The server has a heartbeat. `False` if it was none of this session's."""
+        """The server acknowledged a heartbeat. `False` if it is not of this session."""
         if sequence not in self._sent:
             return False
         while True:
@@ -47,7 +46,7 @@ class Lease:
                 return True
 
     def is_over(self, now: float) -> bool:
-        """Whether attempts may no longer be believed to be ours."""
+        """Whether the lease has run out."""
         return self.over_at is not None and self.over_at <= now
 
     def _prolong(self, sent_at: float) -> None:

@@ -1,10 +1,10 @@
-"""Output of attempts, until the server says that it is kept.
+"""Output of attempts, until the server acknowledges that it is durable.
 
-What is sent stays, so that the next session can send it again: the server may have died with it.
-The end of an attempt is acknowledged only once its output is kept.
+Sent chunks stay, so that the next session can send them again: the server may have crashed. The
+server acknowledges the end of an attempt only after its output is durable.
 
-**Invariant:** a chunk goes out in the order in which it came in, in every session.
-**Invariant:** what was sent makes room for what was not, and never the other way round.
+**Invariant:** chunks go out in the order of their arrival, in every session.
+**Invariant:** sent chunks make room for unsent ones, and never the reverse.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from dataclasses import dataclass
 from maitre.v1 import worker_pb2 as wire
 from maitre.worker.outcome import Key, key_of
 
-# Output of all attempts: what waits to be sent, and with it what may have to be sent again.
+# The limit of output of all attempts: unsent chunks, and sent chunks without an acknowledgement.
 LOG_BYTES_QUEUED_MAX = 4 << 20
-# What a chunk takes beside its bytes, about: many small ones are no way around the limit.
+# Approximate overhead of a chunk, so that many small ones cannot exceed the limit.
 CHUNK_BYTES = 128
 
 
 @dataclass(eq=False, slots=True)
 class Kept:
-    """A chunk on its way."""
+    """A chunk that is not acknowledged."""
 
     key: Key
     number: int
-    # The one of the same attempt before this one, if it is still here.
+    # The previous chunk of the same attempt, if it is still here.
     before: Kept | None
     # `None`: its attempt is over.
     chunk: wire.LogChunk | None
@@ -36,14 +36,15 @@ class Kept:
 
 
 class Logs:
-    """Output of all attempts. Chunks are numbered as they come in."""
+    """Output of all attempts. Chunks are numbered in the order of their arrival."""
 
     def __init__(self) -> None:
-        # What was sent in this session, only in others, and never: in the order of numbers.
+        # Chunks that were sent in this session, only in earlier ones, and never, in the order of
+        # numbers.
         self._sent: deque[Kept] = deque()
         self._again: deque[Kept] = deque()
         self._new: deque[Kept] = deque()
-        # The number of the next chunk to come in.
+        # The number of the next chunk to arrive.
         self.end = 0
         self._bytes_new = 0
         self._bytes_told = 0
@@ -55,34 +56,34 @@ class Logs:
 
     @property
     def sent(self) -> int:
-        """All with a number below this are sent."""
+        """Chunks with a number below this are sent."""
         waiting = self._again or self._new
         return waiting[0].number if waiting else self.end
 
     @property
     def size(self) -> int:
-        """What all of it takes."""
+        """The size of all chunks."""
         return self._bytes_new + self._bytes_told + len(self) * CHUNK_BYTES
 
     def has_room(self, n_bytes: int) -> bool:
-        """Whether so much fits. Whoever writes does not wait for what was sent already."""
+        """Whether output of this size fits, if sent chunks make room."""
         return self._bytes_new + n_bytes <= LOG_BYTES_QUEUED_MAX
 
     def push(self, chunk: wire.LogChunk) -> None:
-        """Takes in output."""
+        """Adds a chunk."""
         key = key_of(chunk.attempt)
         kept = Kept(key, self.end, self._last.get(key), chunk)
         self._last[key] = kept
         self._new.append(kept)
         self.end += 1
-        # So that what is acknowledged is how many need not be sent any more.
+        # The number equals the count of chunks up to this one, as the acknowledgement does.
         chunk.number = self.end
         self._bytes_new += len(chunk.bytes)
         while (told := self._sent or self._again) and self.size > LOG_BYTES_QUEUED_MAX:
             self._drop(told.popleft())
 
     def take(self) -> wire.LogChunk | None:
-        """The next one to send."""
+        """The next chunk to send."""
         while waiting := self._again or self._new:
             kept = waiting.popleft()
             if kept.chunk is None:
@@ -96,18 +97,18 @@ class Logs:
         return None
 
     def repeat_all(self) -> None:
-        """A new session has begun: everything that is still here is sent again."""
+        """A new session has begun: all remaining chunks are sent again."""
         self._sent.extend(self._again)
         self._sent, self._again = deque(), self._sent
 
     def acknowledged(self, n_kept: int) -> None:
-        """The server keeps the first so many of all that ever came in."""
+        """The server has the first `n_kept` of all chunks."""
         for told in (self._sent, self._again):
             while told and told[0].number < n_kept:
                 self._drop(told.popleft())
 
     def forget(self, key: Key) -> None:
-        """An attempt is over: nobody needs to hear what it said."""
+        """An attempt is over: its output is not needed any more."""
         kept = self._last.pop(key, None)
         while kept is not None:
             self._empty(kept)
@@ -116,9 +117,9 @@ class Logs:
             self._sent.popleft()
 
     def _drop(self, kept: Kept) -> None:
-        """The oldest of all is kept no more."""
+        """Drops the oldest chunk."""
         self._empty(kept)
-        # Or each would hold on to the one before it for as long as the attempt speaks.
+        # Otherwise each chunk would keep all earlier ones of its attempt alive.
         kept.before = None
         if self._last.get(kept.key) is kept:
             del self._last[kept.key]

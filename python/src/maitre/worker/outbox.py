@@ -1,8 +1,7 @@
-"""What waits to be told to the server, and how much of it goes into the next batch.
+"""Messages that wait to be sent to the server, and the size of a batch.
 
-**Invariant:** everything in here is bounded, and nobody who puts something in waits for the
-network. Output that there is no room for is left out; a completion is kept until the server has
-it. Whoever calls holds the worker's lock.
+**Invariant:** everything in here is bounded, and no caller waits for the network. Output without
+room is dropped. A completion is kept until the server has it. The caller holds the worker's lock.
 **Invariant:** a completion goes out after the output before it, in every session.
 """
 
@@ -17,16 +16,17 @@ from maitre.v1 import worker_pb2 as wire
 from maitre.worker.logs import Logs
 from maitre.worker.outcome import Key
 
-# Accepts and refusals that wait to be sent. A server that causes more does not listen.
+# The limit of accepts and refusals that wait to be sent. A server that causes more does not read.
 ANSWERS_MAX = 10_000
 # Pages of proposals that wait to be sent.
 PAGES_MAX = 8
-# Where a batch ends. One message more may be in it: far below the 4 MiB that servers take.
+# The size at which a batch ends. One further message may follow, far below the 4 MiB that servers
+# accept.
 BATCH_BYTES_MAX = 512 << 10
-# Progress of one attempt is sent at most so often, in seconds.
+# The shortest interval between progress reports of one attempt, in seconds.
 PROGRESS_EVERY = 1.0
-# Completions that the server has not acknowledged, and bytes in them. With more, no attempt is
-# accepted.
+# The limits of unacknowledged completions, in number and in bytes. Beyond them, the worker refuses
+# offers.
 COMPLETIONS_MAX = 1_000
 COMPLETION_BYTES_MAX = 64 << 20
 
@@ -36,7 +36,7 @@ class Kept:
     """The end of an attempt, until the server acknowledges it."""
 
     complete: wire.Complete
-    # The count of chunks of output that go before it.
+    # The number of output chunks that must go out before it.
     after_logs: int
     is_unsent: bool = True
     sent_at: float | None = None
@@ -52,23 +52,23 @@ class Told:
 
 @dataclass
 class Parcel:
-    """What goes out next."""
+    """The next batch."""
 
     messages: list[wire.WorkerMessage] = field(default_factory=list)
     n_bytes: int = 0
-    # When there is more, if nothing comes in before.
+    # When more becomes due, if no message comes before.
     next_at: float | None = None
     # The last message is the goodbye.
     is_last: bool = False
 
     @property
     def is_full(self) -> bool:
-        """Whether no more fits."""
+        """Whether the batch is full."""
         return self.n_bytes >= BATCH_BYTES_MAX
 
 
 class Outbox:
-    """What waits to be told. `wake` is called when there is something."""
+    """The messages to send. `wake` is called when there is one."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
@@ -84,7 +84,8 @@ class Outbox:
         self.is_goodbye_sent = False
 
     def connected(self) -> None:
-        """A new session has begun: what the last one may not have delivered is sent again."""
+        """A new session has begun: messages that the last one may not have delivered are sent
+        again."""
         self.is_connected = True
         self._heartbeat = None
         self._pages.clear()
@@ -94,17 +95,17 @@ class Outbox:
         self._wake()
 
     def disconnected(self) -> None:
-        """Nobody listens for now."""
+        """The connection ended."""
         self.is_connected = False
         self._wake()
 
     def heartbeat(self, heartbeat: wire.Heartbeat) -> None:
-        """The latest heartbeat; one that was not sent yet is replaced."""
+        """Sets the latest heartbeat, and replaces an unsent one."""
         self._heartbeat = heartbeat
         self._wake()
 
     def answer(self, answer: wire.WorkerMessage) -> bool:
-        """An accept, a refusal, or what else was asked for. `False` if there are too many."""
+        """An accept, a refusal, or a requested descriptor. `False` if there are too many."""
         if len(self._answers) >= ANSWERS_MAX:
             return False
         self._answers.append(answer)
@@ -112,43 +113,43 @@ class Outbox:
         return True
 
     def page(self, page: wire.WorkerMessage) -> None:
-        """Work that was found, or how a detection ended. Nobody wants it who is not there."""
+        """A page of proposals, or the end of a detection. Dropped without a connection."""
         if self.is_connected:
             self._pages.append(page)
             self._wake()
 
     @property
     def has_page_room(self) -> bool:
-        """Whether a page may come, or nobody is there to wait for."""
+        """Whether there is room for a page, or no connection to wait for."""
         return not self.is_connected or len(self._pages) < PAGES_MAX
 
     def progress(self, key: Key, progress: job_pb2.Progress) -> None:
-        """How far an attempt is."""
+        """The progress of an attempt."""
         self._progress.setdefault(key, Told()).waiting = progress
         self._wake()
 
     def logs_acknowledged(self, n_kept: int) -> None:
-        """The server keeps the first so many pieces of output."""
+        """The server has the first `n_kept` output chunks."""
         self._logs.acknowledged(n_kept)
 
     def has_log_room(self, n_bytes: int) -> bool:
-        """Whether so much output fits."""
+        """Whether output of this size fits."""
         return self._logs.has_room(n_bytes)
 
     def log(self, chunk: wire.LogChunk) -> None:
-        """Output of an attempt."""
+        """Adds output of an attempt."""
         self._logs.push(chunk)
         self._wake()
 
     def complete(self, key: Key, complete: wire.Complete) -> None:
-        """An attempt ended: its completion is sent until it is acknowledged."""
+        """An attempt ended. Its completion is sent until the server acknowledges it."""
         self._drop(key)
         self._kept[key] = Kept(complete, self._logs.end)
         self._kept_bytes += _bytes_of(complete)
         self._wake()
 
     def forget(self, key: Key) -> None:
-        """The server has the completion, or does not want it."""
+        """The server has the completion, or rejects it."""
         self._drop(key)
         self._logs.forget(key)
         self._progress.pop(key, None)
@@ -164,7 +165,7 @@ class Outbox:
         return True
 
     def repeat_older_than(self, age: float, now: float) -> None:
-        """Sends again what was sent so long ago and is not acknowledged."""
+        """Sends unacknowledged completions again that are older than this."""
         for kept in self._kept.values():
             if kept.sent_at is not None and now - kept.sent_at >= age:
                 kept.is_unsent = True
@@ -176,17 +177,17 @@ class Outbox:
 
     @property
     def has_completion_room(self) -> bool:
-        """Whether another attempt may be accepted."""
+        """Whether a further attempt may be accepted."""
         return len(self._kept) < COMPLETIONS_MAX and self._kept_bytes < COMPLETION_BYTES_MAX
 
     def goodbye(self) -> None:
-        """Once everything else is sent, say goodbye."""
+        """Sends a goodbye after all other messages."""
         self._says_goodbye = True
         self._wake()
 
     def next(self, now: float) -> Parcel:
-        """Takes out what goes into the next batch, in the order of urgency: the heartbeat first,
-        and what an attempt said before its end."""
+        """Takes the messages of the next batch in the order of urgency: the heartbeat first, and
+        the output of an attempt before its end."""
         parcel = Parcel()
         if self._heartbeat is not None:
             parcel.messages.append(wire.WorkerMessage(heartbeat=self._heartbeat))
@@ -210,7 +211,7 @@ class Outbox:
         return parcel
 
     def _take_progress(self, parcel: Parcel, now: float) -> None:
-        """Progress that is due, and when the next is. An attempt that ended does not wait."""
+        """Adds due progress reports, and returns the time of the next. Ended attempts have none."""
         for key, told in self._progress.items():
             if told.waiting is None:
                 continue

@@ -1,4 +1,4 @@
-"""How an attempt came out, and how the server is told."""
+"""Outcomes of attempts, and their completions."""
 
 from __future__ import annotations
 
@@ -12,42 +12,41 @@ from maitre.v1 import job_pb2
 from maitre.v1 import worker_pb2 as wire
 from maitre.worker.stop import StopReason
 
-# Bytes in what went wrong, and in a note about progress.
+# Bytes in an error message, and in a note about progress.
 TEXT_BYTES_MAX = 8 << 10
-# Bytes in what a job returns, if the server does not say.
+# Bytes in a result, if the server sets no limit.
 RESULT_BYTES_MAX = 256 << 10
 
 
 class Key(NamedTuple):
-    """Which attempt: the job, and the number that is its fencing token."""
+    """The job and the number of the attempt. Together they are its fencing token."""
 
     job: int
     attempt: int
 
     @property
     def ref(self) -> wire.AttemptRef:
-        """As the wire names it."""
+        """The attempt as a protobuf message."""
         return wire.AttemptRef(job=self.job, attempt=self.attempt)
 
 
 def key_of(ref: wire.AttemptRef) -> Key:
-    """An attempt that the wire names."""
+    """Converts an attempt from protobuf."""
     return Key(ref.job, ref.attempt)
 
 
 @dataclass(frozen=True)
 class Done:
-    """The job is done. A handler may also return its result alone."""
+    """The job succeeded. A handler may also return its result alone."""
 
     result: Payload = None
-    # What it cost; `None` means what was expected.
+    # The cost. `None` means the expected cost.
     cost: float | None = None
     exit_code: int | None = None
 
 
 class Failure(MaitreError):
-    """The job is not done, in a way that may pass: it is tried again. Every other exception that a
-    handler raises means the same."""
+    """A transient failure: the job is retried. All other exceptions of a handler mean the same."""
 
     _ending = job_pb2.ENDING_TRANSIENT
 
@@ -60,27 +59,27 @@ class Failure(MaitreError):
 
 
 class PermanentFailure(Failure):
-    """The job is not done, in a way that will not pass: it has failed."""
+    """A permanent failure: the job fails."""
 
     _ending = job_pb2.ENDING_PERMANENT
 
 
 class TimeoutFailure(Failure):
-    """The job took longer than it may: it is tried again."""
+    """A timeout: the job is retried."""
 
     _ending = job_pb2.ENDING_TIMEOUT
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a handler returned, or why it did not."""
+    """The return value of a handler, or its failure."""
 
     done: Done | None
-    # Otherwise.
+    # Used if `done` is `None`.
     failure: Failure = field(default_factory=lambda: Failure(""))
 
 
-# A worker that leaves gives its jobs back: that is not their fault, and uses up no try.
+# A worker that leaves gives its jobs back, which uses up no try.
 _ENDINGS = {
     StopReason.CANCELLED: job_pb2.ENDING_CANCELLED,
     StopReason.PREEMPTED: job_pb2.ENDING_PREEMPTED,
@@ -92,7 +91,7 @@ _ENDINGS = {
 
 
 def outcome_of(call: Callable[[], object]) -> Outcome:
-    """Calls, and says how it came out."""
+    """Calls a handler, and returns the outcome."""
     try:
         value = call()
     except Failure as failure:
@@ -106,8 +105,8 @@ def outcome_of(call: Callable[[], object]) -> Outcome:
 def completion(
     key: Key, outcome: Outcome, stopped: tuple[StopReason, str] | None, result_bytes_max: int
 ) -> wire.Complete:
-    """What is done is done, even if somebody asked it to stop; otherwise the stop says how it
-    ended."""
+    """A success counts even if the attempt should stop. Otherwise the stop reason sets the
+    ending."""
     if outcome.done is None:
         return _undone(key, outcome.failure, stopped)
     done = outcome.done
@@ -129,7 +128,8 @@ def completion(
 
 
 def lost(key: Key, error: str) -> wire.Complete:
-    """An attempt that the server thinks we have, and that we do not have."""
+    """The completion of an attempt that the server expects here, and that the worker does not
+    have."""
     return wire.Complete(attempt=key.ref, ending=job_pb2.ENDING_LOST, error=error)
 
 
@@ -137,7 +137,7 @@ def _undone(key: Key, failure: Failure, stopped: tuple[StopReason, str] | None) 
     ending, error = failure._ending, failure.message
     if stopped is not None:
         reason, text = stopped
-        # What a job said last helps those who wonder where its time went.
+        # The last output of an attempt that timed out may show where its time went.
         says_more = reason is StopReason.TIMEOUT and error
         ending, error = _ENDINGS[reason], f"{text}\n{error}" if says_more else text
     return wire.Complete(
@@ -150,7 +150,7 @@ def _undone(key: Key, failure: Failure, stopped: tuple[StopReason, str] | None) 
 
 
 def clean(text: str, keep: str = "\n\t") -> str:
-    """Text that every store and terminal takes: short, and without control characters."""
+    """A short text without control characters."""
     is_odd = {code: " " for code in [*range(32), *range(127, 160)] if chr(code) not in keep}
     text = text.translate(is_odd)
     return text.encode(errors="replace")[:TEXT_BYTES_MAX].decode(errors="ignore")

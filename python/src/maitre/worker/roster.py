@@ -1,4 +1,4 @@
-"""The attempts that a worker has, and the room that they take."""
+"""The attempts of a worker, and the slots that they use."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from maitre.worker.outcome import Key
 from maitre.worker.stop import StopReason
 from maitre.worker.ticket import Ticket
 
-# What a heartbeat says at most about how far attempts are; they say it themselves too.
+# The limit of progress in a heartbeat. Attempts also report it themselves.
 PROGRESS_BYTES_MAX = 1 << 20
 
 
 class Roster:
-    """Who is here. Whoever calls holds the worker's lock."""
+    """The attempts of a worker. The caller holds the worker's lock."""
 
     def __init__(self, slots: int) -> None:
         self._slots = slots
@@ -24,8 +24,8 @@ class Roster:
         self.is_leaving = False
 
     def admit(self, type: str, slots: int, type_max: int) -> str:
-        """Takes room for one attempt; otherwise says why there is none. `type_max` 0 means as many
-        as there are slots."""
+        """Takes room for one attempt, or returns the reason why there is none. `type_max` 0 means
+        the number of slots."""
         if self.is_leaving:
             return "draining"
         is_full = self.slots_used + slots > self._slots
@@ -36,16 +36,16 @@ class Roster:
         return ""
 
     def release(self, type: str, slots: int) -> None:
-        """The room of one attempt is free again: its handler returned."""
+        """Releases the room of one attempt after its handler returned."""
         self.slots_used -= slots
         self._n_by_type[type] -= 1
 
     def insert(self, ticket: Ticket) -> None:
-        """It is here."""
+        """Adds an attempt."""
         self._tickets[ticket.key] = ticket
 
     def remove(self, key: Key) -> None:
-        """It is not here any more."""
+        """Removes an attempt."""
         self._tickets.pop(key, None)
 
     def find(self, key: Key) -> Ticket | None:
@@ -54,17 +54,17 @@ class Roster:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nobody is here."""
+        """Whether there is no attempt."""
         return not self._tickets
 
     @property
     def keys(self) -> list[Key]:
-        """The attempts that the server may hear about."""
+        """The attempts that the worker may report."""
         return [key for key, ticket in self._tickets.items() if not ticket.stops.is_silent]
 
     @property
     def progress(self) -> list[wire.ProgressReport]:
-        """How far those attempts are that said so, as many as fit."""
+        """The progress of attempts that reported any, up to a size."""
         reports: list[wire.ProgressReport] = []
         n_bytes = 0
         for ticket in self._tickets.values():
@@ -78,7 +78,7 @@ class Roster:
         return reports
 
     def stop_all(self, reason: StopReason, text: str, kill_at: float) -> int:
-        """Asks all of them to stop; how many they are."""
+        """Asks all attempts to stop, and returns their number."""
         tickets = list(self._tickets.values())
         for ticket in tickets:
             ticket.stops.ask(reason, text, kill_at)

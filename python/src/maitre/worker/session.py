@@ -1,4 +1,4 @@
-"""One connection to a server, from hello to goodbye."""
+"""One connection to a server, from the hello to the goodbye."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from maitre.worker.shared import LOG, Shared
 from maitre.worker.stop import StopReason
 from maitre.worker.supervise import offered, stopped
 
-# The versions of the protocol that we speak.
+# The supported versions of the protocol.
 PROTOCOL = 1
 PROTOCOL_OLDEST = 1
-# Lengths of time are in seconds. From the start of a connection to the welcome.
+# Durations are in seconds. This is the timeout from the start of a connection to the welcome.
 WELCOME_TIMEOUT = 10.0
-# What a welcome that does not say it means.
+# Defaults for a welcome without these fields.
 HEARTBEAT = 5.0
 LEASE = 30.0
 RECONNECT, RECONNECT_MAX = 0.2, 10.0
-# Heartbeats are not sent more often than this, whatever the server says.
+# The shortest interval of heartbeats, even if the server sets a shorter one.
 HEARTBEAT_MIN = 0.01
-# A completion is sent again after so many heartbeats, and not sooner than after the time.
+# A completion is sent again after this many heartbeats, and not before this time.
 REPEAT_HEARTBEATS = 3
 REPEAT_MIN = 5.0
 
-# What the server says about this hello will be true of the next one too.
+# With these codes, the next hello would get the same answer.
 _MEANT = (
     grpc.StatusCode.FAILED_PRECONDITION,
     grpc.StatusCode.INVALID_ARGUMENT,
     grpc.StatusCode.ALREADY_EXISTS,
 )
-# This may also be somebody in between who cannot reach the server for now; but whoever was never
-# welcomed has probably come to the wrong door.
+# The answer may also come from a proxy that cannot reach the server for now. But a worker that was
+# never welcomed has probably a wrong address.
 _WRONG_DOOR = (
     grpc.StatusCode.UNAUTHENTICATED,
     grpc.StatusCode.PERMISSION_DENIED,
@@ -52,21 +52,21 @@ _WRONG_DOOR = (
 
 @dataclass(frozen=True)
 class Broken:
-    """A session ended in a way that may pass."""
+    """A session ended, and a retry may succeed."""
 
     why: str
 
 
 @dataclass(frozen=True)
 class Gone:
-    """We said goodbye."""
+    """The worker said goodbye."""
 
 
 End = Broken | Gone
 
 
 class Session:
-    """One session. Raises `WorkerError` if there is no point in another."""
+    """One session. Raises `WorkerError` if a retry cannot succeed."""
 
     def __init__(self, shared: Shared, waits: Waits) -> None:
         self._shared = shared
@@ -95,7 +95,7 @@ class Session:
                 self._is_closed = True
                 shared.cut = lambda: None
                 shared.outbox.disconnected()
-                # Whoever asked is not there any more.
+                # The server that requested them is disconnected.
                 shared.detections.stop_all()
             channel.close()
 
@@ -117,8 +117,8 @@ class Session:
             call.cancel()
 
     def _batches(self, hello: wire.Hello) -> Iterator[wire.WorkerBatch]:
-        """Everything that waits as one batch, again and again. gRPC asks for another when the last
-        one is on its way: what is taken out of the outbox is sent."""
+        """All waiting messages as one batch, in a loop. gRPC asks for the next batch when the last
+        one is sent, so messages that leave the outbox are sent."""
         yield wire.WorkerBatch(messages=[wire.WorkerMessage(hello=hello)])
         shared = self._shared
         while True:
@@ -157,7 +157,7 @@ class Session:
             return self._ended(error)
 
     def _ended(self, error: grpc.RpcError) -> End:
-        """What an error of the server means for us."""
+        """The consequence of an error of the server."""
         if self._shared.outbox.is_goodbye_sent:
             return Gone()
         if self._is_cut:
@@ -172,11 +172,11 @@ class Session:
         return Broken(f"{code.name}: {details}")
 
     def _heard(self, message: wire.ServerMessage) -> bool:
-        """Does what the server says. `False` if there is no point in going on."""
+        """Handles a message of the server. `False` if the session cannot continue."""
         shared = self._shared
         kind = message.WhichOneof("message")
         if not self._is_welcome and kind != "welcome":
-            LOG.warning("the server did not begin with a welcome")
+            LOG.warning("server sent no welcome first")
             return False
         match kind:
             case "welcome":
@@ -188,7 +188,7 @@ class Session:
             case "stop":
                 stopped(shared, message.stop)
             case "drain":
-                # Without an exit it is the server alone that offers nothing, until it does again.
+                # Without an exit, the server alone stops its offers.
                 if message.drain.then_exit:
                     shared.leave(None, 0)
             case "shutdown":
@@ -198,20 +198,20 @@ class Session:
         return True
 
     def _acknowledged(self, message: wire.ServerMessage, kind: str) -> None:
-        """The server has what we said, and need not be told again."""
+        """Handles an acknowledgement: the message need not be sent again."""
         shared = self._shared
         match kind:
             case "heartbeat_ack":
                 if shared.lease.acknowledged(message.heartbeat_ack.sequence):
                     shared.watch_lease()
-                    # Only now is it sure that the server is well, and not just there.
+                    # An acknowledgement proves that the server works. A connection alone does not.
                     self._waits.reset()
             case "log_ack":
                 shared.outbox.logs_acknowledged(message.log_ack.number)
             case "complete_ack":
                 key = key_of(message.complete_ack.attempt)
                 if message.complete_ack.stale:
-                    LOG.warning("job %d, attempt %d: the end came too late", *key)
+                    LOG.warning("completion rejected as stale, job %d, attempt %d", *key)
                 shared.outbox.forget(key)
 
     def _heard_of_types(self, message: wire.ServerMessage, kind: str | None) -> bool:
@@ -232,13 +232,13 @@ class Session:
             case "stop_detection":
                 shared.detections.stop(message.stop_detection.run)
             case _:
-                LOG.debug("the server said something that is too new for us")
+                LOG.debug("server sent an unknown message")
         return True
 
     def _welcomed(self, welcome: wire.Welcome) -> None:
-        """Does as the welcome says."""
+        """Applies a welcome."""
         if self._is_welcome:
-            LOG.warning("the server said welcome twice")
+            LOG.warning("server sent a second welcome")
             return
         if not PROTOCOL_OLDEST <= welcome.protocol <= PROTOCOL:
             raise WorkerError(
@@ -247,7 +247,7 @@ class Session:
                 "update the older one of the two",
             )
         shared = self._shared
-        LOG.info("the server says welcome, generation %d", welcome.generation)
+        LOG.info("worker session opened, generation %d", welcome.generation)
         shared.was_welcomed = self._is_welcome = True
         shared.result_bytes_max = min(
             welcome.result_bytes_max or RESULT_BYTES_MAX, RESULT_BYTES_MAX
@@ -274,14 +274,14 @@ class Session:
             ticket = shared.roster.find(key)
             if ticket is not None:
                 ticket.stops.ask(StopReason.STALE, "it was given to another", time.monotonic())
-        # Those that the lease ran out for after the hello: the server believes that we have them.
+        # The server still expects attempts whose lease ended after the hello.
         here = {*shared.attempts(), *stale}
         for key in self._said:
             if key not in here:
                 shared.outbox.complete(key, lost(key, "its lease was over"))
 
     def _beat(self) -> None:
-        """Sends a heartbeat, and sees to the next."""
+        """Sends a heartbeat, and schedules the next."""
         shared = self._shared
         with shared.lock:
             if self._is_closed:
@@ -308,7 +308,8 @@ class Session:
             slots_total=hello.slots,
             detections_used=len(shared.detections.running),
             detections_total=sum(one.detect_max for one in hello.types),
-            # It goes before the completions of its batch: what ended is lost if it is not named.
+            # It goes before the completions of its batch: an ended attempt that it does not name is
+            # lost.
             attempts=[key.ref for key in shared.attempts()],
             unhealthy=shared.is_unwell,
             hints=hints,

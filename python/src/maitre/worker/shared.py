@@ -1,4 +1,4 @@
-"""What the parts of one worker share."""
+"""The shared state of a worker's parts."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ LOG = logging.getLogger("maitre.worker")
 
 @dataclass(frozen=True)
 class Handles:
-    """How jobs of one type are done here."""
+    """The handler of one type."""
 
-    # 0 means as many as there are slots.
+    # 0 means the number of slots.
     execute_max: int
     handler: Callable[..., Any]
 
 
 @dataclass(frozen=True)
 class Detects:
-    """How work of one type is looked for here."""
+    """The detector of one type."""
 
     detect_max: int
     detector: Callable[..., Any]
@@ -43,10 +43,10 @@ class Detects:
 
 @dataclass(frozen=True)
 class Settings:
-    """What a worker is, once it is put together."""
+    """The settings of a worker."""
 
     door: Door
-    # All of the hello but the attempts.
+    # The hello without the attempts.
     hello: wire.Hello
     handlers: dict[str, Handles]
     detectors: dict[str, Detects]
@@ -59,48 +59,49 @@ class Settings:
 
 @dataclass
 class Detections:
-    """The detections that are under way, by run: their types, and how they are stopped."""
+    """Running detections, by run: their types, and their stop functions."""
 
     running: dict[str, tuple[str, Callable[[], None]]] = field(default_factory=dict)
 
     def n_of(self, type: str) -> int:
-        """How many of this type."""
+        """The number of detections of this type."""
         return sum(1 for other, _ in self.running.values() if other == type)
 
     def stop(self, run: str) -> None:
-        """Nobody waits for this one any more."""
+        """Stops a detection."""
         if run in self.running:
             self.running[run][1]()
 
     def stop_all(self) -> None:
-        """Nobody waits for any of them any more."""
+        """Stops all detections."""
         for _, stop in list(self.running.values()):
             stop()
 
 
 class Departure:
-    """Whether the worker leaves, and when it stops what it still has."""
+    """Whether the worker leaves, and when it stops its remaining attempts."""
 
     def __init__(self) -> None:
         self.is_leaving = False
-        # When what is left is asked to stop, and how long it then has. `None`: when it is done.
+        # When remaining attempts should stop, and their grace period. `None`: when they end.
         self.stop_at: float | None = None
         self.grace = 0.0
 
     def leave(self, stop_at: float | None, grace: float) -> None:
-        """Leaves, unless it does so already and faster."""
+        """Leaves, unless the worker already leaves as fast."""
         self.is_leaving = True
         if stop_at is not None and (self.stop_at is None or stop_at < self.stop_at):
             self.stop_at, self.grace = stop_at, grace
 
 
 class Shared:
-    """One worker, over all its sessions. One lock guards it all; `changed` says that something
-    did, and is what everybody waits for."""
+    """One worker, over all its sessions. One lock guards all fields. `changed` signals each
+    change."""
 
     def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
         self.settings = settings
-        # Where handlers that are coroutines run: not where heartbeats are sent, whatever they do.
+        # The loop of handlers that are coroutines. Heartbeats have a thread that a handler cannot
+        # block.
         self.loop = loop
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)
@@ -118,31 +119,32 @@ class Shared:
         self.log_bytes_max = 0
         self.is_unwell = False
         self.hints: list[str] | None = None
-        # What it wants to publish; sent with the next heartbeat.
+        # A context to publish with the next heartbeat.
         self.to_publish: str | None = None
         self.published = Published()
         self._configurations: dict[str, Configuration] = {}
-        # Ends the session that there is.
+        # Ends the current session.
         self.cut: Callable[[], None] = lambda: None
-        # Nothing more is to come: the goodbye was heard, or there is no point in going on.
+        # The worker is over: the goodbye was answered, or a retry cannot succeed.
         self.is_over = False
         self._has_fence = False
 
     def configuration(self, type: str) -> Configuration:
-        """How a type is configured."""
+        """The configuration of a type."""
         return self._configurations.get(type, Configuration())
 
     def configured(self, configured: wire.Configured) -> None:
-        """How a type is configured from now on."""
+        """Sets the configuration of a type."""
         admin, worker = _object(configured.admin), _object(configured.worker)
         self._configurations[configured.type] = Configuration(admin, worker)
 
     def attempts(self) -> list[Key]:
-        """What the server may hear about, also what ended and is not acknowledged."""
+        """The attempts of a heartbeat, with ended ones that are not acknowledged."""
         return sorted({*self.roster.keys, *self.outbox.unacknowledged})
 
     def leave(self, stop_at: float | None, grace: float) -> None:
-        """Takes no more work; goes when it is empty, or stops what is left at this moment."""
+        """Takes no more jobs. Leaves when it is empty, or stops the remaining attempts at this
+        time."""
         with self.lock:
             if not self.departure.is_leaving:
                 self.roster.is_leaving = True
@@ -152,7 +154,7 @@ class Shared:
             self.changed.notify_all()
 
     def watch_lease(self) -> None:
-        """Sees to it that attempts are stopped when the lease is over."""
+        """Stops attempts when the lease is over."""
         if not self._has_fence and self.lease.over_at is not None:
             self._has_fence = True
             self.timers.at(self.lease.over_at, self._lease_may_be_over)
@@ -166,7 +168,7 @@ class Shared:
                 self.watch_lease()
 
     def fence(self) -> None:
-        """The lease is over: kills every attempt, reports none of them, and comes back anew."""
+        """The lease is over: kills every attempt without a report, and reconnects."""
         text = "the lease is over"
         n_attempts = self.roster.stop_all(StopReason.LEASE_OVER, text, time.monotonic())
         if n_attempts:

@@ -1,4 +1,4 @@
-"""Why and how soon an attempt is to end."""
+"""The stop of an attempt: its reason and its time."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from maitre.v1 import worker_pb2 as wire
 
 
 class StopReason(str, Enum):
-    """Why an attempt is to end before it is done."""
+    """The reason to stop an attempt."""
 
-    # Somebody called the job off.
+    # A client cancelled the job.
     CANCELLED = "cancelled"
-    # Another job needs the room.
+    # A different job needs the room.
     PREEMPTED = "preempted"
-    # It ran, or was silent, for longer than it may.
+    # It exceeded its run timeout or its silence timeout.
     TIMEOUT = "timeout"
     # The worker leaves.
     LEAVING = "leaving"
-    # It is not this worker's any more. Nothing is reported.
+    # The worker has lost the attempt. It does not report the end.
     STALE = "stale"
-    # The server was not heard of for so long that it may have given the job to another worker.
-    # Nothing is reported.
+    # The server acknowledged no heartbeat for so long that it may have given the job to a different
+    # worker. The worker does not report the end.
     LEASE_OVER = "lease-over"
 
     @property
     def is_silent(self) -> bool:
-        """Whether the server does not want to hear about it, or may not be told."""
+        """Whether the worker must not report the end."""
         return self in (StopReason.STALE, StopReason.LEASE_OVER)
 
     def __str__(self) -> str:
@@ -36,8 +36,8 @@ class StopReason(str, Enum):
 
 
 class Stopped(BaseException):
-    """Raised in a handler that is asked to stop. Like `asyncio.CancelledError`, it is no
-    `Exception`, so that a handler does not swallow it by accident."""
+    """Raised in a handler that should stop. Like `asyncio.CancelledError`, it is not an
+    `Exception`, so that a handler does not catch it by accident."""
 
     def __init__(self, reason: StopReason = StopReason.CANCELLED, text: str = "") -> None:
         super().__init__(text or reason.value)
@@ -52,12 +52,12 @@ _REASONS = {
 
 
 def reason_of(reason: wire.StopReason.ValueType) -> tuple[StopReason, str]:
-    """A reason of the wire, with words for it."""
+    """Converts a reason from protobuf, with a text."""
     return _REASONS.get(reason, (StopReason.CANCELLED, "it was called off"))
 
 
 class Stops:
-    """The two steps of an end: it is asked to stop, and when the grace is over it is made to."""
+    """The two steps of a stop: the attempt is asked to stop, and killed after the grace period."""
 
     def __init__(self) -> None:
         self.reason: StopReason | None = None
@@ -67,8 +67,8 @@ class Stops:
         self.on_sooner: Callable[[float], None] = lambda _: None
 
     def ask(self, reason: StopReason, text: str, kill_at: float) -> None:
-        """Asks it to stop, and sets when it is made to. The first reason counts, unless a later
-        one means that nothing may be reported; the earliest end counts."""
+        """Asks the attempt to stop, and sets the time of its kill. The first reason counts, unless
+        a later one forbids a report. The earliest time counts."""
         if self.reason is None or reason.is_silent:
             self.reason, self.text = reason, text
         self.asked.set()
@@ -78,5 +78,5 @@ class Stops:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing may be reported."""
+        """Whether the worker must not report the end."""
         return self.reason is not None and self.reason.is_silent

@@ -1,4 +1,4 @@
-"""From an offer to a completion: one attempt is started, watched and reported."""
+"""The life of an attempt, from its offer to its completion."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from maitre.worker.shared import LOG, Shared
 from maitre.worker.stop import Stopped, StopReason, Stops, reason_of
 from maitre.worker.ticket import Ticket
 
-# How long a handler may still take after it was made to end, before it is given up, in seconds.
+# The time that a handler has after its kill, in seconds.
 PATIENCE = 5.0
 
 
 def offered(shared: Shared, offer: wire.Offer) -> bool:
-    """Takes an offer or refuses it. `False` if the server does not read our answers."""
+    """Accepts or refuses an offer. `False` if the server does not read answers."""
     key = Key(offer.job, offer.attempt)
     if shared.outbox.repeat(key):
         return True
@@ -31,17 +31,18 @@ def offered(shared: Shared, offer: wire.Offer) -> bool:
     if ticket is None:
         problem = _start(shared, offer)
     else:
-        # Told twice; if it is still being stopped, it is not ours any more.
+        # A repeated offer. If the attempt is stopped as stale, the worker does not have it any
+        # more.
         problem = "it is being stopped" if ticket.stops.is_silent else ""
     if problem:
-        LOG.info("refused job %d, attempt %d: %s", *key, problem)
+        LOG.info("attempt refused, job %d, attempt %d: %s", *key, problem)
         refuse = wire.Refuse(attempt=key.ref, reason=problem)
         return shared.outbox.answer(wire.WorkerMessage(refuse=refuse))
     return shared.outbox.answer(wire.WorkerMessage(accept=wire.Accept(attempt=key.ref)))
 
 
 def stopped(shared: Shared, stop: wire.Stop) -> None:
-    """The server wants an attempt to end."""
+    """The server stops an attempt."""
     key = Key(stop.attempt.job, stop.attempt.attempt)
     reason, text = reason_of(stop.reason)
     ticket = shared.roster.find(key)
@@ -50,12 +51,12 @@ def stopped(shared: Shared, stop: wire.Stop) -> None:
     elif reason.is_silent:
         shared.outbox.forget(key)
     elif not shared.outbox.repeat(key):
-        # The server would wait for an end that nobody reports.
+        # The server would wait for the end of an attempt that the worker does not have.
         shared.outbox.complete(key, lost(key, "the worker does not have it"))
 
 
 def _start(shared: Shared, offer: wire.Offer) -> str:
-    """Starts an attempt; otherwise says why not."""
+    """Starts an attempt, or returns the reason why not."""
     spec = offer.spec
     handles = shared.settings.handlers.get(spec.type)
     if handles is None:
@@ -85,7 +86,7 @@ def _start(shared: Shared, offer: wire.Offer) -> str:
 
 
 def _call(handler: Callable[..., Any], attempt: Attempt) -> Callable[[], Any]:
-    """A handler takes the attempt, and, if it wants to, what says how far it is."""
+    """Calls a handler with the attempt. A handler with a second parameter also gets `progress`."""
     parameters = inspect.signature(handler).parameters.values()
     n_places = sum(
         one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in parameters
@@ -97,7 +98,8 @@ def _call(handler: Callable[..., Any], attempt: Attempt) -> Callable[[], Any]:
 
 
 def _watch(shared: Shared, ticket: Ticket) -> None:
-    """Stops it when its time is up. It may speak until then, and have more."""
+    """Stops the attempt after a timeout. Each report of the attempt may move the silence
+    timeout."""
     due = ticket.due()
     if due is None:
         return
@@ -117,7 +119,7 @@ def _watch(shared: Shared, ticket: Ticket) -> None:
 
 
 def _stopping(shared: Shared, ticket: Ticket, kill_at: float) -> None:
-    """It is asked to stop, made to when the grace is over, and given up when that does not help."""
+    """Asks the attempt to stop, kills it after the grace period, and then gives up on it."""
 
     def give_up() -> None:
         with shared.lock:
@@ -136,11 +138,11 @@ def _stopping(shared: Shared, ticket: Ticket, kill_at: float) -> None:
 
 
 def _finish(shared: Shared, ticket: Ticket, outcome: Outcome) -> None:
-    """Reports how it ended, if the server may hear of it."""
+    """Reports the end of an attempt, unless its lease is over."""
     if ticket.has_ended:
         return
     if shared.lease.is_over(time.monotonic()):
-        # The timer may be late, as after the process was suspended: nobody may report now.
+        # After a suspension of the process, the timer may be late. The worker must not report then.
         shared.fence()
     ticket.end()
     stops = ticket.stops
@@ -169,16 +171,17 @@ class _Thread:
         self._call = call
         self._returned = returned
         name = f"maitre-job-{ticket.key.job}"
-        # A thread that does not stop does not keep the process from its end.
+        # A daemon thread does not prevent the end of the process.
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def ask(self) -> None:
-        """It finds out by itself: when it says how far it is, checks, or sleeps."""
+        """Does nothing: the handler notices the stop when it reports progress, checks, or
+        sleeps."""
 
     def kill(self) -> None:
-        """Raises `Stopped` in it, wherever it is in Python. A call that blocks outside of Python
-        is beyond reach; its slots stay taken until it returns."""
+        """Raises `Stopped` in the handler at its next Python instruction. A blocking call outside
+        of Python cannot be stopped. Its slots are in use until it returns."""
         with self._ticket.guard:
             if self._is_in_handler and self._thread.ident is not None:
                 _raise_in(self._thread.ident, _stopped(self._ticket.stops))
@@ -197,7 +200,7 @@ class _Thread:
 
 
 def _stopped(stops: Stops) -> type[Stopped]:
-    """A class can be raised in a thread, an instance cannot."""
+    """A thread can raise a class, and not an instance."""
 
     class StoppedNow(Stopped):
         def __init__(self) -> None:
@@ -207,13 +210,13 @@ def _stopped(stops: Stops) -> type[Stopped]:
 
 
 def _raise_in(ident: int, kind: type[BaseException] | None) -> None:
-    """`None` takes back what was not raised yet."""
+    """Raises an exception in a thread. `None` cancels one that was not raised yet."""
     error = None if kind is None else ctypes.py_object(kind)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), error)
 
 
 class _Task:
-    """A handler that is a coroutine, on the loop that the worker was started on."""
+    """A handler that is a coroutine, on the loop of the worker's start."""
 
     def __init__(
         self,
@@ -229,7 +232,7 @@ class _Task:
         self._loop.call_soon_threadsafe(self._start)
 
     def ask(self) -> None:
-        """Cancels it; it has the grace to clean up."""
+        """Cancels it. It has the grace period to clean up."""
         self._loop.call_soon_threadsafe(self._cancel)
 
     def kill(self) -> None:
@@ -241,6 +244,6 @@ class _Task:
         self._task.add_done_callback(lambda task: self._returned(outcome_of(task.result)))
 
     def _cancel(self) -> None:
-        # It is put on the loop after the start.
+        # The task is created on the loop after the start.
         if self._task is not None:
             self._task.cancel()

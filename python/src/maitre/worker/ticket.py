@@ -18,17 +18,17 @@ from maitre.worker.timers import Timer
 
 
 class Runs(Protocol):
-    """A handler that runs."""
+    """A running handler."""
 
     def ask(self) -> None:
-        """Asks it to stop."""
+        """Asks the handler to stop."""
 
     def kill(self) -> None:
-        """Makes it stop, as far as that can be done."""
+        """Kills the handler, as far as possible."""
 
 
 class Ticket:
-    """An attempt, from its offer to its completion. What changes, changes under the lock."""
+    """An attempt, from its offer to its completion. The lock guards its changes."""
 
     def __init__(self, offer: wire.Offer, outbox: Outbox, lock: threading.RLock) -> None:
         self.key = Key(offer.job, offer.attempt)
@@ -37,23 +37,23 @@ class Ticket:
         self.resource = offer.resource
         self.stops = Stops()
         self.runs: Runs | None = None
-        # How far it last said it was.
+        # The last reported progress.
         self.progress: job_pb2.Progress | None = None
         self.started_at = time.monotonic()
         self.result_bytes_max = 0
         self.cursor = Cursor(self.key, 0, outbox)
-        # When it is looked after next, because its time may be up.
+        # The timers of its timeouts.
         self.timers: list[Timer] = []
-        # Whether its end is told: what it says after that is not heard.
+        # Whether its end was reported. Later output and progress are ignored.
         self.has_ended = False
         self._last_word = self.started_at
         self._outbox = outbox
         self._lock = lock
-        # Held while the handler is in our code, where nobody may raise anything in it.
+        # Held while the handler is in code of this package, where no exception may be raised in it.
         self.guard = threading.RLock()
 
     def due(self) -> tuple[float, str] | None:
-        """When it runs out of time as things stand, and in which words; `None`: it never does."""
+        """The time of its next timeout, and the error text. `None` if it has no timeout."""
         dues: list[tuple[float, str]] = []
         if self.spec.HasField("run_timeout_ms"):
             ms = self.spec.run_timeout_ms
@@ -64,20 +64,20 @@ class Ticket:
         return min(dues, default=None)
 
     def says_progress(self, progress: job_pb2.Progress) -> None:
-        """It is so far."""
+        """The handler reported progress."""
         with self._heard() as is_heard:
             if is_heard:
                 self.progress = progress
                 self._outbox.progress(self.key, progress)
 
     def says(self, stream: job_pb2.Stream.ValueType, text: bytes) -> None:
-        """It wrote something."""
+        """The handler wrote output."""
         with self._heard() as is_heard:
             if is_heard:
                 self.cursor.write(stream, text)
 
     def end(self) -> None:
-        """Nothing more is to be said about it, but its end."""
+        """Ends all reports but the completion."""
         self.has_ended = True
         self.cursor.finish()
         for timer in self.timers:

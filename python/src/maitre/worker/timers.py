@@ -1,4 +1,4 @@
-"""What is to happen later, on one thread of its own: no handler can keep it from its work."""
+"""Timers on a thread of their own, which a handler cannot block."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ _LOG = logging.getLogger("maitre.worker")
 
 
 class Timer:
-    """Something that is to happen."""
+    """A scheduled call."""
 
     def __init__(self, call: Callable[[], None]) -> None:
         self._call = call
         self._is_cancelled = False
 
     def cancel(self) -> None:
-        """It is not to happen, unless it happens already."""
+        """Cancels the call, unless it has begun."""
         self._is_cancelled = True
 
     def fire(self) -> None:
-        """It happens."""
+        """Runs the call."""
         if not self._is_cancelled:
             self._call()
 
 
 class Timers:
-    """Calls things when their moment has come. They should be quick."""
+    """Runs calls at their times. They should be quick."""
 
     def __init__(self) -> None:
         self._due: list[tuple[float, int, Timer]] = []
@@ -41,7 +41,7 @@ class Timers:
         self._thread.start()
 
     def at(self, moment: float, call: Callable[[], None]) -> Timer:
-        """Calls at this moment of the monotonic clock, or now if it is past."""
+        """Schedules a call at a time of the monotonic clock, or now if it is past."""
         timer = Timer(call)
         with self._changed:
             heapq.heappush(self._due, (moment, next(self._numbers), timer))
@@ -49,7 +49,7 @@ class Timers:
         return timer
 
     def close(self) -> None:
-        """Calls nothing any more."""
+        """Drops all calls."""
         with self._changed:
             self._is_closed = True
             self._changed.notify()
@@ -59,7 +59,7 @@ class Timers:
             try:
                 timer.fire()
             except Exception:
-                _LOG.exception("something that was due failed")
+                _LOG.exception("timer call failed")
 
     def _next(self) -> Timer | None:
         with self._changed:

@@ -1,4 +1,4 @@
-"""How a worker is put together, and run."""
+"""The worker: its settings and its run."""
 
 from __future__ import annotations
 
@@ -23,38 +23,38 @@ from maitre.worker.core import Core
 from maitre.worker.session import PROTOCOL, PROTOCOL_OLDEST
 from maitre.worker.shared import Detects, Handles, Settings
 
-# How long attempts may go on when the worker leaves, and how long one has to end by itself once
-# the worker asks it to; in seconds.
+# The time for which attempts may continue when the worker leaves, and the grace period of an
+# attempt that the worker stops, in seconds.
 LEAVE_GRACE = 30.0
 STOP_GRACE = 10.0
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-# Another field has this value.
+# A condition: a different field has this value.
 VisibleIf = TypedDict("VisibleIf", {"field": str, "is": Any})
 
 
 class Field(TypedDict, total=False):
-    """Something about a type that can be configured."""
+    """A configuration field of a type."""
 
     name: Required[str]
-    # A length of time has its unit: `17m`.
+    # A duration has its unit: `17m`.
     kind: Required[Literal["flag", "whole", "number", "text", "length", "choice"]]
     default: Any
-    # Of a number, of the seconds of a length, or of the bytes of a text.
+    # The range: of a number, of a duration in seconds, or of a text in bytes.
     min: float
     max: float
     choices: list[str]
     help: str
-    # Fields of one section are shown together.
+    # The section of the form that shows it.
     section: str
-    # It counts only then.
+    # The condition without which it has no effect.
     visible_if: VisibleIf
 
 
 class Worker:
-    """Runs jobs for a scheduler: functions do them.
+    """Runs jobs for a scheduler with functions.
 
         worker = Worker("127.0.0.1:7070", name="images-1", slots=4)
 
@@ -64,9 +64,9 @@ class Worker:
 
         worker.run()
 
-    A worker keeps its attempts by a lease: when the scheduler is not heard of for too long, they
-    are stopped, and never reported as done. `name` is the same after every restart, and unlike
-    every other worker's; otherwise it is the machine's.
+    A worker keeps its attempts by a lease: if the scheduler acknowledges no heartbeat for too long,
+    the worker stops its attempts, and never reports them as succeeded. `name` must be unique and
+    the same after every restart. The default is the name of the machine.
     """
 
     def __init__(
@@ -110,13 +110,13 @@ class Worker:
         self._lock = threading.Lock()
 
     def handler(self, type: str, *, execute_max: int = 0) -> Callable[[Function], Function]:
-        """The function does jobs of this type, at most `execute_max` at once; 0 means as many as
-        there are slots.
+        """The function runs jobs of this type, at most `execute_max` at once. 0 means the number of
+        slots.
 
-        It is given the attempt and, if it takes a second argument, a function that says how far it
-        is. What it returns is the job's result; what it raises makes the job be tried again,
-        unless it is a `PermanentFailure`. A plain function runs on a thread of its own, a
-        coroutine on the loop that the worker is started on.
+        It gets the attempt and, if it takes a second argument, a function that reports progress.
+        Its return value is the job's result. After an exception the job is retried, unless it is a
+        `PermanentFailure`. A plain function runs on a thread of its own, a coroutine on the loop of
+        the worker's start.
         """
 
         def add(function: Function) -> Function:
@@ -126,8 +126,8 @@ class Worker:
         return add
 
     def detector(self, type: str, *, detect_max: int = 1) -> Callable[[Function], Function]:
-        """The function looks for work of this type when it is asked to, at most `detect_max` times
-        at once. It is given the detection, and yields a `Proposal` for each unit of work."""
+        """The function detects work of this type on request, at most `detect_max` times at once. It
+        gets the detection, and yields a `Proposal` for each unit of work."""
 
         def add(function: Function) -> Function:
             self._detectors[type] = Detects(max(1, detect_max), function)
@@ -145,8 +145,8 @@ class Worker:
         worker: Iterable[Field] = (),
         policy: Mapping[str, Any] | None = None,
     ) -> None:
-        """Says what there is to say about a type: the fields that operators and workers configure,
-        and the policy that suits it."""
+        """Sets the descriptor of a type: the fields that operators and workers configure, and a
+        suggested policy."""
         self._descriptors[type] = {
             "display_name": display_name,
             "description": description,
@@ -156,14 +156,14 @@ class Worker:
         }
 
     def run(self) -> None:
-        """Works until SIGTERM, Ctrl-C or the scheduler sends it away. It then takes no more work,
-        lets attempts finish within the grace, stops the rest and gives them back, and says
-        goodbye. A second signal stops what is left at once."""
+        """Works until SIGTERM, Ctrl-C or a shutdown by the scheduler. It then takes no more jobs,
+        lets attempts finish within the grace period, gives the rest back, and says goodbye. A
+        second signal stops the remaining attempts at once."""
         asyncio.run(self._run_with_signals())
 
     async def run_async(self) -> None:
-        """The same, on the loop that runs, without signals: `leave` lets it go. If it is cancelled,
-        all attempts are killed."""
+        """The same, on the running loop, without signals. `leave` ends it. A cancellation kills all
+        attempts."""
         core = Core(self._settings(), asyncio.get_running_loop())
         with self._lock:
             self._core = core
@@ -177,7 +177,7 @@ class Worker:
 
     @contextlib.contextmanager
     def in_background(self) -> Iterator[Worker]:
-        """Works on a thread of its own for as long as the block lasts, and then leaves."""
+        """Works on a thread of its own until the end of the block, and then leaves."""
         errors: list[BaseException] = []
 
         def work() -> None:
@@ -198,29 +198,29 @@ class Worker:
             raise errors[0]
 
     def leave(self) -> None:
-        """Takes no more work, and goes when what it has is done or the grace is over. May be called
-        from any thread."""
+        """Takes no more jobs, and leaves when its attempts have ended or the grace period is over.
+        Any thread may call it."""
         self._depart(self._graces[0], self._graces[1])
 
     def leave_now(self, grace: float = 0.0) -> None:
-        """Stops what it has within so many seconds, and goes."""
+        """Stops its attempts within `grace` seconds, and leaves."""
         self._depart(0.0, grace)
 
     def unwell(self) -> None:
-        """It is not well enough to take work."""
+        """Marks the worker as unhealthy: it gets no jobs."""
         self._says("is_unwell", True)
 
     def well(self) -> None:
-        """It is well again."""
+        """Marks the worker as healthy."""
         self._says("is_unwell", False)
 
     def hints(self, hints: Iterable[str]) -> None:
-        """Its locality labels are these from now on."""
+        """Replaces its locality labels."""
         self._says("hints", list(hints))
 
     def publish(self, value: Mapping[str, Any]) -> None:
-        """Publishes this for all workers; the scheduler takes it only from the worker that the
-        operator chose."""
+        """Publishes a context for all workers. The scheduler accepts it only from the worker that
+        the operator selected."""
         self._says("to_publish", json.dumps(value))
 
     def _says(self, name: str, value: object) -> None:
@@ -247,7 +247,7 @@ class Worker:
             self.leave() if n_signals == 1 else self.leave_now()
 
         for number in (signal.SIGTERM, signal.SIGINT):
-            # Only the main thread hears signals.
+            # Only the main thread receives signals.
             with contextlib.suppress(ValueError, RuntimeError, NotImplementedError):
                 loop.add_signal_handler(number, told)
         await self.run_async()
@@ -255,7 +255,7 @@ class Worker:
     def _settings(self) -> Settings:
         names = sorted({*self._handlers, *self._detectors})
         if not names:
-            # To the server, a list without types means any type.
+            # For the server, a hello without types means any type.
             raise ValueError("the worker has no handler and no detector: there is nothing to do")
         hello = wire.Hello()
         hello.CopyFrom(self._hello)
@@ -272,7 +272,7 @@ class Worker:
         )
 
     def _type(self, name: str) -> wire.WorkerType:
-        """What it does and what it looks for, as it says in its hello."""
+        """A type that it runs or detects, for the hello."""
         handles, detects = self._handlers.get(name), self._detectors.get(name)
         descriptor = self._descriptors.get(name, {})
         return wire.WorkerType(
