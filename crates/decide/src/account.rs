@@ -27,6 +27,50 @@ const MARKS: i64 = 16;
 /// What was judged is forgotten over about so many runs.
 const MEMORY: i64 = 64;
 
+/// What follows from the account of a tenant. It is the same for all of a decision, because no slot
+/// time passes in it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Measured {
+    /// How well its lengths were known, in thousandths: among its own jobs …
+    pub(crate) skill: i64,
+    /// … and among the jobs of all tenants that have jobs or are not even.
+    pub(crate) skill_among_all: i64,
+    /// Its jobs that became ready by then are overdue; `None` means that none is.
+    pub(crate) overdue_until: Option<Timestamp>,
+}
+
+/// Slot time of attempts that were placed while another tenant competed for their slots.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Contested {
+    /// Slots in use, and the sum of when each of them was taken.
+    slots: i128,
+    taken_at: i128,
+    /// Slot-milliseconds of attempts that ended.
+    pub(crate) ended: i128,
+    /// What of it the account has taken in.
+    settled: i128,
+}
+
+impl Contested {
+    pub(crate) fn start(&mut self, attempt: Option<(u32, Timestamp)>) {
+        let Some((slots, at)) = attempt else { return };
+        self.slots += i128::from(slots);
+        self.taken_at += i128::from(slots) * i128::from(at.0);
+    }
+
+    pub(crate) fn end(&mut self, attempt: Option<(u32, Timestamp)>) {
+        let Some((slots, at)) = attempt else { return };
+        self.slots -= i128::from(slots);
+        self.taken_at -= i128::from(slots) * i128::from(at.0);
+    }
+
+    /// What was taken by `now` and not settled before.
+    pub(crate) fn settle(&mut self, now: Timestamp) -> i128 {
+        let all = self.ended + self.slots * i128::from(now.0) - self.taken_at;
+        all - std::mem::replace(&mut self.settled, all)
+    }
+}
+
 /// Takes in how much work waits, after a tenant was served so much.
 pub(crate) fn observe(queue: &mut Peak, work: i64, served: i64, now: Timestamp) {
     if work == 0 {
@@ -74,7 +118,7 @@ pub(crate) fn judge(trust: &mut Trust, said: Millis, ran: Millis) {
 }
 
 /// The skill of a tenant's lengths, in thousandths: the part of the spread of lengths that expected
-/// lengths explained, less one run's worth of doubt. The spread is the tenant's own, or a wider one.
+/// lengths explained, less one run's worth of doubt. The spread is that of the tenant, or `wider`.
 pub(crate) fn skill(trust: &Trust, wider: Option<i64>) -> i64 {
     let spread = wider.unwrap_or_else(|| spread(trust));
     let Some(error) = mean(trust.errors, trust.runs) else { return 0 };

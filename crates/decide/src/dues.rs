@@ -19,11 +19,11 @@ use model::policy::Turn;
 use model::tenant::Trust;
 use model::{Fixed, Millis, TenantId, Timestamp};
 
-use crate::account;
+use crate::account::{self, Measured};
 use crate::bits::Bits;
 use crate::max_min::{Group, Party, levels};
 use crate::table::{AudienceIx, NameIx, TenantIx, WorkerIx};
-use crate::tenants::{Sharer, Standing, Tenants, WHOLE};
+use crate::tenants::{Sharer, Tenants, WHOLE};
 use crate::world::World;
 
 /// Reaches are told apart by so many kinds of slots; what is beyond counts as one kind.
@@ -74,7 +74,7 @@ impl World {
             self.set_dues();
         }
         if self.policies.measure() {
-            self.find_standings();
+            self.measure_tenants();
         }
     }
 
@@ -94,7 +94,7 @@ impl World {
     }
 
     /// Takes in how well lengths were known, and which jobs are overdue.
-    fn find_standings(&mut self) {
+    fn measure_tenants(&mut self) {
         let mut all = Trust::default();
         self.tenants.live().for_each(|ix| {
             account::add(&mut all, &self.tenants[ix].tenant.account.trust);
@@ -107,7 +107,7 @@ impl World {
             let skill = account::skill(&account.trust, None);
             let served = i64::try_from(sharer.served(now)).unwrap_or(i64::MAX);
             let overdue = account::overdue_until(&account.queue, skill, served);
-            sharer.standing = Standing {
+            sharer.measured = Measured {
                 skill,
                 skill_among_all: account::skill(&account.trust, Some(spread)),
                 overdue_until: overdue.filter(|_| is_any_known),

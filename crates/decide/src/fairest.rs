@@ -75,6 +75,6 @@ impl World {
 
     /// How well lengths of the tenant's jobs were known, among the lengths of all that wait.
     fn skill_of(&self, tenant: TenantIx) -> i64 {
-        self.tenants[tenant].standing.skill_among_all
+        self.tenants[tenant].measured.skill_among_all
     }
 }

@@ -46,7 +46,7 @@ impl World {
             return false;
         }
         // What is said of its length counts as far as such words were right.
-        let skill = self.tenants[tenant].standing.skill;
+        let skill = self.tenants[tenant].measured.skill;
         let usual = self.usual_length();
         let length = Millis(usual.0 + (length.0 - usual.0) * skill / SKILL_FULL);
         let table = &self.fleet.catalogue.audiences.table;
@@ -88,6 +88,6 @@ impl World {
         if !self.policy.fairness.is_bounded || !shares(&self.policy) {
             return None;
         }
-        self.tenants[tenant].standing.overdue_until
+        self.tenants[tenant].measured.overdue_until
     }
 }

@@ -9,9 +9,9 @@
 //! may use the slots.
 //!
 //! Waiting has an end: an attempt without a prediction is waited for until it has run twice as long
-//! as jobs usually run, and at most for `reserve_wait_max`. Then other jobs can use the slots beside
-//! it. An attempt that outran its
-//! prediction is expected to take twice as long, and so on, so jobs can use the slots beside it.
+//! as jobs usually run, and at most for `reserve_wait_max`. Then other jobs can use the slots
+//! beside it. An attempt that outran its prediction is expected to take twice as long, and so on,
+//! so jobs can use the slots beside it.
 
 use model::{JobId, Millis, Timestamp};
 
@@ -41,9 +41,9 @@ pub(crate) struct Reservation {
 
 /// At most so many workers are looked at for one reservation.
 const LOOKED_AT_MAX: usize = 256;
-/// An attempt of unknown length is waited for until it has run so many times as long as jobs usually
-/// run. At most half of all jobs run longer than twice the mean (Markov's inequality), and those
-/// that do have seldom much less to run than they ran already.
+/// An attempt of unknown length is waited for until it has run so many times the usual length. At
+/// most half of all jobs run longer than twice the mean (Markov's inequality), and those that do
+/// have seldom much less to run than they ran already.
 const USUAL_TIMES_MAX: i64 = 2;
 /// At most so many wide jobs have a worker kept for them in one round.
 const RESERVATIONS_MAX: usize = 64;

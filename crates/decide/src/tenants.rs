@@ -6,6 +6,7 @@ use std::ops::Index;
 use model::tenant::Account;
 use model::{Fixed, Millis, Tenant, TenantId, Timestamp};
 
+use crate::account::{Contested, Measured};
 use crate::index::{Lookup, Names};
 use crate::table::{NameIx, Table, TenantIx};
 
@@ -38,51 +39,7 @@ pub(crate) struct Sharer {
     /// Slot time that it took while others competed for it.
     pub(crate) contested: Contested,
     /// What follows from its account in this decision.
-    pub(crate) standing: Standing,
-}
-
-/// What follows from the account of a tenant. It is the same for all of a decision, because no slot
-/// time passes in it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Standing {
-    /// How well its lengths were known, in thousandths: among its own jobs …
-    pub(crate) skill: i64,
-    /// … and among the jobs of all tenants that have jobs or are not even.
-    pub(crate) skill_among_all: i64,
-    /// Its jobs that became ready by then are overdue; `None` means that none is.
-    pub(crate) overdue_until: Option<Timestamp>,
-}
-
-/// Slot time of attempts that were placed while another tenant competed for their slots.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Contested {
-    /// Slots in use, and the sum of when each of them was taken.
-    slots: i128,
-    taken_at: i128,
-    /// Slot-milliseconds of attempts that ended.
-    pub(crate) ended: i128,
-    /// What of it the account has taken in.
-    settled: i128,
-}
-
-impl Contested {
-    pub(crate) fn start(&mut self, attempt: Option<(u32, Timestamp)>) {
-        let Some((slots, at)) = attempt else { return };
-        self.slots += i128::from(slots);
-        self.taken_at += i128::from(slots) * i128::from(at.0);
-    }
-
-    pub(crate) fn end(&mut self, attempt: Option<(u32, Timestamp)>) {
-        let Some((slots, at)) = attempt else { return };
-        self.slots -= i128::from(slots);
-        self.taken_at -= i128::from(slots) * i128::from(at.0);
-    }
-
-    /// What was taken by `now` and not settled before.
-    pub(crate) fn settle(&mut self, now: Timestamp) -> i128 {
-        let all = self.ended + self.slots * i128::from(now.0) - self.taken_at;
-        all - std::mem::replace(&mut self.settled, all)
-    }
+    pub(crate) measured: Measured,
 }
 
 /// Dues are parts of this.
@@ -308,7 +265,7 @@ impl Tenants {
             due: 0,
             slots_interactive: 0,
             contested: Contested::default(),
-            standing: Standing::default(),
+            measured: Measured::default(),
         });
         self.by_id.insert(id, ix);
         ix
