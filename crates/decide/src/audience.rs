@@ -113,7 +113,7 @@ impl Audiences {
         ix
     }
 
-    /// The audience of these workers, where audiences are given out anew. `used` has the earlier ones.
+    /// The audience of these workers, where audiences are given out anew after `used`.
     pub(crate) fn give_out(&mut self, members: &Bits, used: &mut Used) -> AudienceIx {
         let members = members.trimmed();
         let known = self.by_members.get(&members).copied();

@@ -15,10 +15,10 @@
 
 use model::{JobId, Millis, Timestamp};
 
-use crate::catalogue::ClassKey;
+use crate::catalogue::{Class, ClassKey};
 use crate::lengths::outrun;
 use crate::queue::Line;
-use crate::table::{AudienceIx, JobIx, NameIx, WorkerIx};
+use crate::table::{AudienceIx, Ix, JobIx, NameIx, WorkerIx};
 use crate::waiting::Waiting;
 use crate::world::{Running, World};
 
@@ -45,7 +45,7 @@ const LOOKED_AT_MAX: usize = 256;
 /// most half of all jobs run longer than twice the mean (Markov's inequality), and those that do
 /// have seldom much less to run than they ran already.
 const USUAL_TIMES_MAX: i64 = 2;
-/// At most so many wide jobs have a worker kept for them in one round.
+/// At most so many wide jobs have a worker kept for them in one round, or are looked at for that.
 const RESERVATIONS_MAX: usize = 64;
 
 impl Reservation {
@@ -117,20 +117,29 @@ impl World {
         self.is_unkept |= self.reservations.len() < before;
     }
 
-    /// Whether every worker of an audience is kept already. Who waits there does so behind a wide
-    /// job that goes first; behind it the shortest go on, or a drained worker would serve them
-    /// as they came.
+    /// Whether every worker of an audience is kept already. A wide job that waits there stands
+    /// behind another one that goes first.
     pub(crate) fn has_only_kept(&self, audience: AudienceIx) -> bool {
-        let n_kept = self.reservations.len();
-        if n_kept == 0 || n_kept >= RESERVATIONS_MAX {
-            return n_kept > 0;
+        self.are_kept(|| self.fleet.members(audience))
+    }
+
+    /// Whether every worker that could hold a job of the class is kept already.
+    pub(crate) fn is_kept_from(&self, class: &Class) -> bool {
+        self.are_kept(|| class.members.iter().map(WorkerIx::new))
+    }
+
+    /// Whether no job can keep any of these workers: all are kept, or enough was tried.
+    fn are_kept<I: Iterator<Item = WorkerIx>>(&self, workers: impl FnOnce() -> I) -> bool {
+        if self.n_tried.max(self.reservations.len()) >= RESERVATIONS_MAX {
+            return true;
         }
         let is_kept = |ix: WorkerIx| self.reservations.iter().any(|own| own.worker == ix);
-        self.fleet.members(audience).all(is_kept)
+        !self.reservations.is_empty() && workers().all(is_kept)
     }
 
     /// Keeps the worker, of `pool` if given, that will have room for the job first, if any will.
     pub(crate) fn reserve(&mut self, job: JobIx, pool: Option<NameIx>) {
+        self.n_tried += 1;
         let waiting = &self.queue.jobs[job];
         let has_one = self.reservations.iter().any(|own| own.job == waiting.id);
         if has_one || self.reservations.len() >= RESERVATIONS_MAX {

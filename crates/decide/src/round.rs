@@ -73,6 +73,7 @@ impl World {
         self.round += 1;
         self.pass += 1;
         self.reservations.clear();
+        self.n_tried = 0;
         self.reserve_promised();
         self.has_kept = false;
         self.has_unread = false;

@@ -11,7 +11,7 @@ use crate::lanes::{Lane, LaneKey, LineInOrder};
 use crate::order::Mode;
 use crate::queue::Line;
 use crate::rank::{Look, Rank, Seen, Shared, Stop, Yardstick};
-use crate::table::{AudienceIx, JobIx, LineIx, NameIx, WorkerIx};
+use crate::table::{JobIx, LineIx, NameIx, WorkerIx};
 use crate::waiting::{Stage, Waiting};
 use crate::world::World;
 
@@ -309,11 +309,6 @@ impl World {
             || self.fleet.with_slot_of(key.audience).any(may_have_room)
     }
 
-    /// The workers that could hold a job of a class.
-    fn audience_of(&self, class: &Class) -> AudienceIx {
-        self.fleet.catalogue.audiences.berths[class.berth].key.audience
-    }
-
     /// Whether a limit of its tenant holds back all jobs of a lane.
     fn is_closed(&self, lane: &LaneKey) -> bool {
         lane.tenant.is_some_and(|tenant| {
@@ -331,9 +326,7 @@ impl World {
             // The berth says that a worker has a free slot. For most jobs that is all.
             None if !class.is_wide() && !self.fleet.catalogue.is_mixed(class) => true,
             None => {
-                class.is_wide()
-                    && self.policy.reserve
-                    && !self.has_only_kept(self.audience_of(class))
+                class.is_wide() && self.policy.reserve && !self.is_kept_from(class)
                     || self.fleet.with_room(class).next().is_some()
             }
         }

@@ -68,6 +68,8 @@ pub struct World {
     pub(crate) pass: u64,
     /// Workers kept for wide jobs in this round.
     pub(crate) reservations: Vec<Reservation>,
+    /// How many wide jobs were to have a worker kept for them in this round.
+    pub(crate) n_tried: usize,
     /// A job that a worker was kept for went elsewhere: others may have that room now.
     pub(crate) is_unkept: bool,
     /// Whether slots were kept from some job in the last round.
@@ -150,6 +152,7 @@ impl World {
             promised: BTreeMap::new(),
             pass: 0,
             reservations: Vec::new(),
+            n_tried: 0,
             is_unkept: false,
             has_kept: false,
             n_events: 0,
