@@ -2,7 +2,8 @@
 //!
 //! A tenant *competes* while jobs of it wait that some serving worker could run and that no limit
 //! holds back. The slot time of all tenants that compete is due to them by constrained max-min
-//! fairness ([`crate::max_min`]). A tenant's account says how far it is ahead of its due: so much
+//! fairness ([`crate::max_min`]), and the
+//! minimum of its quota at least, which is paid for. A tenant's account says how far it is ahead of its due: so much
 //! slot time for each unit of its weight. Accounts of those that compete add up to nothing.
 //!
 //! A tenant that stops competing is owed nothing for the time without work, and what it took while
@@ -21,7 +22,7 @@ use model::{Fixed, Millis, TenantId, Timestamp};
 
 use crate::account::{self, Measured};
 use crate::bits::Bits;
-use crate::max_min::{Group, Party, levels};
+use crate::max_min::{Group, Party, levels, with_minimums};
 use crate::table::{AudienceIx, NameIx, TenantIx, WorkerIx};
 use crate::tenants::{Sharer, Tenants, WHOLE};
 use crate::world::World;
@@ -32,8 +33,8 @@ const KINDS_MAX: usize = 64;
 /// What dues were last made from: while it holds, so do they.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Dues {
-    /// Who competes, and the weights.
-    parties: Vec<(TenantIx, i128)>,
+    /// Who competes, the weights, and the slots that quotas give them at least.
+    parties: Vec<(TenantIx, i128, i128)>,
     /// Who could run the jobs of each tenant with jobs in line that no limit of their type holds
     /// back, sorted.
     reaches: BTreeMap<TenantIx, Vec<AudienceIx>>,
@@ -216,9 +217,10 @@ impl World {
 
     /// Sets what each tenant that competes is due, if anything changed.
     pub(crate) fn set_dues(&mut self) {
-        let parties = self.tenants.competing().map(|ix| (ix, self.tenants[ix].share()));
         let is_changed = std::mem::take(&mut self.dues.is_reach_changed)
             || self.dues.n_changes != self.fleet.n_changes;
+        let parties = self.tenants.competing();
+        let parties = parties.map(|ix| (ix, self.tenants[ix].share(), self.minimum(ix)));
         if !is_changed && parties.clone().eq(self.dues.parties.iter().copied()) {
             return;
         }
@@ -227,23 +229,35 @@ impl World {
         let reach = |ix: &TenantIx| self.dues.reaches.get(ix);
         let is_uniform = parties.windows(2).all(|two| reach(&two[0].0) == reach(&two[1].0));
         let parts: Vec<i128> = if is_uniform {
-            parties.iter().map(|(_, share)| *share).collect()
+            parties.iter().map(|(_, share, _)| *share).collect()
         } else {
             self.count_groups();
             self.constrained()
         };
+        let minimums: Vec<i128> = self.dues.parties.iter().map(|(.., min)| *min).collect();
+        let parts = with_minimums(&parts, &minimums, i128::from(self.fleet.slots));
         let all: i128 = parts.iter().sum();
-        for ((ix, _), part) in self.dues.parties.iter().zip(&parts) {
+        for ((ix, ..), part) in self.dues.parties.iter().zip(&parts) {
             let due = part * i128::from(WHOLE) / all.max(1);
             self.tenants.table[*ix].due = i64::try_from(due).unwrap_or(WHOLE);
         }
         self.dues.n_changes = self.fleet.n_changes;
     }
 
+    /// Slots that quotas give a tenant at least, in pools where its jobs could run.
+    fn minimum(&self, ix: TenantIx) -> i128 {
+        let reach = self.dues.reaches.get(&ix);
+        let is_reached = |pool: NameIx| {
+            reach.into_iter().flatten().any(|own| self.fleet.has_member_in(*own, pool))
+        };
+        let minimums = self.tenants[ix].minimums().filter(|(pool, _)| is_reached(*pool));
+        minimums.map(|(_, min)| i128::from(min)).sum()
+    }
+
     /// Counts the slots that the same reaches have in common, if those are others than before.
     fn count_groups(&mut self) {
         let parties = self.dues.parties.iter();
-        let reaches = parties.filter_map(|(ix, _)| self.dues.reaches.get(ix));
+        let reaches = parties.filter_map(|(ix, ..)| self.dues.reaches.get(ix));
         let mut kinds: Vec<AudienceIx> = reaches.flatten().copied().collect();
         let is_counted = self.dues.n_changes_counted == self.fleet.n_changes;
         let is_known = |kind: &AudienceIx| self.dues.kinds.binary_search(kind).is_ok();
@@ -277,7 +291,7 @@ impl World {
             let at = kinds.binary_search(own).unwrap_or(KINDS_MAX);
             1_u64 << at.min(KINDS_MAX - 1)
         };
-        let own = parties.iter().map(|(ix, share)| Party {
+        let own = parties.iter().map(|(ix, share, _)| Party {
             reach: reaches.get(ix).into_iter().flatten().fold(0, |reach, own| reach | bit(own)),
             weight: i64::try_from(*share).unwrap_or(i64::MAX),
         });

@@ -229,6 +229,12 @@ impl Fleet {
         seats.iter().map(|position| self.seating[position])
     }
 
+    /// Whether a worker of the audience is in the pool.
+    pub(crate) fn has_member_in(&self, ix: AudienceIx, pool: NameIx) -> bool {
+        let seats = &self.catalogue.audiences.table[ix].seats;
+        self.members.get(&pool).is_some_and(|members| seats.and(members).next().is_some())
+    }
+
     /// Whether some worker that matches the fit could hold a job of the class.
     pub(crate) fn is_shared(&self, fit: FitIx, class: ClassIx) -> bool {
         let matching = &self.catalogue.fits[fit].members;

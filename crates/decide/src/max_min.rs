@@ -51,6 +51,27 @@ pub(crate) fn levels(parties: &[Party], groups: &[Group]) -> Vec<(i64, i64)> {
     levels
 }
 
+/// The parts of `slots` where each party gets at least its minimum: parties whose part is less get
+/// their minimums, and the others share the rest in proportion to their parts.
+pub(crate) fn with_minimums(parts: &[i128], minimums: &[i128], slots: i128) -> Vec<i128> {
+    let mut has_minimum = vec![false; parts.len()];
+    loop {
+        let is_free = |at: &usize| !has_minimum[*at];
+        let weight: i128 = (0..parts.len()).filter(is_free).map(|at| parts[at]).sum();
+        let given: i128 = (0..parts.len()).filter(|at| !is_free(at)).map(|at| minimums[at]).sum();
+        let left = (slots - given).max(0);
+        let is_below = |at: &usize| parts[*at] * left < minimums[*at] * weight;
+        let below: Vec<usize> = (0..parts.len()).filter(is_free).filter(is_below).collect();
+        if below.is_empty() {
+            let part = |at: usize| {
+                if has_minimum[at] { minimums[at] * weight.max(1) } else { parts[at] * left }
+            };
+            return (0..parts.len()).map(part).collect();
+        }
+        below.into_iter().for_each(|at| has_minimum[at] = true);
+    }
+}
+
 /// The same as [`bottleneck`], by looking at every set of the parties.
 fn bottleneck_of_few(
     parties: &[Party],
@@ -201,6 +222,16 @@ mod tests {
         let parties = [party(0b01, 1), party(0b11, 1)];
         let groups = [group(0b01, 4), group(0b10, 2)];
         assert_eq!(levels(&parties, &groups), [(6, 2), (6, 2)]);
+    }
+
+    #[test]
+    fn parties_below_their_minimums_get_those_and_the_others_share_the_rest() {
+        assert_eq!(with_minimums(&[3, 1], &[0, 0], 8), [24, 8], "in proportion to 3 and 1");
+        // Of ten slots, five are paid for: the others have 2.5 each.
+        assert_eq!(with_minimums(&[1, 1, 1], &[5, 0, 0], 10), [10, 5, 5]);
+        assert_eq!(with_minimums(&[1, 1], &[3, 0], 8), [8, 8], "a minimum below the part");
+        assert_eq!(with_minimums(&[1, 1], &[1, 0], 1), [1, 0], "nothing is left to share");
+        assert_eq!(with_minimums(&[1, 1], &[4, 6], 8), [4, 6], "more is paid for than there is");
     }
 
     proptest! {

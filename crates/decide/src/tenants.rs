@@ -69,6 +69,11 @@ impl Sharer {
         self.quotas.keys().copied().filter(|pool| self.is_below_min(*pool))
     }
 
+    /// Its minimums by pool.
+    pub(crate) fn minimums(&self) -> impl Iterator<Item = (NameIx, u32)> {
+        self.quotas.iter().map(|(pool, (min, _))| (*pool, *min)).filter(|(_, min)| *min > 0)
+    }
+
     pub(crate) fn has_quotas(&self) -> bool {
         !self.quotas.is_empty()
     }
