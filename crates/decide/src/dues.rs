@@ -2,9 +2,9 @@
 //!
 //! A tenant *competes* while jobs of it wait that some serving worker could run and that no limit
 //! holds back. The slot time of all tenants that compete is due to them by constrained max-min
-//! fairness ([`crate::max_min`]), and the
-//! minimum of its quota at least, which is paid for. A tenant's account says how far it is ahead of its due: so much
-//! slot time for each unit of its weight. Accounts of those that compete add up to nothing.
+//! fairness ([`crate::max_min`]), and at least the minimums of their quotas, which are paid for. A
+//! tenant's account says how far it is ahead of its due: so much slot time for each unit of its
+//! weight. Accounts of those that compete add up to nothing.
 //!
 //! A tenant that stops competing is owed nothing for the time without work, and what it took while
 //! nobody competed is not held against it. It comes back where the others are, and at most the
