@@ -20,10 +20,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("detect", &["model"]),
     ("server", &["model", "decide", "snapshot", "store", "proto", "detect"]),
     ("worker", &["model", "proto", "detect"]),
-    ("faults", &["proto"]),
-    ("chaos", &["proto", "worker", "cluster", "faults"]),
+    ("checker", &[]),
+    ("faults", &["proto", "checker"]),
+    ("chaos", &["proto", "worker", "cluster", "checker", "faults"]),
     ("fair", &["cluster", "faults"]),
-    ("seeds", &["model", "store", "proto", "server", "faults"]),
+    ("seeds", &["model", "store", "proto", "server", "checker", "faults"]),
     (
         "cli",
         &[

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use faults::{Answer, Asked, Chance, Notebook, Op, Outcome, now_ms, settle, until};
+use checker::{Asked, Op, Outcome};
+use faults::{Answer, Chance, Notebook, now_ms, settle, until};
 use proto::v1;
 use proto::v1::admin_client::AdminClient;
 use proto::v1::jobs_client::JobsClient;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use faults::Offer;
+use checker::Offer;
 
 use crate::load::{FLEETING, HEAVY, RARE, TYPES};
 

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use faults::{Chance, Harm, now_ms};
+use checker::Harm;
+use faults::{Chance, now_ms};
 use rustix::process::Signal;
 use tokio::time::{Instant, sleep};
 

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use faults::{Attempt, Harm, History, Job, Key, Mark, Note, Piece, Step, read_marks, read_said};
+use checker::{Attempt, Harm, History, Job, Key, Mark, Note, Piece, Step};
+use faults::{read_marks, read_said};
 use serde::Deserialize;
 use tokio_postgres::{Client, Row};
 

@@ -7,7 +7,7 @@
 //!    │                                             │
 //!    └── answers to clients, records of runs       │ tables, journal
 //!                       ▼                          ▼
-//!               faults::check ◄──────────────── kept
+//!              checker::check ◄──────────────── kept
 //! ```
 //!
 //! **Invariant:** the checker shares no code with the scheduler and its store. It reads the tables,

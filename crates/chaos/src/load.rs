@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use faults::{Asked, Chance};
+use checker::Asked;
+use faults::Chance;
 use proto::v1;
 use serde::{Deserialize, Serialize};
 

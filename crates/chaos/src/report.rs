@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use faults::{History, Outcome, Recovery, Violation, recovery};
+use checker::{History, Outcome, Recovery, Violation, recovery};
 
 /// The limit of listed violations.
 const LISTED_MAX: usize = 30;

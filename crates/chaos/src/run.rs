@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use faults::{Chance, Scope, Violation, check};
+use checker::{Scope, Violation, check};
+use faults::Chance;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 

@@ -7,8 +7,9 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use checker::{Calm, Fault, Harm, Limits, Offer};
 use cluster::{Cluster, Database, Sync};
-use faults::{Calm, Chance, Fault, Harm, Limits, Offer, Process, free_ports, now_ms, until};
+use faults::{Chance, Process, free_ports, now_ms, until};
 use proto::v1;
 use proto::v1::admin_client::AdminClient;
 use rustix::process::Signal;

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
+use checker::Asked;
 use proto::v1;
-
-use crate::Asked;
 
 /// A record is one line with a word, the job, the attempt, the worker and the time. It is one
 /// write, so that many processes can write to one file.

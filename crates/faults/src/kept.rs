@@ -3,12 +3,13 @@
 use std::fs;
 use std::path::Path;
 
+use checker::{Attempt, History, Job, Key, Mark};
 use rusqlite::{Connection, Result as SqlResult, Row};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::Error;
 use crate::notebook::lines;
-use crate::{Attempt, Error, History, Job, Key, Mark};
 
 /// The store's file and its log in a data directory.
 pub(crate) const FILES: [&str; 2] = ["maitre.db", "maitre.db-wal"];

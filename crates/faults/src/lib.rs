@@ -1,4 +1,5 @@
-//! Fault injection: real processes run under load and faults. A checker then examines the data.
+//! Fault injection: real processes run under load and faults. Then the [`checker`] examines the
+//! history of the run.
 //!
 //! ```text
 //! scenario ─► stage (scheduler, workers)  ◄── load (clients)
@@ -6,19 +7,17 @@
 //!     │ inject, heal,  │ the store's file,      │ answers to clients,
 //!     │ drain          │ records of processes   │ in their logs
 //!     ▼                ▼                        ▼
-//!   check ◄──────── history ◄───────────────────┘
+//!  checker ◄─────── history ◄───────────────────┘
 //! ```
 //!
-//! **Invariant:** the checker shares no code with the scheduler and its store, and never asks the
-//! scheduler. It reads the file, the clients' logs, and the records of the processes.
+//! **Invariant:** a history comes from the store's file, the clients' logs and the records of the
+//! processes. No scheduler is asked.
 
 mod error;
 mod clock;
 mod chance;
-mod history;
 mod notebook;
 mod kept;
-mod check;
 mod ports;
 mod process;
 mod stage;
@@ -30,13 +29,8 @@ mod zombie;
 mod scenario;
 
 pub use chance::Chance;
-pub use check::{Recovery, Scope, Violation, check, recovery};
 pub use clock::{boot_ms, now_ms, passed_ms, until};
 pub use error::Error;
-pub use history::{
-    Asked, Attempt, Calm, Fault, Harm, History, Job, Key, Limits, Mark, Note, Offer, Op, Outcome,
-    Piece, Said, Step,
-};
 pub use kept::read_marks;
 pub use notebook::{Answer, Notebook, read_said, settle};
 pub use ports::free_ports;

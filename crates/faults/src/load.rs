@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use checker::{Asked, Op, Outcome};
 use proto::v1;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -13,7 +14,7 @@ use crate::job::{Manner, asked, spec};
 use crate::notebook::{Answer, Notebook, settle};
 use crate::rpc::Rpc;
 use crate::stage::{CAPPED, NARROW, Stage};
-use crate::{Asked, Chance, Error, Op, Outcome};
+use crate::{Chance, Error};
 
 /// Concurrent clients.
 const CLIENTS: u32 = 3;

@@ -4,10 +4,11 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
 
+use checker::{Asked, Op, Outcome, Said};
 use tonic::{Code, Status};
 
+use crate::Error;
 use crate::clock::now_ms;
-use crate::{Asked, Error, Op, Outcome, Said};
 
 /// The log of one client.
 #[derive(Debug)]

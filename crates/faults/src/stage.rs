@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use checker::{Fault, Harm, History, Limits};
 use proto::v1;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::clock::{boot_ms, now_ms, passed_ms, until};
 use crate::rpc::Rpc;
-use crate::{Chance, Error, Fault, Harm, History, Limits, free_ports, kept, read_marks, read_said};
+use crate::{Chance, Error, free_ports, kept, read_marks, read_said};
 
 /// Timeout for the first answer of a scheduler, on a busy machine.
 const START: Duration = Duration::from_mins(1);

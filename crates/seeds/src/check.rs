@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use faults::{Attempt, History, Mark, Op, Outcome, Said, Scope, Violation};
+use checker::{Attempt, History, Mark, Op, Outcome, Said, Scope, Violation};
 use model::Ask;
 
 use crate::history::{Left, label, number};
@@ -13,7 +13,7 @@ use crate::site::NARROW_MAX;
 /// All violations. Empty if there are none.
 pub(crate) fn check(left: &Left, notes: &Notes) -> Vec<Violation> {
     let (history, found) = without_ghosts(&left.history);
-    let mut found = [found, faults::check(&history, Scope::Everything)].concat();
+    let mut found = [found, checker::check(&history, Scope::Everything)].concat();
     let attempts: BTreeMap<(u64, u32), &Attempt> =
         left.history.attempts.iter().map(|one| ((one.job, one.number), one)).collect();
     runs(&attempts, &notes.marks, &mut found);

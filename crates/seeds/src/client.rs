@@ -3,7 +3,8 @@
 
 use std::collections::VecDeque;
 
-use faults::{Asked, Chance, Op, Outcome, Said};
+use checker::{Asked, Op, Outcome, Said};
+use faults::Chance;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use proto::v1;

@@ -6,7 +6,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use faults::{Chance, Mark};
+use checker::Mark;
+use faults::Chance;
 use model::Ending;
 use proto::v1;
 use proto::v1::server_message::Message as Theirs;

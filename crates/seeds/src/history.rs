@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use faults::{Attempt, History, Job, Key, Limits, Offer};
+use checker::{Attempt, History, Job, Key, Limits, Offer};
 use model::{Patience, Record, Timestamp};
 use store::{Filter, Store as _};
 

@@ -1,6 +1,6 @@
 //! The records of clients and workers, which are the input of the checker.
 
-use faults::{Mark, Said};
+use checker::{Mark, Said};
 use model::{Ending, State};
 
 /// All records of one run.

@@ -1,6 +1,6 @@
 //! One simulation run: a time with faults, then a time without.
 
-use faults::{Op, Outcome, Said, Violation};
+use checker::{Op, Outcome, Said, Violation};
 use futures_util::FutureExt as _;
 use model::Millis;
 use store::Store as _;

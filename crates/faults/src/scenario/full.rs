@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use checker::{Fault, Harm, Outcome};
 use tokio::time::sleep;
 
 use super::{Report, drain_and_judge};
@@ -10,7 +11,7 @@ use crate::clock::until;
 use crate::disk::{SmallDisk, limited};
 use crate::load::Load;
 use crate::stage::Stage;
-use crate::{Chance, Error, Fault, Harm, Outcome};
+use crate::{Chance, Error};
 
 const LEASE_MS: u64 = 3_000;
 const ROUNDS: u64 = 3;

@@ -11,10 +11,11 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
+use checker::{Attempt, Harm, History, Outcome, Scope, Violation, check};
 use tokio::time::Instant;
 
 use crate::stage::Stage;
-use crate::{Attempt, Chance, Error, Harm, History, Outcome, Scope, Violation, check};
+use crate::{Chance, Error};
 
 /// Timeout for the end of all jobs after the last fault, on a busy machine.
 const DRAIN: Duration = Duration::from_mins(2);

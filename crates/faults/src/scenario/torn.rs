@@ -5,13 +5,14 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use checker::{History, Op, Outcome, Scope, Violation, check};
 use tokio::time::sleep;
 
 use super::{DRAIN, Report, listed};
 use crate::disk::{log_length, tear};
 use crate::load::Load;
 use crate::stage::Stage;
-use crate::{Chance, Error, History, Op, Outcome, Scope, Violation, check};
+use crate::{Chance, Error};
 
 const LEASE_MS: u64 = 3_000;
 const ROUNDS: u64 = 5;

@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
+use checker::Harm;
 use tokio::time::sleep;
 
 use super::{Report, asked, drain_and_judge};
 use crate::load::Load;
 use crate::stage::Stage;
-use crate::{Chance, Error, Harm};
+use crate::{Chance, Error};
 
 /// Short, so that it runs out while a worker is suspended.
 const LEASE_MS: u64 = 1_500;

@@ -49,29 +49,27 @@ impl Timeline {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::Chance;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
-    #[test]
-    fn timeline_maximum_equals_a_naive_sum() {
-        let mut chance = Chance::new(7);
-        for n_spans in 0..40 {
-            let span = |_| {
-                let from = i64::try_from(chance.between(0, 49)).unwrap();
-                let length = i64::try_from(chance.between(0, 19)).unwrap();
-                (from, from + length, chance.between(0, 4))
-            };
-            let spans: Vec<(i64, i64, u64)> = (0..n_spans).map(span).collect();
-            let timeline = Timeline::of(spans.iter().copied());
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn timeline_maximum_equals_a_naive_sum(
+            drawn in vec((0_i64..50, 0_i64..20, 0_u64..5), 0..40),
+        ) {
+            let spans = drawn.iter().map(|(from, length, taken)| (*from, from + length, *taken));
+            let timeline = Timeline::of(spans.clone());
             let taken = |at: i64| -> u64 {
-                let there = spans.iter().filter(|(from, to, _)| *from <= at && at <= *to);
+                let there = spans.clone().filter(|(from, to, _)| *from <= at && at <= *to);
                 there.map(|(_, _, taken)| taken).sum()
             };
             for from in -1..75 {
                 let mut most = 0;
                 for to in from..75 {
                     most = most.max(taken(to));
-                    assert_eq!(timeline.most(from, to), most, "{from} to {to} of {spans:?}");
+                    prop_assert_eq!(timeline.most(from, to), most, "{} to {}", from, to);
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Output and progress of attempts.
 
-use faults::{History, Note, Piece};
+use checker::{History, Note, Piece};
 
 use crate::sound::{broken, mark};
 

@@ -1,6 +1,6 @@
 //! Sound histories with one change.
 
-use faults::{Fault, Harm, History, Outcome, Scope, check};
+use checker::{Fault, Harm, History, Outcome, Scope, check};
 
 use crate::sound::{attempt, broken, key, mark, sound, submitted};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use faults::{Fault, Harm, History, Job, Offer, Step};
+use checker::{Fault, Harm, History, Job, Offer, Step};
 
 use crate::sound::{broken, mark, steps};
 

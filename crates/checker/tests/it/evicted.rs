@@ -1,6 +1,6 @@
 //! Preemptions.
 
-use faults::{History, Step};
+use checker::{History, Step};
 
 use crate::sound::{broken, steps};
 

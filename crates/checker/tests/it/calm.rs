@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use faults::{Calm, History, Offer, Recovery, Step, recovery};
+use checker::{Calm, History, Offer, Recovery, Step, recovery};
 
 use crate::sound::{broken, sound, steps};
 

@@ -1,6 +1,6 @@
 //! Jobs that the store deleted at their end.
 
-use faults::{History, Outcome};
+use checker::{History, Outcome};
 
 use crate::sound::{attempt, broken, key, mark};
 

@@ -1,6 +1,6 @@
 //! A history without violations.
 
-use faults::{
+use checker::{
     Asked, Attempt, History, Job, Key, Limits, Mark, Op, Outcome, Said, Scope, Step, check,
 };
 
