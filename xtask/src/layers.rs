@@ -38,11 +38,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
 /// Crates that depend on nobody else's code, except in their tests.
 const PURE: &[&str] = &["model", "decide"];
 
+/// Crates that test the product. A crate of the product depends on them in its tests alone, so that
+/// the program that users run has none of their code.
+const HARNESS: &[&str] = &["cluster", "checker", "faults", "chaos", "fair", "seeds", "xtask"];
+
 /// Fails with one sentence for each dependency that the table does not allow.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let metadata = ["cargo", "metadata", "--no-deps", "--format-version", "1"];
     let packages = packages(&shell::read(root, &metadata)?)?;
-    let broken = broken(&packages, ALLOWED, PURE);
+    let broken = broken(&packages, &Layers { allowed: ALLOWED, pure: PURE, harness: HARNESS });
     if broken.is_empty() {
         return Ok(());
     }
@@ -92,24 +96,30 @@ fn name(value: &Value) -> Result<String> {
     Ok(name.to_owned())
 }
 
+/// The rules for the manifests.
+struct Layers<'a> {
+    allowed: &'a [(&'a str, &'a [&'a str])],
+    pure: &'a [&'a str],
+    harness: &'a [&'a str],
+}
+
 /// One sentence for each thing that is not as the table says.
-fn broken(packages: &[Package], allowed: &[(&str, &[&str])], pure: &[&str]) -> Vec<String> {
+fn broken(packages: &[Package], layers: &Layers<'_>) -> Vec<String> {
     let mut broken: Vec<String> = Vec::new();
-    for (name, _) in allowed {
+    for (name, _) in layers.allowed {
         if !packages.iter().any(|package| package.name == *name) {
             broken.push(format!("{name} is in the table of layers but is not a crate"));
         }
     }
     for package in packages {
-        match allowed.iter().find(|(name, _)| *name == package.name) {
+        match layers.allowed.iter().find(|(name, _)| *name == package.name) {
             None => broken.push(format!(
                 "{} is not in the table of layers; say in xtask/src/layers.rs what it may use",
                 package.name
             )),
             Some((_, ours)) => {
-                let is_pure = pure.contains(&package.name.as_str());
                 let refusals = package.dependencies.iter();
-                broken.extend(refusals.filter_map(|to| refusal(&package.name, to, ours, is_pure)));
+                broken.extend(refusals.filter_map(|to| refusal(&package.name, to, ours, layers)));
             }
         }
     }
@@ -117,12 +127,15 @@ fn broken(packages: &[Package], allowed: &[(&str, &[&str])], pure: &[&str]) -> V
 }
 
 /// Why the crate `from` may not depend on `to`, if it may not.
-fn refusal(from: &str, to: &Dependency, ours: &[&str], is_pure: bool) -> Option<String> {
+fn refusal(from: &str, to: &Dependency, ours: &[&str], layers: &Layers<'_>) -> Option<String> {
     let Dependency { name, is_dev, is_ours } = to;
     if *is_ours && !ours.contains(&name.as_str()) {
         return Some(format!("{from} may not depend on {name}; it may depend on {ours:?}"));
     }
-    if !*is_ours && is_pure && !*is_dev {
+    if layers.harness.contains(&name.as_str()) && !layers.harness.contains(&from) && !*is_dev {
+        return Some(format!("{from} may depend on {name} in its tests alone"));
+    }
+    if !*is_ours && layers.pure.contains(&from) && !*is_dev {
         return Some(format!(
             "{from} may not depend on {name}; it may depend on {ours:?} and on nobody else's code"
         ));
@@ -134,10 +147,18 @@ fn refusal(from: &str, to: &Dependency, ours: &[&str], is_pure: bool) -> Option<
 mod tests {
     use super::*;
 
-    const TABLE: &[(&str, &[&str])] = &[("model", &[]), ("store", &[]), ("decide", &["model"])];
+    const TABLE: Layers<'_> = Layers {
+        allowed: &[("model", &[]), ("store", &[]), ("decide", &["model"])],
+        pure: &["decide"],
+        harness: &[],
+    };
 
     /// A world in one line per crate: `decide: model serde dev:proptest`, ours by name.
     fn broken_in(text: &str) -> Vec<String> {
+        broken_by(&TABLE, text)
+    }
+
+    fn broken_by(layers: &Layers<'_>, text: &str) -> Vec<String> {
         let named: Vec<&str> = text.lines().filter_map(|line| line.split(':').next()).collect();
         let packages: Vec<Package> = text
             .lines()
@@ -154,7 +175,7 @@ mod tests {
                 Package { name: name.to_owned(), dependencies: dependencies.collect() }
             })
             .collect();
-        broken(&packages, TABLE, &["decide"])
+        broken(&packages, layers)
     }
 
     #[test]
@@ -183,6 +204,18 @@ mod tests {
             ["decide may not depend on serde; \
               it may depend on [\"model\"] and on nobody else's code"]
         );
+    }
+
+    #[test]
+    fn the_product_depends_on_a_harness_in_its_tests_alone() {
+        let layers = Layers { harness: &["model"], ..TABLE };
+        let broken = broken_by(&layers, "model:\nstore:\ndecide: model");
+        assert_eq!(broken, ["decide may depend on model in its tests alone"]);
+        let broken = broken_by(&layers, "model:\nstore:\ndecide: dev:model");
+        assert_eq!(broken, Vec::<String>::new());
+        let layers = Layers { harness: &["model", "decide"], ..TABLE };
+        let broken = broken_by(&layers, "model:\nstore:\ndecide: model");
+        assert_eq!(broken, Vec::<String>::new());
     }
 
     #[test]

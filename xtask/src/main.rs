@@ -33,7 +33,9 @@ usage: cargo xtask <command>
   chaos [--release] [--minutes M] [--faults N] [--jobs N] [--seed S]
                   schedulers, workers and clients on one Postgres, hurt in every way
   fair [--release] [--quick] [--only NAME] [--maitre PATH] [--policy POLICY] [--list]
-                  shares of real jobs on real workers, scenario by scenario";
+                  shares of real jobs on real workers, scenario by scenario
+  bench-postgres [--release] [OPTIONS OF `maitre bench run`]
+                  `maitre bench run` on a Postgres that is started for it";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -52,6 +54,8 @@ fn main() -> ExitCode {
         ["chaos", rest @ ..] => beside(&root, "chaos", &[], rest),
         ["fair", "--release", rest @ ..] => fair(&root, &["--release"], rest),
         ["fair", rest @ ..] => fair(&root, &[], rest),
+        ["bench-postgres", "--release", rest @ ..] => bench_postgres(&root, &["--release"], rest),
+        ["bench-postgres", rest @ ..] => bench_postgres(&root, &[], rest),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -80,6 +84,13 @@ fn fair(root: &Path, profile: &[&str], rest: &[&str]) -> Result<()> {
         return run_package(root, "fair", profile, rest);
     }
     beside(root, "fair", profile, rest)
+}
+
+/// Measures whole jobs on a Postgres that lasts as long as the benchmark. Commits are durable.
+fn bench_postgres(root: &Path, profile: &[&str], rest: &[&str]) -> Result<()> {
+    let cluster = cluster::Cluster::start(cluster::Sync::On)?;
+    let words = ["bench", "run", "--store", &cluster.url("postgres")];
+    run_package(root, "cli", profile, &[&words, rest].concat())
 }
 
 /// Builds `maitre` and the package that starts it, and runs the package.

@@ -50,7 +50,7 @@ pub use kept::{
 };
 pub use memory::Memory;
 pub use options::Options;
-pub use postgres::Postgres;
+pub use postgres::{Postgres, Scratch};
 pub use request::{
     Amend, Amended, Cancelled, Claim, Claimed, Filter, Idempotency, Limit, LogChunk, LogPage,
     NewJob, Note, NotePage, Old, Repeat, Report, Revived, Session, Spent, Start, Stream,

@@ -51,6 +51,7 @@ mod arrive;
 mod window;
 mod meet;
 mod store;
+mod scratch;
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
@@ -60,6 +61,8 @@ use deadpool_postgres::Pool;
 use crate::{Error, Options};
 use desk::Desk;
 use gather::Gather;
+
+pub use scratch::Scratch;
 
 /// A store in one Postgres. Must be created and used in a tokio runtime.
 pub struct Postgres {

@@ -27,10 +27,10 @@ pub(crate) struct Alike {
 /// Fills a queue, hires workers, watches it to its end, times starts, and then submits as many
 /// while they are done.
 pub(crate) async fn measure(n_jobs: u64, data: &Data, options: &Options) -> Result<Alike, Failure> {
-    let fresh = data.fresh("alike")?;
+    let fresh = data.fresh("alike").await?;
     let mut site = Site::start(&fresh, options).await?;
     load::submit(&site, n_jobs).await?;
-    fresh.count()?;
+    fresh.count().await?;
     site.hire(options.n_workers(), options.n_slots()).await?;
     let drain = load::drain(&site, n_jobs, n_jobs).await?;
     let start = latency::of_some(&site, N_TIMED, PAUSE).await?;

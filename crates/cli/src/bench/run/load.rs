@@ -43,7 +43,7 @@ pub(crate) async fn measure(n_jobs: u64, data: &Data, options: &Options) -> Resu
     let (mut submitting, mut whole, mut steady) = (Duration::ZERO, Part::NONE, Part::NONE);
     let (mut won, mut lost, mut held) = (0, 0, 0);
     for _ in 0..n_rounds {
-        let fresh = data.fresh("load")?;
+        let fresh = data.fresh("load").await?;
         let mut site = Site::start(&fresh, options).await?;
         let before = site.resident();
         submitting += submit(&site, n_jobs).await?;

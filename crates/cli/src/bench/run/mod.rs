@@ -43,15 +43,15 @@ Examples:
   maitre bench run
   maitre bench run --jobs 10000 --seconds 1
   maitre bench run --dir /var/lib --json
-  maitre bench run --store postgres --schedulers 4
-  maitre bench run --store postgres --forget
+  maitre bench run --store postgres://me@localhost/postgres --schedulers 4
+  maitre bench run --store postgres://me@localhost/postgres --forget
   maitre bench run --jobs 10000,1000000 --rounds 5")]
 pub(crate) struct Options {
     /// Queue lengths.
     #[arg(long, value_delimiter = ',', value_name = "N", default_value = JOBS)]
     jobs: Vec<u64>,
-    /// What is measured: `sqlite`, `postgres` (a server of its own, from the installed
-    /// programs), or a `postgres://` address where databases may be made and removed.
+    /// The store to measure: `sqlite`, or the `postgres://` address of a server. The benchmark
+    /// creates databases there, and removes them.
     #[arg(long, value_name = "STORE", default_value = "sqlite")]
     store: String,
     /// Scheduler processes; several can share a Postgres.
@@ -128,28 +128,37 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.schedulers == 0 || (options.schedulers > 1 && !data.is_shared()) {
         return Err(Failure::Input {
             error: format!("`--schedulers {}` cannot be measured here", options.schedulers),
-            hint: Some("one has SQLite to itself; several share a `--store postgres`".to_owned()),
+            hint: Some(
+                "one has SQLite to itself; several share a `--store postgres://…`".to_owned(),
+            ),
         });
     }
     wait(async {
-        if options.as_peers {
-            let n_jobs = options.jobs.first().copied().unwrap_or(1).max(1);
-            let alike = alike::measure(n_jobs, &data, options).await?;
-            return shown(options, || alike.json(), || alike.text());
-        }
-        let progress = Progress::start();
-        let mut rounds = Vec::new();
-        for n in 1..=options.rounds {
-            let say = |what: &str| match options.rounds {
-                1 => progress.say(what.to_owned()),
-                n_rounds => progress.say(format!("{n}/{n_rounds}: {what}")),
-            };
-            rounds.push(measure(options, &data, say).await?);
-        }
-        progress.finish();
-        let rounds = Rounds(rounds);
-        shown(options, || rounds.json(), || rounds.text())
+        let measured = all(options, &data).await;
+        let removed = data.remove().await;
+        measured.and(removed)
     })
+}
+
+/// Measures and prints on these data.
+async fn all(options: &Options, data: &Data) -> Result<(), Failure> {
+    if options.as_peers {
+        let n_jobs = options.jobs.first().copied().unwrap_or(1).max(1);
+        let alike = alike::measure(n_jobs, data, options).await?;
+        return shown(options, || alike.json(), || alike.text());
+    }
+    let progress = Progress::start();
+    let mut rounds = Vec::new();
+    for n in 1..=options.rounds {
+        let say = |what: &str| match options.rounds {
+            1 => progress.say(what.to_owned()),
+            n_rounds => progress.say(format!("{n}/{n_rounds}: {what}")),
+        };
+        rounds.push(measure(options, data, say).await?);
+    }
+    progress.finish();
+    let rounds = Rounds(rounds);
+    shown(options, || rounds.json(), || rounds.text())
 }
 
 fn shown(
@@ -172,7 +181,7 @@ async fn measure(options: &Options, data: &Data, say: impl Fn(&str)) -> Result<R
         loads.push(load::measure(n_jobs, data, options).await?);
     }
     say("jobs that come and go");
-    let fresh = data.fresh("site")?;
+    let fresh = data.fresh("site").await?;
     let mut site = Site::start(&fresh, options).await?;
     site.hire(options.n_workers(), options.n_slots()).await?;
     let idle = latency::idle(&site, seconds).await?;
@@ -182,8 +191,11 @@ async fn measure(options: &Options, data: &Data, say: impl Fn(&str)) -> Result<R
     let half = latency::under(&site, together / 2.0, seconds).await?;
     drop(site);
     say("`maitre dev` with nothing to do");
-    let idle_cpu =
-        if data.is_shared() { None } else { Some(idle_cpu(&data.fresh("dev")?, seconds).await?) };
+    let idle_cpu = if data.is_shared() {
+        None
+    } else {
+        Some(idle_cpu(&data.fresh("dev").await?, seconds).await?)
+    };
     Ok(Report { raw, wire, loads, together, idle, half, idle_cpu })
 }
 

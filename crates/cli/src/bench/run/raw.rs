@@ -39,14 +39,14 @@ pub(crate) async fn measure(data: &Data, options: &Run) -> Result<Raw, Failure> 
     let (mut lives, mut callers, mut n_in_vain) = (0.0, 1, 0);
     let mut n = 1;
     while n <= CALLERS_MAX && n_in_vain < 2 {
-        let seen = side_by_side(&data.fresh("raw")?, n, seconds, options).await?;
+        let seen = side_by_side(&data.fresh("raw").await?, n, seconds, options).await?;
         n_in_vain = if seen < lives * GROWTH { n_in_vain + 1 } else { 0 };
         if seen > lives {
             (lives, callers) = (seen, n);
         }
         n *= 2;
     }
-    let fresh = data.fresh("raw")?;
+    let fresh = data.fresh("raw").await?;
     let kept = fresh.place.open(Options::default()).await?;
     let (start, mut commits) = (now(), Vec::new());
     while start.elapsed().as_secs_f64() < options.seconds {
