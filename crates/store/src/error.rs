@@ -28,12 +28,12 @@ pub enum Error {
         /// The operation, as a verb phrase.
         doing: &'static str,
     },
-    /// The content of the disk is not known. The store rejects every call until it is opened again.
-    #[error("the disk failed while trying to {doing}: {cause}")]
+    /// The disk failed, or a part of the store. The store rejects every call until it is opened again.
+    #[error("the store broke while trying to {doing}: {cause}")]
     Broken {
         /// The operation, as a verb phrase.
         doing: &'static str,
-        /// The error of the database.
+        /// The error of the disk, the database or the task.
         cause: String,
     },
     /// The database cannot be used. It was not changed.

@@ -22,6 +22,7 @@ use super::old::Walk;
 use super::queues::Queues;
 use super::room::Room;
 use super::spent::Settled;
+use super::tasks::Tasks;
 use super::tell::Told;
 use crate::clock::Steady;
 use crate::recent::Recent;
@@ -66,6 +67,7 @@ pub(super) struct Desk {
     words: RwLock<()>,
     /// Limits slow queries of users, so that the renewal of leases has free connections.
     questions: Arc<Semaphore>,
+    pub(super) tasks: Tasks,
 }
 
 /// A stage of several statements. A conflict starts it again.
@@ -139,6 +141,7 @@ impl Desk {
             part: AtomicU32::new(any() % PARTS * 2),
             words: RwLock::new(()),
             questions: Arc::new(Semaphore::new(QUESTIONS_MAX)),
+            tasks: Tasks::default(),
         };
         desk.refresh().await.map_err(|fault| fault.tell("open the store", Doubt::None))?;
         Ok(desk)
@@ -216,6 +219,7 @@ impl Desk {
         doing: &'static str,
         work: impl Future<Output = Result<T, Fault>>,
     ) -> Result<T, Error> {
+        self.tasks.check(doing)?;
         answered(work).await.map_err(|fault| self.failed(fault, doing, Doubt::None))
     }
 
@@ -225,6 +229,7 @@ impl Desk {
         doing: &'static str,
         work: impl Fn() -> W,
     ) -> Result<T, Error> {
+        self.tasks.check(doing)?;
         let mut answer = answered(work()).await;
         for _ in 0..3 {
             let Err(Fault::Conflict) = answer else { break };
@@ -239,6 +244,7 @@ impl Desk {
         doing: &'static str,
         stage: &S,
     ) -> Result<S::Answer, Error> {
+        self.tasks.check(doing)?;
         for _ in 1..TRIES_MAX {
             match self.once(stage).await {
                 Ok(answer) => return Ok(answer),

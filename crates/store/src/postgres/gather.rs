@@ -7,6 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::desk::Desk;
 use super::submit::Taking;
+use super::tasks::Tasks;
 use crate::{Error, Refusal, Submission, Submitted};
 
 /// Submissions that may wait. Further callers wait for room.
@@ -24,20 +25,24 @@ struct Waiting {
 }
 
 /// The queue of submissions.
-pub(super) struct Gather(mpsc::Sender<Waiting>);
+pub(super) struct Gather {
+    sender: mpsc::Sender<Waiting>,
+    tasks: Tasks,
+}
 
 impl Gather {
     pub(super) fn start(desk: &Arc<Desk>) -> Self {
         let (sender, receiver) = mpsc::channel(WAITING_MAX);
-        tokio::spawn(Arc::clone(desk).keep_fresh());
-        tokio::spawn(run(Arc::clone(desk), receiver));
-        Self(sender)
+        desk.tasks.spawn("refresh", Arc::clone(desk).keep_fresh());
+        desk.tasks.spawn("submissions", run(Arc::clone(desk), receiver));
+        Self { sender, tasks: desk.tasks.clone() }
     }
 
     pub(super) async fn submit(&self, submission: Submission) -> Answer {
+        self.tasks.check(DOING)?;
         let (reply, answer) = oneshot::channel();
         let gone = || Error::Unavailable { doing: DOING, cause: "the store closed".to_owned() };
-        self.0.send(Waiting { submission, reply }).await.map_err(|_| gone())?;
+        self.sender.send(Waiting { submission, reply }).await.map_err(|_| gone())?;
         answer.await.unwrap_or_else(|_| Err(gone()))
     }
 }

@@ -52,6 +52,7 @@ mod window;
 mod meet;
 mod store;
 mod scratch;
+mod tasks;
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
@@ -101,7 +102,7 @@ impl Postgres {
     async fn over(pool: Pool, url: &str, options: Options) -> Result<Self, Error> {
         let (teller, told) = tell::channel();
         let desk = Arc::new(Desk::open(pool, options, teller).await?);
-        tokio::spawn(tell::run(Arc::downgrade(&desk), told));
+        desk.tasks.spawn("notifications sent", tell::run(Arc::downgrade(&desk), told));
         let id = RandomState::new().build_hasher().finish().cast_signed();
         Ok(Self { submissions: Gather::start(&desk), desk, url: url.to_owned(), id })
     }

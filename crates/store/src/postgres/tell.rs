@@ -180,7 +180,8 @@ async fn say(desk: &Desk, told: Told) -> Result<(), Fault> {
 /// The notifications of peers, from now on.
 pub(super) fn listen(url: &str, desk: &Arc<Desk>, own: i64) -> mpsc::Receiver<News> {
     let (sender, receiver) = mpsc::channel(WAITING_MAX);
-    tokio::spawn(hear_all(url.to_owned(), Arc::downgrade(desk), Ear::new(own, sender)));
+    let heard = hear_all(url.to_owned(), Arc::downgrade(desk), Ear::new(own, sender));
+    desk.tasks.spawn("notifications heard", heard);
     receiver
 }
 

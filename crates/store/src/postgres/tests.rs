@@ -16,6 +16,7 @@ mod forgotten;
 mod agree;
 mod session;
 mod budget;
+mod broken;
 
 use std::time::Duration;
 
