@@ -132,9 +132,10 @@ fn failed(error: server::Error) -> Failure {
             error: format!("could not listen on {address}: {source}"),
             hint: Some("name another address with `--listen`".to_owned()),
         },
-        error @ (server::Error::Store(_) | server::Error::Serve(_) | server::Error::Ended(_)) => {
-            Failure::Other(error.into())
-        }
+        error @ (server::Error::Store(_)
+        | server::Error::Serve(_)
+        | server::Error::TaskEnded { .. }
+        | server::Error::TaskPanicked { .. }) => Failure::Other(error.into()),
     }
 }
 
@@ -240,10 +241,10 @@ async fn begin(
         let server = server::start(config, Arc::clone(&kept.store)).await.map_err(failed)?;
         return Ok((kept, server));
     };
-    let doors = server::open(config).await.map_err(failed)?;
+    let mut doors = server::open(config).await.map_err(failed)?;
     let connect = || async { Ok(Postgres::connect(url, options.clone()).await?) };
     // Whoever waits for it wants to know where it should be.
-    let connected = server::patiently(connect).instrument(tracing::warn_span!("store", %place));
+    let connected = doors.patiently(connect).instrument(tracing::warn_span!("store", %place));
     let connected = connected.await.map_err(|error| match failed(error) {
         Failure::Other(error) => Failure::Other(error.context(format!("`{place}`"))),
         told @ (Failure::Input { .. } | Failure::Exit(_)) => told,

@@ -70,7 +70,6 @@ mod steps;
 
 pub use config::{Config, ConfigError, Webhooks};
 pub use limits::Limits;
-pub use patience::patiently;
 pub use run::{Doors, Error, Server, open, start};
 pub use secret::Secret;
 pub use steps::{Steps, Words};

@@ -9,7 +9,7 @@ const AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_
 
 /// Asks until the store answers: that it does not may pass, and whoever comes meanwhile is told
 /// that it is not time yet. Anything else that is wrong is told at once.
-pub async fn patiently<T, F>(mut ask: impl FnMut() -> F) -> Result<T, Error>
+pub(crate) async fn patiently<T, F>(mut ask: impl FnMut() -> F) -> Result<T, Error>
 where
     F: Future<Output = Result<T, Error>>,
 {

@@ -9,7 +9,6 @@ use model::JobId;
 use store::{News, Store};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc};
-use tokio::task::JoinHandle;
 use tokio_stream::Stream;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
@@ -26,7 +25,7 @@ use crate::recover::recover;
 use crate::scheduler::{Message, Scheduler};
 use crate::secret::Secret;
 use crate::share::watched::{hear_others, tell_others};
-use crate::task;
+use crate::task::{Tasks, Tracker};
 use crate::tokens::{Grant, Scope, Token, Tokens};
 use crate::watch::Hub;
 use crate::webhook;
@@ -60,9 +59,20 @@ pub enum Error {
     /// The connections failed.
     #[error("could not serve")]
     Serve(#[from] tonic::transport::Error),
-    /// A part of it ended without being asked to.
-    #[error("a part of the scheduler ended: {0}")]
-    Ended(String),
+    /// A task ended, although the scheduler was not stopped.
+    #[error("could not keep running: the task `{name}` ended before shutdown")]
+    TaskEnded {
+        /// The task.
+        name: &'static str,
+    },
+    /// A task panicked.
+    #[error("could not keep running: the task `{name}` panicked: {message}")]
+    TaskPanicked {
+        /// The task.
+        name: &'static str,
+        /// The message of the panic.
+        message: String,
+    },
 }
 
 /// A scheduler that runs.
@@ -71,11 +81,15 @@ pub struct Server {
     /// Where it listens.
     pub address: SocketAddr,
     stop: CancellationToken,
-    scheduler: JoinHandle<Result<(), store::Error>>,
-    doors: JoinHandle<Result<(), tonic::transport::Error>>,
+    tasks: Tasks,
+    requests: Tracker,
     grace: Duration,
     tokens: Tokens,
 }
+
+/// The tasks for which a shutdown waits.
+const DOORS: &str = "doors";
+const SCHEDULER: &str = "scheduler";
 
 /// Tokens that others may have changed are read again this often.
 const TOKENS_EVERY: Duration = Duration::from_secs(30);
@@ -86,13 +100,14 @@ pub struct Doors {
     pub address: SocketAddr,
     config: Arc<Config>,
     front: Front,
-    serving: JoinHandle<Result<(), tonic::transport::Error>>,
+    tasks: Tasks,
 }
 
 /// Opens the outermost door, builds the world from the store, then opens the others: nothing is
 /// decided on half a world.
 pub async fn start(config: Config, store: Arc<dyn Store>) -> Result<Server, Error> {
-    open(config).await?.start(store).await
+    let doors = open(config).await?;
+    Box::pin(doors.start(store)).await
 }
 
 /// Opens the outermost door. There may be no store yet.
@@ -104,11 +119,12 @@ pub async fn open(config: Config) -> Result<Doors, Error> {
     let address = listener.local_addr().map_err(listen)?;
     let connections_max = config.limits.connections_max;
     let front = Front { connections_max, ..Front::default() };
-    let connections = incoming(listener, tls, connections_max);
+    let mut tasks = Tasks::default();
+    let connections = incoming(listener, tls, connections_max, (&mut tasks, &front.requests));
     let requests_max = config.limits.requests_max;
     let doors = serve(front.clone().router(), connections, (requests_max, front.stop.clone()));
-    let serving = task::spawn("doors", doors);
-    Ok(Doors { address, config: Arc::new(config), front, serving })
+    tasks.spawn(DOORS, doors);
+    Ok(Doors { address, config: Arc::new(config), front, tasks })
 }
 
 impl std::fmt::Debug for Doors {
@@ -118,45 +134,64 @@ impl std::fmt::Debug for Doors {
 }
 
 impl Doors {
+    /// Repeats `ask` until the store answers, with a pause in between. An error that does not pass
+    /// is returned at once. Fails if a task ends meanwhile.
+    pub async fn patiently<T, F>(&mut self, ask: impl FnMut() -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
+        tokio::select! {
+            answer = patiently(ask) => answer,
+            error = self.tasks.failed() => Err(error),
+        }
+    }
+
     /// Builds the world from the store, and lets everybody in.
-    pub async fn start(self, store: Arc<dyn Store>) -> Result<Server, Error> {
-        let Self { address, config, front, serving: doors } = self;
-        let _ = front.store.set(Arc::clone(&store));
-        let begun = patiently(|| begin(&config, &store, &front)).await;
-        let (built, tokens) = begun.inspect_err(|_| {
-            front.built.cancel();
-            front.stop.cancel();
-        })?;
-        let stop = front.stop.clone();
-        if let Some(shared) = store.shared() {
-            let (inbox, hub) = (built.door.scheduler.clone(), built.door.hub.clone());
-            let (changed, changes) = mpsc::channel(CHANGES_MAX);
-            task::spawn("news", pass_on(shared.listen(), inbox, (changed, hub.clone())));
-            task::spawn("watched", hear_others(changes, hub.clone(), Arc::clone(&store)));
-            let (stopped, telling) = (stop.clone(), tell_others(hub, Arc::clone(&store)));
-            task::spawn(
-                "watched elsewhere",
-                async move { stopped.run_until_cancelled(telling).await },
-            );
+    pub async fn start(mut self, store: Arc<dyn Store>) -> Result<Server, Error> {
+        let _ = self.front.store.set(Arc::clone(&store));
+        let (config, front) = (Arc::clone(&self.config), self.front.clone());
+        let begun = Box::pin(self.patiently(|| begin(&config, &store, &front))).await;
+        let grace = Duration::from_millis(config.shutdown_grace.0.unsigned_abs());
+        let (built, tokens) = match begun {
+            Ok(begun) => begun,
+            Err(error) => {
+                front.built.cancel();
+                front.stop.cancel();
+                self.tasks.stop(DOORS, grace).await;
+                return Err(error);
+            }
+        };
+        let (mut tasks, stop) = (self.tasks, front.stop.clone());
+        if store.shared().is_some() {
+            share(&mut tasks, &built.door, &store);
         }
         let (router, reporter) = router(built.door).await;
         let _ = front.inside.set(router);
         front.built.cancel();
-        task::spawn("health", serving::keep_saying(reporter, front.clone()));
+        tasks.spawn("health", serving::keep_saying(reporter, front.clone()));
         if config.webhooks.enabled {
-            let (store, tolls) = (Arc::clone(&store), built.tolls);
-            task::spawn("webhooks", webhook::run(Arc::clone(&config), store, tolls, stop.clone()));
+            let (store, outside) = (Arc::clone(&store), (front.requests.clone(), stop.clone()));
+            let webhooks = webhook::run(Arc::clone(&config), store, built.tolls, outside);
+            tasks.spawn("webhooks", webhooks);
         }
-        task::spawn("tokens", keep_tokens(tokens.clone(), store, stop.clone()));
-        Ok(Server {
-            address,
-            scheduler: task::spawn("scheduler", built.scheduler.run(built.messages, stop.clone())),
-            doors,
-            stop,
-            grace: Duration::from_millis(config.shutdown_grace.0.unsigned_abs()),
-            tokens,
-        })
+        tasks.spawn("tokens", keep_tokens(tokens.clone(), store, stop.clone()));
+        tasks.spawn(SCHEDULER, built.scheduler.run(built.messages, stop.clone()));
+        let requests = front.requests;
+        Ok(Server { address: self.address, stop, tasks, requests, grace, tokens })
     }
+}
+
+/// Exchanges news with the other schedulers of a store.
+fn share(tasks: &mut Tasks, door: &Door, store: &Arc<dyn Store>) {
+    let Some(shared) = store.shared() else { return };
+    let (inbox, hub, stop) = (door.scheduler.clone(), door.hub.clone(), door.stop.clone());
+    let (changed, changes) = mpsc::channel(CHANGES_MAX);
+    tasks.spawn("news", pass_on(shared.listen(), inbox, (changed, hub.clone())));
+    tasks.spawn("watched", hear_others(changes, hub.clone(), Arc::clone(store)));
+    let telling = tell_others(hub, Arc::clone(store));
+    tasks.spawn("watched elsewhere", async move {
+        stop.run_until_cancelled(telling).await;
+    });
 }
 
 async fn begin(
@@ -226,6 +261,7 @@ pub(crate) async fn build(
         turn: Arc::default(),
         replays: Replays::default(),
         stop: front.stop.clone(),
+        requests: front.requests.clone(),
     };
     Ok(Built { scheduler, messages, door, tolls })
 }
@@ -282,33 +318,32 @@ impl Server {
         self.tokens.own(Scope::Work)
     }
 
-    /// Runs until `until` says to stop, or something breaks; then stops cleanly: what is under way
-    /// gets its grace, and nothing that was answered is lost.
+    /// Runs until `until` completes or a task ends, and then stops cleanly. Requests and calls of
+    /// the store that are in flight get the grace. No acknowledged change is lost.
     pub async fn run(mut self, until: impl Future<Output = ()>) -> Result<(), Error> {
-        let ended = |part: &str| Error::Ended(part.to_owned());
         let broken = tokio::select! {
             () = until => None,
-            answer = &mut self.scheduler => Some(match answer {
-                Ok(Err(error)) => Error::Store(error),
-                Ok(Ok(())) => ended("the owner of the world"),
-                Err(error) => ended(&error.to_string()),
-            }),
-            answer = &mut self.doors => Some(match answer {
-                Ok(Err(error)) => Error::Serve(error),
-                Ok(Ok(())) => ended("the doors"),
-                Err(error) => ended(&error.to_string()),
-            }),
+            error = self.tasks.failed() => Some(error),
         };
         self.stop.cancel();
-        if !self.doors.is_finished() {
-            // Streams of workers have no end of their own, so the grace is for requests.
-            let _ = tokio::time::timeout(self.grace, &mut self.doors).await;
-            self.doors.abort();
-        }
-        if !self.scheduler.is_finished() {
-            let _ = tokio::time::timeout(self.grace, &mut self.scheduler).await;
-        }
-        broken.map_or(Ok(()), Err)
+        // Streams of workers have no end of their own, so the grace is for requests.
+        let of_doors = self.tasks.stop(DOORS, self.grace).await;
+        let (of_scheduler, ()) =
+            tokio::join!(self.tasks.stop(SCHEDULER, self.grace), self.requests.stop(self.grace));
+        let errors = [broken, of_doors, of_scheduler];
+        errors.into_iter().flatten().reduce(cause).map_or(Ok(()), Err)
+    }
+}
+
+/// The error that explains the other one. A task may end because a different one failed.
+fn cause(first: Error, next: Error) -> Error {
+    match first {
+        Error::TaskEnded { .. } => next,
+        Error::Config(_)
+        | Error::Listen { .. }
+        | Error::Store(_)
+        | Error::Serve(_)
+        | Error::TaskPanicked { .. } => first,
     }
 }
 

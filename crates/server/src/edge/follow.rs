@@ -19,7 +19,6 @@ use super::guard::Caller;
 use super::jobs::without_bytes;
 use super::named::Named;
 use super::{Door, answer, stopping};
-use crate::task;
 use crate::watch::{Change, Tidings};
 
 /// How long to wait for jobs, if nobody says how long, and at most.
@@ -134,7 +133,7 @@ impl Door {
         let mut listener = if is_all { self.hub.listen_to_all() } else { self.hub.listen() };
         let mut named = Named::of(ids, self);
         let stop = self.stop.clone();
-        task::spawn("watch", async move {
+        self.requests.spawn("watch", async move {
             let _place = place;
             loop {
                 let heard = tokio::select! {
@@ -173,7 +172,7 @@ impl Door {
     ) -> Answers<v1::LogsResponse> {
         let (sender, receiver) = mpsc::channel(ANSWERS_MAX);
         let door = self.clone();
-        task::spawn("logs", async move {
+        self.requests.spawn("logs", async move {
             let _place = place;
             if let Err(status) = door.send_logs(&caller, request, &sender).await {
                 let _ = sender.send(Err(status)).await;

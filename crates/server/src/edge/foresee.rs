@@ -14,7 +14,6 @@ use crate::explain::Explained;
 use crate::foresee::Foreseen;
 use crate::status::Question;
 use crate::submit::submission;
-use crate::task;
 
 impl Door {
     pub(crate) async fn foresee(
@@ -41,7 +40,7 @@ impl Door {
             foreseen.push(early);
         }
         let rehearsal = self.ask(|answer| Question::Rehearse(specs, answer)).await?;
-        let decided = task::spawn_blocking(move || rehearsal.run()).await;
+        let decided = self.requests.spawn_blocking(move || rehearsal.run()).await;
         let decided = decided.map_err(|error| Status::internal(error.to_string()))?;
         let mut decided = decided.into_iter();
         let jobs = foreseen.into_iter().filter_map(|early| early.or_else(|| decided.next()));

@@ -17,6 +17,7 @@ use super::guard::turned_away;
 use super::listen::Room;
 use crate::health::Health;
 use crate::limits::exceeded;
+use crate::task::Tracker;
 
 /// What is said until the store is there.
 const NO_STORE: &str = "the store cannot be reached yet";
@@ -32,6 +33,8 @@ pub(crate) struct Front {
     /// Where jobs are kept, once it is there.
     pub(crate) store: Arc<OnceLock<Arc<dyn Store>>>,
     pub(crate) stop: CancellationToken,
+    /// The tasks of requests.
+    pub(crate) requests: Tracker,
     /// The limit that whoever is one too many has met.
     pub(crate) connections_max: usize,
 }

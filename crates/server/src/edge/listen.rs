@@ -17,7 +17,7 @@ use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::Connected;
 
-use crate::task;
+use crate::task::{Tasks, Tracker};
 
 /// Whoever does not come to terms within this is gone.
 const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
@@ -58,11 +58,13 @@ pub(crate) fn incoming(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
     connections_max: usize,
-) -> impl Stream<Item = io::Result<Connection>> {
+    (tasks, requests): (&mut Tasks, &Tracker),
+) -> impl Stream<Item = io::Result<Connection>> + use<> {
     let (sender, receiver) = mpsc::channel(WAITING_MAX);
     let places = Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS)));
     let told = Arc::new(Semaphore::new(TOLD_MAX));
-    task::spawn("listen", async move {
+    let requests = requests.clone();
+    tasks.spawn("listen", async move {
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
@@ -85,8 +87,12 @@ pub(crate) fn incoming(
                 continue;
             };
             let (tls, sender) = (tls.clone(), sender.clone());
-            task::spawn("handshake", async move {
-                if let Some(stream) = sealed(stream, tls).await {
+            requests.spawn("handshake", async move {
+                let sealed = tokio::select! {
+                    sealed = sealed(stream, tls) => sealed,
+                    () = sender.closed() => return,
+                };
+                if let Some(stream) = sealed {
                     let _ = sender.send(Ok(Connection::new(stream, place, room))).await;
                 }
             });

@@ -38,7 +38,7 @@ use crate::meters::Tolls;
 use crate::scheduler::Message;
 use crate::settings::Types;
 use crate::status::Question;
-use crate::task;
+use crate::task::Tracker;
 use crate::tokens::Tokens;
 use crate::watch::Hub;
 use crate::what_if::Replays;
@@ -60,6 +60,8 @@ pub(crate) struct Door {
     pub(crate) replays: Replays,
     /// Cancelled when the scheduler stops: requests that stay open end then.
     pub(crate) stop: CancellationToken,
+    /// The tasks of requests.
+    pub(crate) requests: Tracker,
 }
 
 impl Door {
@@ -74,7 +76,7 @@ impl Door {
         &self,
         work: impl Future<Output = Result<T, Status>> + Send + 'static,
     ) -> Result<T, Status> {
-        let done = task::spawn("request", work).await;
+        let done = self.requests.spawn("request", work).await;
         done.unwrap_or_else(|error| Err(Status::internal(error.to_string())))
     }
 

@@ -17,7 +17,6 @@ use tonic::{Request, Response, Status, Streaming};
 use super::{Door, answer};
 use crate::fleet::words::{Arrival, Heard, StreamId, heard};
 use crate::scheduler::Message;
-use crate::task;
 
 /// Batches that a worker may be behind before it is cut off.
 const OUTBOX_MAX: usize = 1_024;
@@ -45,7 +44,7 @@ impl Worker for Door {
         let weak = arrival.outbox.downgrade();
         self.tell(Message::Hello(Box::new(arrival))).await?;
         let door = self.clone();
-        task::spawn("worker-stream", async move {
+        self.requests.spawn("worker-stream", async move {
             if let Err(status) = door.listen(stream, rest, &mut incoming).await {
                 tracing::warn!(%status, "a worker said something wrong");
                 if let Some(outbox) = weak.upgrade() {

@@ -25,7 +25,7 @@ pub(crate) use sign::tenant_key;
 
 use crate::config::{Config, Webhooks};
 use crate::meters::Tolls;
-use crate::task;
+use crate::task::Tracker;
 use address::is_public;
 use send::Sender;
 
@@ -97,7 +97,7 @@ pub(crate) async fn run(
     config: Arc<Config>,
     store: Arc<dyn Store>,
     tolls: Tolls,
-    stop: CancellationToken,
+    (deliveries, stop): (Tracker, CancellationToken),
 ) {
     let webhooks = &config.webhooks;
     let at_once = Arc::new(Semaphore::new(webhooks.at_once_max));
@@ -123,10 +123,11 @@ pub(crate) async fn run(
         let due = teller.store.notices(retry(webhooks), n_free).await;
         for notice in due.unwrap_or_default() {
             let Ok(place) = Arc::clone(&at_once).acquire_owned().await else { return };
-            let (teller, done) = (teller.clone(), done.clone());
-            task::spawn("webhook", async move {
+            let (teller, done, stop) = (teller.clone(), done.clone(), stop.clone());
+            deliveries.spawn("webhook", async move {
                 let id = notice.id;
-                if teller.tell(notice).await {
+                let told = Box::pin(teller.tell(notice));
+                if stop.run_until_cancelled(told).await == Some(true) {
                     let _ = done.send(id).await;
                 }
                 drop(place);

@@ -4,6 +4,7 @@
 //! resolved twice, and nobody is followed elsewhere.
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 
 use axum::http::{HeaderValue, Request, StatusCode, header};
@@ -20,7 +21,6 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use super::Place;
 use super::address::is_public;
-use crate::task;
 
 pub(super) struct Sender {
     /// Addresses of this machine and of private networks are allowed.
@@ -99,9 +99,12 @@ async fn exchange(
 ) -> Result<StatusCode, String> {
     let told = |error: hyper::Error| error.to_string();
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(told)?;
-    let connection = task::spawn("webhook-connection", connection);
-    let answer = sender.send_request(request).await.map_err(told);
-    // Whatever else is said there is for nobody.
-    connection.abort();
-    Ok(answer?.status())
+    let (mut connection, mut answer) = (pin!(connection), pin!(sender.send_request(request)));
+    let answer = tokio::select! {
+        biased;
+        answer = &mut answer => answer,
+        // A connection may end together with the answer.
+        _ = &mut connection => answer.await,
+    };
+    Ok(answer.map_err(told)?.status())
 }

@@ -16,7 +16,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::ConfigError;
 use crate::secret::Secret;
-use crate::task;
 
 /// Who replays what happened, and how much of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,13 +116,14 @@ struct Ended {
 }
 
 impl Replays {
-    /// Begins a replay; fails with who is at it already, and since when.
+    /// Begins a replay, which the caller has to run. Fails if a replay runs already, with its user
+    /// and its time.
     pub(crate) fn begin(
         &self,
         config: &WhatIf,
         store: Arc<dyn Store>,
         question: Question,
-    ) -> Result<u64, String> {
+    ) -> Result<(u64, impl Future<Output = ()> + use<>), String> {
         let Some(replayer) = config.replayer.clone() else { return Err(NOBODY.to_owned()) };
         let (stop, since) = (CancellationToken::new(), store.now());
         let mut state = self.state();
@@ -139,12 +139,12 @@ impl Replays {
         state.running = Some(running);
         drop(state);
         let (replays, config) = (self.clone(), config.clone());
-        task::spawn("what if", async move {
+        let replay = async move {
             let report = child::replay(&replayer, &config, &question, stop).await;
             let took = store.now().since(since);
             replays.end(Ended { number, question, at: since, took, report });
-        });
-        Ok(number)
+        };
+        Ok((number, replay))
     }
 
     /// Calls the replay that runs off; whether there is one.

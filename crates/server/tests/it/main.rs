@@ -18,4 +18,5 @@ mod foresight;
 mod detection;
 mod recurring;
 mod stale;
+mod tasks;
 mod doors;

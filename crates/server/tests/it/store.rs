@@ -15,6 +15,8 @@ use tokio::sync::Semaphore;
 pub(crate) struct Faulty {
     kept: Arc<Memory>,
     failing: Mutex<BTreeMap<&'static str, (usize, Error)>>,
+    /// The method that panics.
+    panicking: Mutex<Option<&'static str>>,
     /// Methods whose answers wait, though what was asked is done.
     held: Mutex<BTreeMap<&'static str, Arc<Semaphore>>>,
     /// How many ends came with each call.
@@ -37,6 +39,7 @@ impl Faulty {
         Self {
             kept,
             failing: Mutex::default(),
+            panicking: Mutex::default(),
             held: Mutex::default(),
             n_ends: Mutex::default(),
             n_renewals: Mutex::default(),
@@ -46,6 +49,11 @@ impl Faulty {
     /// The next `n` calls of a method change nothing and fail.
     pub(crate) fn fail(&self, method: &'static str, n: usize, error: Error) {
         self.failing.lock().expect("no test panics with it").insert(method, (n, error));
+    }
+
+    /// Calls of a method panic from now on.
+    pub(crate) fn panic_in(&self, method: &'static str) {
+        *self.panicking.lock().expect("no test panics with it") = Some(method);
     }
 
     /// All is well again.
@@ -74,6 +82,8 @@ impl Faulty {
     }
 
     fn fault(&self, method: &'static str) -> Result<(), Error> {
+        let panicking = *self.panicking.lock().expect("no test panics with it");
+        assert!(panicking != Some(method), "a test lets `{method}` panic");
         let mut failing = self.failing.lock().expect("no test panics with it");
         let Some((n, error)) = failing.get_mut(method).filter(|(n, _)| *n > 0) else {
             return Ok(());

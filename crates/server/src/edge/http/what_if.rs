@@ -129,7 +129,9 @@ async fn ask(
     let question = wanted.question(caller.who(), config.hours_max, &replayer.policies);
     let question = question.map_err(invalid)?;
     let begun = door.replays.begin(config, Arc::clone(&door.store), question);
-    let number = begun.map_err(Status::failed_precondition)?;
+    let (number, replay) = begun.map_err(Status::failed_precondition)?;
+    let stop = door.stop.clone();
+    door.requests.spawn("what if", async move { stop.run_until_cancelled(replay).await });
     Ok(Json(json!({ "number": number })))
 }
 

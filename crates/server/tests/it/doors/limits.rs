@@ -164,6 +164,7 @@ async fn a_connection_too_many_is_told_so_and_the_others_go_on() {
 }
 
 #[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "a test owns its tasks")]
 async fn requests_beyond_the_limit_of_a_connection_wait_and_none_is_lost() {
     let site = with(Limits { requests_max: 100, ..Limits::DEFAULT }).await;
     let mut jobs = tokio::task::JoinSet::new();
