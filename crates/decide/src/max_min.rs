@@ -68,7 +68,9 @@ pub(crate) fn with_minimums(parts: &[i128], minimums: &[i128], slots: i128) -> V
             };
             return (0..parts.len()).map(part).collect();
         }
-        below.into_iter().for_each(|at| has_minimum[at] = true);
+        for at in below {
+            has_minimum[at] = true;
+        }
     }
 }
 

@@ -28,7 +28,8 @@ pub enum Error {
         /// The operation, as a verb phrase.
         doing: &'static str,
     },
-    /// The disk failed, or a part of the store. The store rejects every call until it is opened again.
+    /// The disk failed, or a task of the store. The store rejects every call until it is opened
+    /// again.
     #[error("the store broke while trying to {doing}: {cause}")]
     Broken {
         /// The operation, as a verb phrase.
