@@ -52,9 +52,7 @@ def test_job_of_a_killed_worker_runs_elsewhere_and_stale_reports_change_nothing(
     assert client.get(job).n_losses == 1
 
 
-def test_suspended_worker_does_not_report_lost_attempts(
-    here: Site, client: Client
-) -> None:
+def test_suspended_worker_does_not_report_lost_attempts(here: Site, client: Client) -> None:
     first = here.work("w1", PATIENT)
     job = client.submit("slow")
     until("it began", (here.folder / "began-w1-1").exists)
@@ -107,9 +105,7 @@ def test_restarted_scheduler_loses_no_attempt_and_no_end(tmp_path: Path) -> None
         assert len(client.get(running).attempts) == 1
 
 
-def test_attempts_stop_at_the_lease_end_without_a_report(
-    here: Site, client: Client
-) -> None:
+def test_attempts_stop_at_the_lease_end_without_a_report(here: Site, client: Client) -> None:
     worker, go = Worker(here.address, name="w1"), threading.Event()
     reasons: SimpleQueue[StopReason] = SimpleQueue()
 

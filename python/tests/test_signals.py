@@ -89,9 +89,7 @@ def call_off(here: Site, webhook: str) -> str:
     return job
 
 
-def test_webhook_verifies_the_certificate(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_webhook_verifies_the_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ca, stranger = trustme.CA(), trustme.CA()
     ca.cert_pem.write_to_path(tmp_path / "ca.pem")
     # This variable names the certificates of the system, as for most programs.
