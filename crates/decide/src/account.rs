@@ -1,13 +1,13 @@
-//! What is measured of a tenant: how long its queue was, and how well its jobs' lengths were known.
+//! Measurements of a tenant: how long its queue was, and how well lengths of its jobs were known.
 //!
-//! The starvation bound goes by both. Shorter jobs may go before an older one of their tenant until
-//! the tenant was served the most work that waited at once since the older one came, times the
-//! skill with which lengths were known. Then the older one goes first, after jobs that are older
-//! still, which are at most that much work again. So a job waits for at most twice the longest
-//! queue of its tenant, where the order of arrival makes it wait for at most once that; and with no
-//! skill, for an eighth more than once.
+//! The starvation bound uses both. Shorter jobs of a tenant may go before an older one for a while.
+//! Count the slot time that the tenant was served since the older job came. When that reaches the
+//! most work that waited at once, times the skill of lengths, the older job goes first. Only jobs
+//! that are older still go before it, and these are at most that work once more. So a job waits for
+//! at most twice the longest queue of its tenant. In the order of arrival it would wait for at most
+//! the longest queue. Without skill it waits for an eighth more than that.
 //!
-//! All of this is counted in slot time that the tenant was served, so no other tenant moves it.
+//! All of this counts slot time that the tenant itself was served, so no other tenant changes it.
 
 use model::tenant::{Peak, Trust};
 use model::{Fixed, Millis, Timestamp};
@@ -17,25 +17,24 @@ pub(crate) const SKILL_FULL: i64 = 1_000;
 
 /// Where lengths are not known, so much of the longest queue may still go before an older job: jobs
 /// of a higher class of priority, and interactive ones. A wait is then to be at most a quarter
-/// longer than in the order of arrival; this is half of that, and leaves the rest to jobs that run
-/// longest.
+/// longer than in the order of arrival. This is half of that. The rest is for the longest jobs.
 const LEAST: i64 = SKILL_FULL / 8;
 
 /// The bound is kept to within this part of the most work that waited.
 const MARKS: i64 = 16;
 
-/// What was judged is forgotten over about so many runs.
+/// A judged run counts 1/e after so many more runs.
 const MEMORY: i64 = 64;
 
-/// What follows from the account of a tenant. It is the same for all of a decision, because no slot
-/// time passes in it.
+/// Numbers that follow from the account of a tenant. They are the same for all of a decision,
+/// because no slot time passes in it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Measured {
     /// How well its lengths were known, in thousandths: among its own jobs …
     pub(crate) skill: i64,
     /// … and among the jobs of all tenants that have jobs or are not even.
     pub(crate) skill_among_all: i64,
-    /// Its jobs that became ready by then are overdue; `None` means that none is.
+    /// Its jobs that became ready by then are overdue. `None` means that none is.
     pub(crate) overdue_until: Option<Timestamp>,
 }
 
@@ -47,7 +46,7 @@ pub(crate) struct Contested {
     taken_at: i128,
     /// Slot-milliseconds of attempts that ended.
     pub(crate) ended: i128,
-    /// What of it the account has taken in.
+    /// The part that is on the account.
     settled: i128,
 }
 
@@ -64,7 +63,7 @@ impl Contested {
         self.taken_at -= i128::from(slots) * i128::from(at.0);
     }
 
-    /// What was taken by `now` and not settled before.
+    /// The slot time that was taken by `now` and not settled before.
     pub(crate) fn settle(&mut self, now: Timestamp) -> i128 {
         let all = self.ended + self.slots * i128::from(now.0) - self.taken_at;
         all - std::mem::replace(&mut self.settled, all)
@@ -130,7 +129,7 @@ pub(crate) fn skill(trust: &Trust, wider: Option<i64>) -> i64 {
     (explained - doubt).clamp(0, SKILL_FULL)
 }
 
-/// The spread of lengths: their variance; zero if nothing ran.
+/// The spread of lengths: their variance. Zero means that nothing ran.
 pub(crate) fn spread(trust: &Trust) -> i64 {
     let Some(centre) = mean(trust.sum, trust.runs) else { return 0 };
     let squares = mean(trust.squares, trust.runs).unwrap_or(0);

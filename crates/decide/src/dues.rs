@@ -1,4 +1,4 @@
-//! Whose share is measured, and what each tenant is due.
+//! Shares of tenants: which tenants compete, and the slot time that is due to each.
 //!
 //! A tenant *competes* while jobs of it wait that some serving worker could run and that no limit
 //! holds back. The slot time of all tenants that compete is due to them by constrained max-min
@@ -6,11 +6,12 @@
 //! tenant's account says how far it is ahead of its due: so much slot time for each unit of its
 //! weight. Accounts of those that compete add up to nothing.
 //!
-//! A tenant that stops competing is owed nothing for the time without work, and what it took while
-//! nobody competed is not held against it. It comes back where the others are, and at most the
-//! slack behind them. What it was ahead is paid back by the time that passes. Slots that it took
-//! while others competed for them count even while no job of it waits: a limit that holds its jobs
-//! back at moments is no way to more than its due.
+//! - A tenant that does not compete gains no claim to slot time while it has no work.
+//! - Slot time that a tenant takes while no other tenant competes is not on its account.
+//! - A tenant that returns is at most the slack behind the other tenants. If it was ahead, the time
+//!   that passed has paid for that.
+//! - Slots that a tenant takes while other tenants compete for them count, also while no job of it
+//!   waits. So a limit that holds its jobs back at times gives no tenant more than its due.
 //!
 //! **Invariant:** an account rests on slot time that was used, never on an expected length.
 
@@ -27,13 +28,13 @@ use crate::table::{AudienceIx, NameIx, TenantIx, WorkerIx};
 use crate::tenants::{Sharer, Tenants, WHOLE};
 use crate::world::World;
 
-/// Reaches are told apart by so many kinds of slots; what is beyond counts as one kind.
+/// Reaches tell so many kinds of slots apart. All further kinds count as one.
 const KINDS_MAX: usize = 64;
 
-/// What dues were last made from: while it holds, so do they.
+/// The input of the last dues. The dues hold until it changes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Dues {
-    /// Who competes, the weights, and the slots that quotas give them at least.
+    /// Tenants that compete, their weights, and the minimums of their quotas in slots.
     parties: Vec<(TenantIx, i128, i128)>,
     /// Who could run the jobs of each tenant with jobs in line that no limit of their type holds
     /// back, sorted.
@@ -58,14 +59,14 @@ pub struct ShareStatus {
     pub slots_shared: u64,
     /// Slots of these that are its due.
     pub due: Fixed,
-    /// How far it is behind, in time of its share; below zero it is ahead.
+    /// How far it is behind, in time of its share. A tenant that is ahead has less than zero.
     pub behind: Millis,
     /// Whether its share is measured now.
     pub competes: bool,
 }
 
 impl World {
-    /// Takes in what tenants were served since the last decision, and who competes from now on.
+    /// Books the slot time since the last decision, and finds the tenants that compete from now on.
     pub(crate) fn settle_shares(&mut self) {
         if self.policies.share() {
             self.tenants.settle_accounts(self.now);
@@ -144,7 +145,7 @@ impl World {
         }
     }
 
-    /// Who competes from now on, and where those stand that come back.
+    /// Finds the tenants that compete from now on, and sets the accounts of those that return.
     fn review_competition(&mut self) {
         let now = self.dues.reaches.keys().filter(|ix| self.tenants[**ix].contends());
         if now.clone().copied().eq(self.tenants.competing()) {
@@ -284,7 +285,7 @@ impl World {
         self.dues.n_changes_counted = self.fleet.n_changes;
     }
 
-    /// What each is due where tenants cannot all use the same slots.
+    /// The dues where not all tenants can use the same slots.
     fn constrained(&self) -> Vec<i128> {
         let Dues { kinds, groups, reaches, parties, .. } = &self.dues;
         let bit = |own: &AudienceIx| {

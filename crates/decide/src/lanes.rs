@@ -46,7 +46,7 @@ pub(crate) type LineInOrder = (OrderKey, LineIx);
 /// How far decisions have read the lines of a lane of which none that was read could start.
 #[derive(Clone, Debug, Default)]
 struct Reading {
-    /// The last line that was read; `None` at the beginning of a lap.
+    /// The last line that was read. `None` means the beginning of a lap.
     last: Option<LineInOrder>,
     /// How many events there were when this lap began.
     n_events_begun: u64,

@@ -85,7 +85,7 @@ pub(crate) struct Look<'a> {
     pub(crate) seen: Seen,
 }
 
-/// What was seen beside the best.
+/// Lines and lanes that a look has passed.
 #[derive(Default)]
 pub(crate) struct Seen {
     /// Lines that a limit closes.
@@ -99,7 +99,7 @@ pub(crate) struct Seen {
 /// Where a look at the lines of a lane stopped.
 #[derive(Default)]
 pub(crate) struct Stop {
-    /// The last line that was looked at; `None` if no line is left.
+    /// The last line that was looked at. `None` means that no line is left.
     pub(crate) line: Option<LineInOrder>,
     /// Whether it stopped because it had looked at so many.
     pub(crate) is_full: bool,
